@@ -1,0 +1,106 @@
+"""What archspec raises on purpose, and how a problem points at the text that caused it.
+
+Every error of the package derives from :class:`ArchspecError`; each carries one or more
+:class:`Problem`, printed as ``file:line:col: problem (in path)``, the source line with a caret,
+and one ``help:`` line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_CONTEXT_WIDTH = 160
+
+
+class Source(NamedTuple):
+    """A text with the name it is reported under."""
+
+    name: str
+    text: str
+
+    def line(self, number: int) -> str:
+        lines = self.text.splitlines()
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+class Place(NamedTuple):
+    """A position in a source, 1-based, and how many characters it covers."""
+
+    source: Source
+    line: int
+    column: int
+    width: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong: what, where, and what would be right."""
+
+    message: str
+    place: Place | None = None
+    path: str = ""
+    help: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        inside = f" (in {self.path})" if self.path else ""
+        lines = [f"{where}{self.message}{inside}"]
+        if self.place and (text := self.place.source.line(self.place.line)):
+            lines += _caret(text, self.place.column, self.place.width)
+        if self.help:
+            lines.append(f"help: {self.help}")
+        return "\n".join(lines)
+
+
+def _caret(text: str, column: int, width: int) -> list[str]:
+    """The source line and a caret line under it; long lines are cut around the place."""
+    start = max(0, column - 1 - _CONTEXT_WIDTH // 2) if len(text) > _CONTEXT_WIDTH else 0
+    shown = "".join(c if c.isprintable() else " " for c in text[start : start + _CONTEXT_WIDTH])
+    offset = column - 1 - start
+    carets = "^" * max(1, min(width, len(shown) - offset))
+    return [f"    {shown}", f"    {' ' * offset}{carets}"]
+
+
+class ArchspecError(Exception):
+    """The base of everything that archspec raises on purpose."""
+
+    def __init__(self, problems: str | Problem | Iterable[Problem]) -> None:
+        if isinstance(problems, str):
+            problems = Problem(problems)
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class SpecError(ArchspecError):
+    """A spec file that does not say something the language can mean."""
+
+
+class ConfigError(ArchspecError):
+    """A config that cannot be read, or that transformers refuses too."""
+
+
+class UnknownArchitectureError(ArchspecError):
+    """A model type or an architecture that no spec describes."""
+
+
+class FormulaError(ArchspecError):
+    """A closed form that cannot be given, or an assumption that does not hold."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The nearest known names as a help line, or what is allowed when nothing is near.
+
+    >>> did_you_mean("hiden_size", ["hidden_size", "vocab_size"])
+    'did you mean hidden_size?'
+    """
+    from difflib import get_close_matches
+
+    names = sorted(set(known))
+    if close := get_close_matches(name, names, n=3, cutoff=0.6):
+        return f"did you mean {' or '.join(close)}?"
+    if 0 < len(names) <= 20:
+        return f"known here: {', '.join(names)}"
+    return ""

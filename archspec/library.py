@@ -1,0 +1,124 @@
+"""Where specs are found: in the checkout's `formulas/`, or inside the installed package.
+
+One file a model type, named after it, so that loading one touches only what it needs. Parts that
+several specs share are in `formulas/shared/`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+
+from archspec.errors import ConfigError, Place, Problem, Source, SpecError, UnknownArchitectureError, did_you_mean
+from archspec.spec import Spec, parse_spec
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_ARCHITECTURES = re.compile(r"^architectures:[^\n]*\n((?:[ \t]+[^\n]*\n|#[^\n]*\n|\s*\n)*)", re.MULTILINE)
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_\-]+$")
+
+
+@cache
+def folder() -> str:
+    """The folder of the specs: beside the package in a checkout, within it when installed."""
+    for path in (os.path.join(_HERE, "formulas"), os.path.join(os.path.dirname(_HERE), "formulas")):
+        if os.path.isdir(path):
+            return path
+    raise SpecError("the specs are missing: there is no folder formulas/ in or beside the package")
+
+
+def model_types() -> list[str]:
+    """Every model type that a spec describes or refuses, sorted."""
+    names = (name for name in os.listdir(folder()) if name.endswith(".yaml") and name != "notation.yaml")
+    return sorted(name.removesuffix(".yaml") for name in names)
+
+
+@cache
+def load(model_type: str) -> Spec:
+    """The spec of a model type.
+
+    Errors: :class:`UnknownArchitectureError` for a model type that no spec describes,
+    :class:`SpecError` for a file that is wrong.
+    """
+    if not _SAFE_NAME.match(model_type) or not os.path.isfile(path := os.path.join(folder(), model_type + ".yaml")):
+        raise UnknownArchitectureError(
+            Problem(f"no spec describes the model type {model_type!r}", help=did_you_mean(model_type, model_types()) or LIST_HELP)
+        )
+    return _read(path, ())
+
+
+LIST_HELP = "archspec list shows what is described"
+
+
+def load_file(path: str) -> Spec:
+    """The spec in a file of the user's own; what it extends or uses may stand beside it."""
+    return _read(path, ())
+
+
+def _read(path: str, trail: tuple[str, ...]) -> Spec:
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: the file is not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+    trail = (*trail, os.path.realpath(path))
+
+    def named(name: str, place: Place) -> Spec:
+        beside = os.path.dirname(path)
+        places = [os.path.join(base, name + ".yaml") for base in (beside, folder(), os.path.join(folder(), "shared"))]
+        found = [candidate for candidate in places if re.fullmatch(r"[A-Za-z0-9_\-/]+", name) and os.path.isfile(candidate)]
+        if not found:
+            raise SpecError(Problem(f"there is no spec {name!r}", place, "", did_you_mean(name, model_types())))
+        if os.path.realpath(found[0]) in trail:
+            raise SpecError(Problem(f"{name} is extended or used in a circle", place, "", "break the circle"))
+        return _read(found[0], trail)
+
+    return parse_spec(Source(_shown(path), text), named)
+
+
+def _shown(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+@cache
+def index() -> dict[str, tuple[str, ...]]:
+    """Architecture -> the model types that have it, read off the files without parsing them whole.
+
+    A spec that extends another lists only what it adds, so those are loaded.
+    """
+    found: dict[str, list[str]] = {}
+    for model_type in model_types():
+        with open(os.path.join(folder(), model_type + ".yaml"), encoding="utf-8") as file:
+            text = file.read()
+        if re.search(r"^extends:", text, re.MULTILINE):
+            names = list(load(model_type).architectures)
+        else:
+            block = _ARCHITECTURES.search(text)
+            names = re.findall(r"^[ \t]{2}([A-Za-z]\w*)(?:\([^)\n]*\))?:", block.group(1), re.MULTILINE) if block else []
+        for name in names:
+            found.setdefault(name, []).append(model_type)
+    return {name: tuple(types) for name, types in found.items()}
+
+
+def model_type_of(architecture: str) -> str:
+    """The model type whose spec describes an architecture by that name.
+
+    Errors: :class:`UnknownArchitectureError` when there is none, or more than one to choose from.
+    """
+    types = index().get(architecture, ())
+    if not types:
+        help_ = did_you_mean(architecture, [*index(), *model_types()]) or LIST_HELP
+        raise UnknownArchitectureError(Problem(f"no spec describes the architecture {architecture!r}", help=help_))
+    if len(types) > 1:
+        from archspec.spec import camel_case
+
+        for name in types:  # the type whose own name the class carries
+            if architecture.startswith(camel_case(name)) or load(name).prefix == architecture.split("For")[0].removesuffix("Model"):
+                return name
+        raise UnknownArchitectureError(
+            Problem(f"{architecture} belongs to several model types: {', '.join(types)}", help="give a config with model_type")
+        )
+    return types[0]

@@ -1,0 +1,290 @@
+"""A config seen through its spec: every field with its value, checked, defaults computed.
+
+transformers' rules are kept: a field that is absent takes its default, null counts as absent where
+the default is computed, and `num_labels` follows `id2label`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from archspec.errors import ConfigError, Problem, did_you_mean
+from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe
+from archspec.spec import Field, Spec
+
+MAX_INT = 2**63 - 1
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "str": (str,),
+    "list": (list, tuple),
+    "dict": (dict, Mapping),
+    "None": (type(None),),
+}
+
+
+class SubConfig:
+    """A part of a config that another spec describes; resolved when it is asked for."""
+
+    def __init__(self, model_type: str, raw: Mapping[str, Any], origin: Origin, dynamic: bool) -> None:
+        self.model_type, self.raw, self.origin, self.dynamic = model_type, raw, origin, dynamic
+        self._scope: Scope | None = None
+
+    @property
+    def scope(self) -> Scope:
+        if self._scope is None:
+            from archspec.library import load
+
+            spec = load(self.model_type)
+            self._scope = Scope(spec, self.raw, self.origin)
+            self._scope.validate()
+        return self._scope
+
+
+class Origin:
+    """Where a config came from, for messages: the file's name, its text, the path within it."""
+
+    def __init__(self, name: str = "config", text: str = "", path: str = "") -> None:
+        self.name, self.text, self.path = name, text, path
+
+    def child(self, key: str) -> Origin:
+        return Origin(self.name, self.text, f"{self.path}{key}.")
+
+    def problem(self, field: str, message: str, help_: str = "") -> Problem:
+        """A problem with a field, at its line in the file where the text has it."""
+        import json
+        import re
+
+        from archspec.errors import Place, Source
+
+        leaf = json.dumps(field.rpartition(".")[2])
+        start = 0
+        for part in self.path.split(".")[:-1]:
+            start = max(start, self.text.find(json.dumps(part), start))
+        match = re.compile(re.escape(leaf) + r"\s*:").search(self.text, start)
+        if match is None:
+            return Problem(f"{self.name}: {self.path}{field}: {message}", help=help_)
+        line = self.text.count("\n", 0, match.start()) + 1
+        column = match.start() - self.text.rfind("\n", 0, match.start())
+        place = Place(Source(self.name, self.text), line, column, len(leaf))
+        return Problem(f"{self.path}{field}: {message}", place, help=help_)
+
+
+class Scope(Evaluator):
+    """The values of a spec's fields for one config; also what an expression's names mean."""
+
+    def __init__(self, spec: Spec, raw: Mapping[str, Any], origin: Origin | None = None) -> None:
+        self.spec, self.origin = spec, origin or Origin()
+        self.raw = self._canonical(raw)
+        self.values: dict[str, Any] = {}
+        self._pending: list[str] = []
+
+    def _canonical(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields under their own names; a field under two names must have one value."""
+        values = dict(raw)
+        for alias, name in self.spec.attribute_map.items():
+            if alias not in values or alias == name:
+                continue
+            value = values.pop(alias)
+            if name in values and values[name] != value and value is not None and values[name] is not None:
+                message = f"is {value!r}, but {name}, the same field, is {values[name]!r}"
+                raise ConfigError(self.origin.problem(alias, message, "keep one of the two"))
+            if values.get(name) is None:
+                values[name] = value
+        if self.spec.flat and not isinstance(values.get(self.spec.flat), Mapping):
+            values[self.spec.flat] = {k: v for k, v in values.items() if k not in self.spec.fields and k != "model_type"}
+        return values
+
+    def canonical(self, name: str) -> str:
+        return self.spec.attribute_map.get(name, name)
+
+    def has(self, name: str) -> bool:
+        name = self.canonical(name)
+        return name in self.values or name in self.spec.fields or name in self.spec.fixed or name == "num_labels"
+
+    def replaced(self, values: Mapping[str, Any]) -> Scope:
+        """The same config with some fields set anew, as a copied config is in transformers."""
+        self.validate()
+        copy = Scope.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.values = {**self.values, **{self.canonical(name): value for name, value in values.items()}}
+        return copy
+
+    def validate(self) -> None:
+        """Every field's type, and what `require:` demands. Errors: :class:`ConfigError`, all at once."""
+        problems = []
+        if self.raw.get("per_layer_config") and "per_layer_config" not in self.spec.fields:
+            message = "this spec does not describe layers that differ from the config"
+            problems.append(self.origin.problem("per_layer_config", message, "leave it out to count the uniform model"))
+        for name in [*self.spec.fields, *self.spec.fixed]:
+            try:
+                self.get(name)
+            except ConfigError as error:
+                problems += [problem for problem in error.problems if problem not in problems]
+        if problems:
+            raise ConfigError(problems)
+        for condition in self.spec.require:
+            self.demand(condition, {})
+
+    def demand(self, condition: Expression, local: Locals) -> None:
+        """Errors: :class:`ConfigError` when a condition that transformers enforces does not hold."""
+        if not self.truth(self.read(condition, local), condition.tree):
+            names = sorted({n.id for n in ast.walk(condition.tree) if isinstance(n, ast.Name) and self.has(n.id)})
+            found = ", ".join(f"{name} = {_shown(self.get(name))}" for name in names)
+            problem = Problem(
+                f"{self.origin.name}: transformers demands `{condition.text}`, but {found or 'it does not hold'}",
+                condition.place,
+                self.spec.model_type,
+                f"change {' or '.join(self.origin.path + name for name in names)}" if names else "",
+            )
+            raise ConfigError(problem)
+
+    def read(self, expression: Expression, local: Locals | None = None) -> Any:
+        """The value of an expression; a value it cannot take is a :class:`ConfigError`."""
+        try:
+            return self.evaluate(expression, local)
+        except EvaluationError as error:
+            problem = error.problem()
+            raise ConfigError(problem._replace(message=f"{self.origin.name}: {problem.message}")) from None
+
+    def name(self, name: str, node: ast.Name) -> Any:
+        if not self.has(name):
+            self.fail(f"{name} is neither a config field nor a local name", node, did_you_mean(name, self.spec.fields))
+        value = self.get(name)
+        return value.scope if isinstance(value, SubConfig) else value
+
+    def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
+        if isinstance(value, Scope):
+            return value.name(name, ast.copy_location(ast.Name(name, ast.Load()), node))
+        return super().attribute(value, name, node)
+
+    def call(self, name: str, node: ast.Call, local: Locals) -> Any:
+        if name == "given":
+            field = self.visit(node.args[0], local) if node.args else None
+            return self.raw.get(self.canonical(str(field)))
+        return super().call(name, node, local)
+
+    def get(self, name: str) -> Any:
+        """A field's value.
+
+        Errors: :class:`ConfigError` for a wrong type, a missing field without a default, or a default
+        that depends on itself.
+        """
+        name = self.canonical(name)
+        if name in self.values:
+            return self.values[name]
+        if name in self._pending:
+            circle = " -> ".join([*self._pending[self._pending.index(name) :], name])
+            raise ConfigError(self.origin.problem(name, f"its default depends on itself: {circle}"))
+        self._pending.append(name)
+        try:
+            value = self._value(name)
+        finally:
+            self._pending.pop()
+        self.values[name] = value
+        return value
+
+    def _value(self, name: str) -> Any:
+        if name in self.spec.fixed:
+            return self.read(self.spec.fixed[name])
+        field = self.spec.fields.get(name)
+        if name == "num_labels":
+            return self._num_labels(field)
+        assert field is not None  # `has` was asked first
+        value = self.raw.get(name, ...)
+        if (sub := self._sub_config(field, None if value is ... else value)) is not ...:
+            return sub
+        if value is ... or (value is None and field.computed and "None" not in field.types):
+            if field.default is None:
+                message = f"is missing, and {self.spec.model_type} has no default for it"
+                problem = self.origin.problem(name, message, f"needed at {field.place}")
+                raise ConfigError(problem)
+            return _frozen(self.read(field.default))
+        return self._checked(field, value)
+
+    def _checked(self, field: Field, value: Any) -> Any:
+        kinds = field.types or self._default_kinds(field)
+        bases = {kind.partition("[")[0] for kind in kinds}
+        allowed = tuple(t for base in bases for t in _KINDS[base])
+        wrong = not isinstance(value, allowed) or (isinstance(value, bool) and "bool" not in bases)
+        if wrong:
+            expected = " or ".join(kind.replace("None", "null") for kind in kinds)
+            message = f"{describe(value)} is not {expected}"
+            raise ConfigError(self.origin.problem(field.name, message, f"declared at {field.place}"))
+        for number in _numbers(value):
+            if abs(number) > MAX_INT or number != number:
+                raise ConfigError(self.origin.problem(field.name, "the number is beyond 64 bits", f"declared at {field.place}"))
+            negative_default = field.default is not None and not field.computed and _is_negative(self.read(field.default))
+            if number < 0 and isinstance(number, int) and not field.name.endswith("_idx") and not negative_default:
+                if field.name.endswith(("_token_id", "_id")):
+                    continue
+                raise ConfigError(self.origin.problem(field.name, f"{number} is negative", f"declared at {field.place}"))
+        return _frozen(value)
+
+    def _default_kinds(self, field: Field) -> tuple[str, ...]:
+        """The types that a default without a written type stands for."""
+        assert field.default is not None
+        default = self.read(field.default)
+        kind = next(name for name, types in _KINDS.items() if isinstance(default, types) and (name != "int" or type(default) is int))
+        kinds = ("float", "int") if kind == "float" else (kind,)
+        return (*kinds, "None") if field.computed else kinds
+
+    def _num_labels(self, field: Field | None) -> int:
+        """transformers: the length of `id2label` where it is given, else `num_labels`, else 2."""
+        labels = self.raw.get("id2label")
+        if labels is not None:
+            if not isinstance(labels, Mapping | list):
+                raise ConfigError(self.origin.problem("id2label", f"{describe(labels)} is not a mapping"))
+            return len(labels)
+        count = self.raw.get("num_labels")
+        if count is None:
+            return int(self.read(field.default)) if field and field.default else 2
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 10**9:
+            raise ConfigError(self.origin.problem("num_labels", f"{describe(count)} is not a number of labels"))
+        return count
+
+    def _sub_config(self, field: Field, value: Any) -> Any:
+        """`Config(type, …)`, `AutoConfig(type, …)` as a default mark a field as a sub-config; else `...`."""
+        tree = field.default.tree if field.default else None
+        if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in ("Config", "AutoConfig")):
+            return ...
+        assert field.default is not None
+        options = {k.arg: k.value for k in tree.keywords if k.arg}
+        first = tree.args[0] if tree.args else None
+        model_type = first.id if isinstance(first, ast.Name) else ast.literal_eval(first) if first else ""
+        optional = options.pop("optional", None)
+        if value is None:
+            if optional is not None:
+                return None
+            self.expression = field.default
+            value = {name: self.visit(default, {}) for name, default in options.items()}
+        if not isinstance(value, Mapping):
+            raise ConfigError(self.origin.problem(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}"))
+        dynamic = tree.func.id == "AutoConfig"
+        if dynamic:
+            model_type = value.get("model_type") or model_type
+        if not isinstance(model_type, str) or not model_type:
+            raise ConfigError(self.origin.problem(f"{field.name}.model_type", f"{describe(model_type)} is not a model type"))
+        return SubConfig(model_type, value, self.origin.child(field.name), dynamic)
+
+
+def _numbers(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in _numbers(item)]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def _is_negative(value: Any) -> bool:
+    return isinstance(value, int | float) and value < 0
+
+
+def _frozen(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if not isinstance(value, SubConfig | Scope) else "a sub-config"
+    return text if len(text) < 60 else text[:57] + "..."

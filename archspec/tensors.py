@@ -1,0 +1,147 @@
+"""The tensors of a module tree, named, shaped and tied as torch's `named_parameters()` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from archspec.errors import ConfigError, Problem, SpecError
+from archspec.layers import Size
+from archspec.tree import Node, Routed
+
+MAX_TENSORS = 2_000_000
+
+
+class Tensor(NamedTuple):
+    """One entry of `named_parameters(remove_duplicate=False)`, or a persistent buffer.
+
+    ``tied_to`` names the tensor that holds the values, where that is another one; ``layer`` is the
+    kind of layer it belongs to; ``active`` is the number of elements that work on a token.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    numel: int
+    kind: str
+    trainable: bool
+    tied_to: str | None
+    layer: str
+    active: int
+    output_embedding: bool = False
+
+
+class _Entry:
+    __slots__ = ("kind", "layer", "name", "routed", "shape", "trainable")
+
+    def __init__(self, name: str, shape: tuple[Size, ...], kind: str, trainable: bool, layer: str, routed: Routed | None):
+        self.name, self.shape, self.kind, self.trainable, self.layer, self.routed = name, shape, kind, trainable, layer, routed
+
+
+def tensors(root: Node) -> list[Tensor]:
+    """Every parameter in torch's order, then every persistent buffer.
+
+    Errors: :class:`SpecError` for a tie whose ends do not exist, :class:`ConfigError` for more than
+    two million tensors.
+    """
+    entries = list(_walk(root, "", False, None))
+    by_name = {entry.name: entry for entry in entries}
+    roots = _tied(root, by_name)
+    first: dict[str, str] = {}
+    for entry in entries:
+        first.setdefault(roots.get(entry.name, entry.name), entry.name)
+    outputs = _output_embeddings(root, by_name)
+    found = []
+    for entry in entries:
+        holder = by_name[roots.get(entry.name, entry.name)]
+        canonical = first[holder.name]
+        numel = 1
+        for size in holder.shape:
+            numel *= size
+        found.append(
+            Tensor(
+                entry.name,
+                holder.shape,
+                numel,
+                holder.kind,
+                holder.trainable,
+                None if canonical == entry.name else canonical,
+                entry.layer,
+                _active(numel, holder.routed),
+                entry.name in outputs,
+            )
+        )
+    found.sort(key=lambda tensor: tensor.kind == "buffer")
+    return found
+
+
+def _active(numel: int, routed: Routed | None) -> int:
+    if routed is None or not routed.experts:
+        return numel
+    return numel * min(routed.chosen, routed.experts) // routed.experts
+
+
+def _walk(node: Node, prefix: str, frozen: bool, routed: Routed | None) -> Iterator[_Entry]:
+    frozen, routed = frozen or node.frozen, node.routed or routed
+    count = 0
+    for name, shape, kind, trainable in node.tensors:
+        full = f"{prefix}.{name}" if name and prefix else name or prefix
+        yield _Entry(full, shape, kind, trainable and not frozen, node.cls, routed)
+    for own in (True, False):  # torch lists a module's own parameters before its children's
+        for name, child in node.children.items():
+            if (child.cls in ("Parameter", "Buffer")) == own:
+                for entry in _walk(child, f"{prefix}.{name}" if prefix else name, frozen, routed):
+                    count += 1
+                    if count > MAX_TENSORS:
+                        raise ConfigError(f"the model has more than {MAX_TENSORS:,} tensors; that many are not listed")
+                    yield entry
+
+
+def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
+    """Tied name -> the name whose tensor it is."""
+    parents: dict[str, str] = {}
+
+    def holder(name: str) -> str:
+        while name in parents:
+            name = parents[name]
+        return name
+
+    names: list[str] | None = None
+    for prefix, node in modules(root):
+        for target, source, tie in node.ties:
+            target, source = _joined(prefix, target), _joined(prefix, source)
+            if target in by_name and source in by_name:
+                pairs = [(target, source)]
+            else:
+                names = names if names is not None else list(by_name)
+                ends = [name[len(target) :] for name in names if name.startswith(target + ".")]
+                pairs = [(target + end, source + end) for end in ends if source + end in by_name]
+                if not pairs:
+                    message = f"nothing is tied: {target if not ends else source} does not exist"
+                    raise SpecError(Problem(message, tie.place, "tied", "name a tensor, or a module on both sides"))
+            for one, other in pairs:
+                if (end := holder(other)) != one and (start := holder(one)) != end:
+                    parents[start] = end
+    return {name: holder(name) for name in parents}
+
+
+def _output_embeddings(root: Node, by_name: dict[str, _Entry]) -> set[str]:
+    """Matrices that a spec ties to an embedding table, whether the config ties them or not."""
+    found = set()
+    for prefix, node in modules(root):
+        for tie in node.module.ties if node.module else ():
+            source, target = by_name.get(_joined(prefix, tie.source)), by_name.get(_joined(prefix, tie.target))
+            if source and target and {source.layer, target.layer} & {"Embedding"} and len(target.shape) == 2:
+                found |= {source.name, target.name}
+    return found
+
+
+def modules(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Every module with its dotted path, the outer before the inner, as torch's `named_modules()`."""
+    yield prefix, node
+    for name, child in node.children.items():
+        if not child.leaf:
+            yield from modules(child, _joined(prefix, name))
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
