@@ -104,8 +104,16 @@ def _compared_strings(spec: Spec) -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for expression in _expressions(spec):
         for node in ast.walk(expression.tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
+                name, start = ast.unparse(node.func.value), node.args[0]
+                default = spec.fields[name].default if name in spec.fields else None
+                if default and isinstance(default.tree, ast.Constant) and isinstance(start, ast.Constant):
+                    found.setdefault(name, set()).add(str(start.value) + str(default.tree.value))
             if isinstance(node, ast.Compare):
-                texts = {c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)}
+                calls = [c for c in ast.walk(node) if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)]
+                arguments = [argument for c in calls for argument in c.args]
+                constants = [c for c in ast.walk(node) if isinstance(c, ast.Constant) and c not in arguments]
+                texts = {c.value for c in constants if isinstance(c.value, str)}
                 for name in (n.id for n in ast.walk(node) if isinstance(n, ast.Name)):
                     if name in spec.fields:
                         found.setdefault(name, set()).update(texts)
