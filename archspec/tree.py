@@ -31,7 +31,7 @@ class Routed(NamedTuple):
 class Node:
     """A module: its class, its children by attribute name, its own tensors, and its ties."""
 
-    __slots__ = ("children", "cls", "frozen", "guards", "leaf", "module", "routed", "scope", "tensors", "ties")
+    __slots__ = ("children", "cls", "frozen", "guards", "leaf", "module", "routed", "scope", "tensors", "ties", "turn")
 
     def __init__(self, cls: str, tensors: list[Leaf] | None = None, children: dict[str, Node] | None = None) -> None:
         self.cls = cls
@@ -44,6 +44,7 @@ class Node:
         self.module: Module | None = None
         self.scope: Scope | None = None
         self.guards: frozenset[Any] = frozenset()
+        self.turn: Any = None
 
     def copy(self) -> Node:
         other = Node.__new__(Node)

@@ -1,0 +1,127 @@
+"""A closed form of a quantity of an architecture, with everything that it relies on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from archspec.counts import counted
+from archspec.errors import FormulaError
+from archspec.quantities import QUANTITIES, SymbolicTensor, symbolic_tensors, total
+from archspec.scope import Scope
+from archspec.symbolic import SymbolicBuilder
+from archspec.tensors import tensors
+from archspec.tree import Builder
+
+
+class Formula:
+    """The closed form of one quantity, specialised on one config's flags.
+
+    ``expr`` is a SymPy expression whose symbols carry the names of the config's fields; ``symbols``
+    gives each symbol's value in the config, ``assumptions`` the flags and conditions that hold,
+    ``definitions`` what the symbols without a field stand for, ``unused`` the numeric fields that do
+    not enter, ``tensors`` the rows that were added up.
+
+    >>> import archspec
+    >>> f = archspec.formula("GPT2LMHeadModel")
+    >>> f.evaluate(n_layer=48, n_embd=1600, n_inner=6400)
+    1557611200
+    """
+
+    def __init__(self, architecture: str, quantity: str, tensors: list[SymbolicTensor], builder: SymbolicBuilder) -> None:
+        self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
+        self.model_type = builder.scope.spec.model_type
+        self.expr = self.plain(total(tensors, quantity))
+        self.definitions = {name: text for name, (text, _) in builder.definitions.items() if self._has(name)}
+        values = {**builder.values, **{name: value for name, (_, value) in builder.definitions.items()}}
+        self.symbols: dict[str, int | float] = {name: values[name] for name in sorted(values) if self._has(name)}
+        self.flags = dict(builder.flags)
+        self.conditions = dict(builder.conditions)
+        self.unused = tuple(name for name in _numeric_fields(builder.scope, "") if not self._has(name))
+        self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
+        self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
+
+    @staticmethod
+    def plain(expr: Any) -> Any:
+        """The expression over symbols without assumptions, as a user writes them."""
+        return sympy.sympify(expr).xreplace({symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols})
+
+    def _has(self, name: str) -> bool:
+        return sympy.Symbol(name) in self.expr.free_symbols
+
+    def evaluate(self, **values: int | float) -> int:
+        """The quantity at the config's values, with those given put in their place.
+
+        Errors: :class:`FormulaError` for a name that does not enter, or a value that gives no count.
+        """
+        unknown = sorted(set(values) - set(self.symbols) - set(self.unused))
+        if unknown:
+            raise FormulaError(f"{', '.join(unknown)} does not enter this formula; it has {', '.join(self.symbols)}")
+        return self.substituted({**self.symbols, **values})
+
+    def substituted(self, values: dict[str, int | float]) -> int:
+        exact = {sympy.Symbol(n): sympy.Rational(repr(v)) if isinstance(v, float) else sympy.Integer(v) for n, v in values.items()}
+        number = self.expr.subs(exact, simultaneous=True)
+        if not number.is_Integer:
+            raise FormulaError(f"the formula gives {number}, which is no count: a size is out of its range")
+        return int(number)
+
+    def latex(self) -> str:
+        """LaTeX in the usual symbols."""
+        from archspec.render import latex
+
+        return latex(self)
+
+    def text(self) -> str:
+        """Plain text with `·` and powers, in the usual symbols."""
+        from archspec.render import text
+
+        return text(self)
+
+    def mathml(self) -> str:
+        """Presentation MathML in the usual symbols."""
+        from archspec.render import mathml
+
+        return mathml(self)
+
+    def python(self) -> str:
+        """A Python expression over the field names."""
+        from archspec.render import python
+
+        return python(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"Formula({self.architecture}.{self.quantity} = {self.expr})"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+
+def _numeric_fields(scope: Scope, prefix: str) -> list[str]:
+    names = []
+    for name in scope.spec.fields:
+        value = scope.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and not name.endswith("_token_id"):
+            names.append(prefix + name)
+    return names
+
+
+def build(scope: Scope, architecture: str, quantity: str = "params") -> Formula:
+    """The closed form of a quantity, checked against the exact count of the same config.
+
+    Errors: :class:`FormulaError` when no closed form gives the count exactly, or for a quantity that
+    is not one of `archspec.quantities.QUANTITIES`.
+    """
+    if quantity not in QUANTITIES:
+        raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(QUANTITIES)}")
+    wanted = counted(tensors(Builder(scope).build(architecture)))[quantity]
+    for opaque in (False, True):  # floats rounded by int() have no closed form where the decimal rounds otherwise
+        builder = SymbolicBuilder(scope, opaque_floats=opaque)
+        found = Formula(architecture, quantity, symbolic_tensors(builder.build(architecture), builder), builder)
+        if found.substituted(found.symbols) == wanted:
+            return found
+    raise FormulaError(f"{architecture}: the closed form does not give the exact {quantity}, {wanted:,}")

@@ -1,0 +1,480 @@
+"""The second interpreter: numbers that carry a SymPy expression beside their value.
+
+:class:`SymbolicBuilder` runs the same builder as the exact count. A config's ints and floats become
+symbols named after their fields; bools, texts, nulls and list lengths stay what they are and are
+recorded as flags. Conditions on sizes are decided by the value and recorded as assumptions; conditions
+on a layer's index become guards, which :mod:`archspec.quantities` turns into layer counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import sympy
+
+from archspec.expression import FUNCTIONS, Expression, Locals
+from archspec.scope import Scope, SubConfig
+from archspec.tree import Builder, Node
+
+
+class Loop:
+    """A loop over layers: its index symbol and, for a `range`, its ends."""
+
+    def __init__(self, variable: str, start: Any, stop: Any, length: int) -> None:
+        self.symbol = sympy.Symbol(variable, integer=True, nonnegative=True)
+        self.start, self.stop, self.length = start, stop, length
+
+
+class Relation(NamedTuple):
+    """A comparison whose sides are expressions of the loop's index."""
+
+    op: str
+    left: sympy.Expr
+    right: sympy.Expr
+
+
+class Guard(NamedTuple):
+    """A condition on a loop's index, by its source text, and how it came out."""
+
+    text: str
+    outcome: bool
+    loop: Loop
+
+
+class Turn(NamedTuple):
+    """Which turn of which loop built a module; a module that all turns share stands for `count`."""
+
+    loop: Loop | None
+    index: int
+    count: Any
+
+
+class Sym:
+    """A value, the expression it came from, and the loops and guards that it depends on."""
+
+    __slots__ = ("expr", "guards", "loops", "relation", "value")
+
+    def __init__(
+        self,
+        value: Any,
+        expr: Any,
+        loops: frozenset[Loop] = frozenset(),
+        guards: frozenset[Guard] = frozenset(),
+        relation: Relation | None = None,
+    ) -> None:
+        self.value, self.expr, self.loops, self.guards, self.relation = value, expr, loops, guards, relation
+
+    def __repr__(self) -> str:
+        return f"{self.value} ({self.expr})"
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> Any:
+        return self.value == value_of(other)
+
+    def __lt__(self, other: object) -> Any:
+        return self.value < value_of(other)
+
+    def __gt__(self, other: object) -> Any:
+        return self.value > value_of(other)
+
+    def __le__(self, other: object) -> Any:
+        return self.value <= value_of(other)
+
+    def __ge__(self, other: object) -> Any:
+        return self.value >= value_of(other)
+
+    def _with(self, other: Any, value: Any, expr: Any) -> Any:
+        loops = self.loops | getattr(other, "loops", frozenset())
+        guards = self.guards | getattr(other, "guards", frozenset())
+        return Sym(value, expr, loops, guards)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, str) or isinstance(self.value, str):
+            return self._with(other, self.value + value_of(other), None)
+        return self._with(other, self.value + value_of(other), expr_of(self) + expr_of(other))
+
+    def __radd__(self, other: Any) -> Any:
+        if isinstance(other, str):
+            return self._with(other, other + self.value, None)
+        return self._with(other, value_of(other) + self.value, expr_of(other) + expr_of(self))
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, self.value - value_of(other), expr_of(self) - expr_of(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, value_of(other) - self.value, expr_of(other) - expr_of(self))
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, list | tuple):
+            return other * self.value
+        return self._with(other, self.value * value_of(other), expr_of(self) * expr_of(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, self.value / value_of(other), expr_of(self) / expr_of(other))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with(other, value_of(other) / self.value, expr_of(other) / expr_of(self))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._with(other, self.value // value_of(other), sympy.floor(expr_of(self) / expr_of(other)))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._with(other, value_of(other) // self.value, sympy.floor(expr_of(other) / expr_of(self)))
+
+    def __mod__(self, other: Any) -> Any:
+        return self._with(other, self.value % value_of(other), sympy.Mod(expr_of(self), expr_of(other)))
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._with(other, value_of(other) % self.value, sympy.Mod(expr_of(other), expr_of(self)))
+
+    def __pow__(self, other: Any) -> Any:
+        return self._with(other, self.value ** value_of(other), expr_of(self) ** expr_of(other))
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._with(other, value_of(other) ** self.value, expr_of(other) ** expr_of(self))
+
+    def __neg__(self) -> Any:
+        return Sym(-self.value, -expr_of(self), self.loops, self.guards)
+
+    def __pos__(self) -> Any:
+        return self
+
+
+def value_of(value: Any) -> Any:
+    return value.value if isinstance(value, Sym) else value
+
+
+def expr_of(value: Any) -> Any:
+    """The SymPy expression of a number; a float is the decimal number that it is written as."""
+    if isinstance(value, Sym):
+        return value.expr if value.expr is not None else expr_of(value.value)
+    if isinstance(value, float) and math.isfinite(value):
+        return sympy.Rational(repr(value))
+    return sympy.Integer(int(value)) if isinstance(value, int) else sympy.nan
+
+
+class SymRange(NamedTuple):
+    """`range(start, stop)` with symbolic ends."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+    def plain(self) -> range:
+        return range(value_of(self.start), value_of(self.stop), value_of(self.step))
+
+
+class SymbolicBuilder(Builder):
+    """A builder whose sizes are :class:`Sym`; `flags` and `conditions` collect what it relied on."""
+
+    def __init__(self, scope: Scope, opaque_floats: bool = False) -> None:
+        super().__init__(scope)
+        self.opaque_floats = opaque_floats
+        self.flags: dict[str, Any] = {}
+        self.conditions: dict[str, bool] = {}
+        self.values: dict[str, Any] = {}
+        self.definitions: dict[str, tuple[str, Any]] = {}
+        self.relations: dict[tuple[str, Loop], Relation | None] = {}
+        self.guards: list[Guard] = []
+        self.symbols: dict[tuple[int, str], Any] = {}
+
+    def memo_key(self, module: Any, scope: Scope, arguments: Locals) -> Any:
+        return None  # a guard may hold in one place and not in another
+
+    def read(self, scope: Scope, name: str) -> Any:
+        name = scope.canonical(name)
+        key = (id(scope.values), name)
+        if key not in self.symbols:
+            self.symbols[key] = (self.lifted(scope, name), scope.values)
+        return self.symbols[key][0]
+
+    def lifted(self, scope: Scope, name: str) -> Any:
+        value = scope.get(name)
+        path = scope.origin.path + name
+        if isinstance(value, SubConfig):
+            return value.scope
+        if isinstance(value, Sym | Scope):  # given at a call
+            return value
+        if name in scope.spec.fixed:
+            return self.fixed_field(scope, name, value)
+        return self.symbol(path, value)
+
+    def fixed_field(self, scope: Scope, name: str, value: Any) -> Any:
+        """A derived field is what it is derived from; no symbol of its own."""
+        expression = scope.spec.fixed[name]
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return self.symbol("", value)
+        from archspec.tree import Frame
+
+        self.frames.append(Frame(scope, {}, {}))
+        try:
+            return self.evaluate(expression, {})
+        finally:
+            self.frames.pop()
+
+    def symbol(self, path: str, value: Any) -> Any:
+        if isinstance(value, bool) or value is None or isinstance(value, str):
+            if path:
+                self.flags[path] = value
+            return value
+        if isinstance(value, list):
+            if path:
+                numeric = all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+                self.flags[f"len({path})" if numeric else path] = len(value) if numeric else value
+            return [self.symbol(f"{path}[{index}]" if path else "", item) for index, item in enumerate(value)] if path else value
+        if not isinstance(value, int | float) or not path:
+            return value
+        self.values[path] = value
+        if isinstance(value, float):
+            return Sym(value, sympy.Symbol(path, nonnegative=True))
+        return Sym(value, sympy.Symbol(path, integer=True, nonnegative=True))
+
+    def tied_here(self, scope: Scope) -> bool:
+        tied = super().tied_here(scope)
+        if scope.has("tie_word_embeddings"):
+            self.read(scope, "tie_word_embeddings")
+        return tied
+
+    def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+        built = super().leaf(name, arguments, keywords, node)
+        loose = [value for value in [*arguments, *keywords.values()] if isinstance(value, Sym)]
+        guards = frozenset(guard for value in loose if isinstance(value.value, bool) for guard in self.guard(value, node))
+        built.guards = frozenset(self.guards) | guards
+        return built
+
+    def guard(self, value: Any, node: ast.expr) -> frozenset[Guard]:
+        """The guards that a decision on this value stands for; notes a decision on sizes alone."""
+        text = ast.unparse(node)
+        if not isinstance(value, Sym):
+            return frozenset()
+        if not value.loops:
+            if value.relation is not None or not isinstance(value.value, bool):
+                self.conditions[text] = bool(value.value)
+            return value.guards
+        guards = value.guards
+        for loop in value.loops:
+            key = (text, loop)
+            relation = value.relation if len(value.loops) == 1 else None
+            if self.relations.setdefault(key, relation) != relation:
+                self.relations[key] = None
+            guards |= {Guard(text, bool(value.value), loop)}
+        return guards
+
+    def truth(self, value: Any, node: ast.expr) -> bool:
+        self.guard(value, node)
+        return bool(value_of(value))
+
+    def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:
+        test = self.visit(node.test, local)
+        new = self.guard(test, node.test)
+        depth = len(self.guards)
+        self.guards += sorted(new - set(self.guards), key=lambda guard: guard.text)
+        try:
+            value = self.visit(node.body if value_of(test) else node.orelse, local)
+        finally:
+            del self.guards[depth:]
+        if new and isinstance(value, int | float | str | Sym):
+            base = value if isinstance(value, Sym) else Sym(value, None if isinstance(value, str) else expr_of(value))
+            loops = base.loops | {guard.loop for guard in new}
+            return Sym(base.value, base.expr, loops if isinstance(base.value, str | bool) else base.loops, base.guards | new)
+        return value
+
+    def negation(self, value: Any, node: ast.expr) -> Any:
+        if not isinstance(value, Sym):
+            return not value
+        flipped = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+        relation = value.relation or (Relation("!=", expr_of(value), sympy.Integer(0)) if value.expr is not None else None)
+        return Sym(not value.value, None, value.loops, value.guards, relation and relation._replace(op=flipped[relation.op]))
+
+    def visit_BoolOp(self, node: ast.BoolOp, local: Locals) -> Any:
+        """Python's value, with the loops of every part that was looked at."""
+        seen: list[Sym] = []
+        value: Any = None
+        for part in node.values:
+            value = self.visit(part, local)
+            if isinstance(value, Sym):
+                seen.append(value)
+            if bool(value_of(value)) != isinstance(node.op, ast.And):
+                break
+        loose = [part for part in seen if part.loops]
+        if not loose:
+            return value
+        relation = loose[0].relation if len(loose) == 1 and isinstance(value, Sym) and value is loose[0] else None
+        loops = frozenset(loop for part in loose for loop in part.loops)
+        guards = frozenset(guard for part in loose for guard in part.guards)
+        return Sym(value_of(value), getattr(value, "expr", None), loops, guards, relation)
+
+    def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
+        plain = super().compare(op, _plain(left), _plain(right), node)
+        found = [part for part in (*_syms(left), *_syms(right))]
+        if not found or isinstance(op, ast.Is | ast.IsNot):
+            return plain
+        loops = frozenset(loop for part in found for loop in part.loops)
+        guards = frozenset(guard for part in found for guard in part.guards)
+        signs: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+        relation = None
+        numeric = all(isinstance(value_of(side), int | float) and getattr(side, "expr", 0) is not None for side in (left, right))
+        if numeric and type(op) in signs:
+            relation = Relation(signs[type(op)], expr_of(left), expr_of(right))
+        return Sym(plain, None, loops, guards, relation)
+
+    def index(self, value: Any) -> Any:
+        return value_of(value)
+
+    def item(self, value: Any, index: Any, node: ast.Subscript) -> Any:
+        found = super().item(value, _plain(index) if isinstance(index, Sym) else index, node)
+        return self.dependent(found, index.loops) if isinstance(index, Sym) and index.loops else found
+
+    def dependent(self, value: Any, loops: frozenset[Loop]) -> Any:
+        """A value that differs from turn to turn."""
+        if isinstance(value, Sym):
+            return Sym(value.value, value.expr, value.loops | loops, value.guards, value.relation)
+        if isinstance(value, str | bool):
+            return Sym(value, None, loops)
+        if isinstance(value, int | float):
+            return Sym(value, expr_of(value), loops)
+        if isinstance(value, list | tuple):
+            return [self.dependent(item, loops) for item in value]
+        return value
+
+    def iterate(self, value: Any, node: ast.expr) -> Iterable[Any]:
+        return value.plain() if isinstance(value, SymRange) else super().iterate(value, node)
+
+    def repeated(self, node: ast.ListComp | ast.GeneratorExp, items: Iterable[Any], local: Locals) -> list[Any]:
+        ends = self.visit(node.generators[0].iter, local)
+        found = super().repeated(node, items, local)
+        if not found or not isinstance(found[0], Node):
+            return found
+        count = _length(ends) if isinstance(ends, SymRange) else len(found)
+        copy = found[0].copy()
+        variable = node.generators[0].target
+        name = variable.id if isinstance(variable, ast.Name) else "i"
+        copy.turn = (name, Turn(None, len(found), count))
+        return [copy]
+
+    def turns(self, generators: list[ast.comprehension], local: Locals) -> Any:
+        first, rest = generators[0], generators[1:]
+        source = self.visit(first.iter, local)
+        items = list(self.iterate(source, first.iter))
+        variable = first.target.id if isinstance(first.target, ast.Name) else "i"
+        ends = source if isinstance(source, SymRange) else SymRange(0, len(items), 1)
+        loop = Loop(variable, ends.start, ends.stop, len(items))
+        for position, item in enumerate(items):
+            if isinstance(source, SymRange | range):
+                value: Any = Sym(item, loop.symbol, frozenset({loop}))
+                if value_of(ends.step) != 1:
+                    value = Sym(item, sympy.Integer(item), frozenset({loop}))
+            else:
+                value = self.dependent(item, frozenset({loop}))
+            inner = dict(local)
+            self.bind(first.target, value, inner)
+            inner[_TURN] = Turn(loop, position, 1)
+            if all(bool(value_of(self.visit(test, inner))) for test in first.ifs):
+                yield from self.turns(rest, inner) if rest else [inner]
+
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> list[Any]:
+        first = node.generators[0]
+        from archspec.expression import names
+
+        if len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt):
+            return self.repeated(node, self.iterate(self.visit(first.iter, local), first.iter), local)
+        found = []
+        for inner in self.turns(node.generators, local):
+            value = self.visit(node.elt, inner)
+            if isinstance(value, Node) and len(node.generators) == 1:
+                value = value.copy()
+                value.turn = (ast.unparse(first.target), inner[_TURN])
+            found.append(value)
+        return found
+
+    def function(self, name: str, arguments: list[Any], node: ast.Call) -> Any:
+        if name == "range":
+            ends = [0, *arguments, 1] if len(arguments) == 1 else [*arguments, 1][:3]
+            self.guarded(range, [value_of(end) for end in ends], node)
+            return SymRange(*ends)
+        if name == "len" and isinstance(arguments[0], SymRange):
+            return _length(arguments[0])
+        if name in _STRUCTURAL or not any(_syms(arguments)):
+            plain = [a.plain() if isinstance(a, SymRange) else a for a in arguments]
+            return super().function(name, plain, node)
+        flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
+        value = self.guarded(FUNCTIONS[name], [_plain(a) for a in arguments], node)
+        loops = frozenset(loop for part in _syms(arguments) for loop in part.loops)
+        guards = frozenset(guard for part in _syms(arguments) for guard in part.guards)
+        if name not in _ANALYTIC:
+            return Sym(value, None if isinstance(value, str | bool) else expr_of(value), loops, guards)
+        if name == "int" and isinstance(value_of(flat[0]), float) and self.opaque_floats:
+            return Sym(value, self.define(ast.unparse(node), ast.unparse(node), value), loops, guards)
+        return Sym(value, _ANALYTIC[name](*[expr_of(part) for part in flat]), loops, guards)
+
+    def define(self, name: str, definition: str, value: Any) -> Any:
+        """A symbol of its own for what has no closed form here."""
+        unique = name
+        while unique in self.definitions and self.definitions[unique] != (definition, value):
+            unique += "'"
+        self.definitions[unique] = (definition, value)
+        return sympy.Symbol(unique, integer=True, nonnegative=True)
+
+    def container(self, cls: str, items: dict[Any, Any], node: ast.AST, expression: Expression) -> Node:
+        """Names the turns of a loop: `{i}` where all turns share one module."""
+        children: dict[str, Node] = {}
+        position = 0
+        for name, item in items.items():
+            child = self.as_node(item, node, expression)
+            if child is None:
+                position += 1
+                continue
+            label = str(position if isinstance(name, int) or str(name).isdigit() else name)
+            if child.turn is not None and child.turn[1].loop is None:
+                offset = f"+{position}" if position else ""
+                label = f"{{{child.turn[0]}{offset}}}"
+                position += child.turn[1].index - 1
+            position += 1
+            children[label] = child
+        return Node(cls, children=children)
+
+
+_TURN = " turn"  # no name of an expression can be this
+_STRUCTURAL = {"list", "tuple", "zip", "enumerate", "reversed", "sorted", "set", "len", "is_list", "is_int", "any", "all"}
+_ANALYTIC: dict[str, Callable[..., Any]] = {
+    "int": lambda x: sympy.floor(x),
+    "floor": sympy.floor,
+    "ceil": sympy.ceiling,
+    "min": sympy.Min,
+    "max": sympy.Max,
+    "sum": lambda *parts: sympy.Add(*parts),
+    "prod": lambda *parts: sympy.Mul(*parts),
+    "abs": sympy.Abs,
+    "float": lambda x: x,
+    "sqrt": sympy.sqrt,
+    "log2": lambda x: sympy.log(x, 2),
+}
+
+
+def _length(ends: SymRange) -> Any:
+    size = len(ends.plain())
+    if value_of(ends.step) != 1 or size == 0:
+        return size
+    return ends.stop - ends.start if value_of(ends.start) != 0 or isinstance(ends.start, Sym) else ends.stop
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.plain() if isinstance(value, SymRange) else value_of(value)
+
+
+def _syms(value: Any) -> list[Sym]:
+    if isinstance(value, Sym):
+        return [value]
+    return [found for item in value for found in _syms(item)] if isinstance(value, list | tuple) else []
