@@ -12,6 +12,7 @@ from typing import Any
 
 from archspec.errors import ConfigError, Problem, did_you_mean
 from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe
+from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
 
 MAX_INT = 2**63 - 1
@@ -44,40 +45,13 @@ class SubConfig:
         return self._scope
 
 
-class Origin:
-    """Where a config came from, for messages: the file's name, its text, the path within it."""
-
-    def __init__(self, name: str = "config", text: str = "", path: str = "") -> None:
-        self.name, self.text, self.path = name, text, path
-
-    def child(self, key: str) -> Origin:
-        return Origin(self.name, self.text, f"{self.path}{key}.")
-
-    def problem(self, field: str, message: str, help_: str = "") -> Problem:
-        """A problem with a field, at its line in the file where the text has it."""
-        import json
-        import re
-
-        from archspec.errors import Place, Source
-
-        leaf = json.dumps(field.rpartition(".")[2])
-        start = 0
-        for part in self.path.split(".")[:-1]:
-            start = max(start, self.text.find(json.dumps(part), start))
-        match = re.compile(re.escape(leaf) + r"\s*:").search(self.text, start)
-        if match is None:
-            return Problem(f"{self.name}: {self.path}{field}: {message}", help=help_)
-        line = self.text.count("\n", 0, match.start()) + 1
-        column = match.start() - self.text.rfind("\n", 0, match.start())
-        place = Place(Source(self.name, self.text), line, column, len(leaf))
-        return Problem(f"{self.path}{field}: {message}", place, help=help_)
-
-
 class Scope(Evaluator):
     """The values of a spec's fields for one config; also what an expression's names mean."""
 
     def __init__(self, spec: Spec, raw: Mapping[str, Any], origin: Origin | None = None) -> None:
         self.spec, self.origin = spec, origin or Origin()
+        self.given: dict[str, str] = {}  # field -> the name under which the config has it
+        self.flattened = False
         self.raw = self._canonical(raw)
         self.values: dict[str, Any] = {}
         self._pending: list[str] = []
@@ -88,15 +62,23 @@ class Scope(Evaluator):
         for alias, name in self.spec.attribute_map.items():
             if alias not in values or alias == name:
                 continue
-            value = values.pop(alias)
-            if name in values and values[name] != value and value is not None and values[name] is not None:
-                message = f"is {value!r}, but {name}, the same field, is {values[name]!r}"
+            value, other = values.pop(alias), values.get(name)
+            chosen, known = self.origin.overridden(alias), self.origin.overridden(self.given.get(name, name))
+            if value is not None and other is not None and other != value and chosen == known:
+                message = f"is {value!r}, but {self.given.get(name, name)}, the same field, is {other!r}"
                 raise ConfigError(self.origin.problem(alias, message, "keep one of the two"))
-            if values.get(name) is None:
-                values[name] = value
-        if self.spec.flat and not isinstance(values.get(self.spec.flat), Mapping):
-            values[self.spec.flat] = {k: v for k, v in values.items() if k not in self.spec.fields and k != "model_type"}
+            if chosen or (other is None and not known):
+                values[name], self.given[name] = value, alias
+        flat = self.spec.flat
+        if flat and (self.origin.brought(flat) or not isinstance(values.get(flat), Mapping)):
+            outer = {k: v for k, v in values.items() if k not in self.spec.fields and k != "model_type"}
+            self.flattened = True
+            values[flat] = {**outer, **(values.get(flat) or {})}
         return values
+
+    def problem(self, field: str, message: str, help_: str = "") -> Problem:
+        """A problem with a field, under the name that the config gives it."""
+        return self.origin.problem(self.given.get(field, field), message, help_)
 
     def canonical(self, name: str) -> str:
         return self.spec.attribute_map.get(name, name)
@@ -118,7 +100,7 @@ class Scope(Evaluator):
         problems = []
         if self.raw.get("per_layer_config") and "per_layer_config" not in self.spec.fields:
             message = "this spec does not describe layers that differ from the config"
-            problems.append(self.origin.problem("per_layer_config", message, "leave it out to count the uniform model"))
+            problems.append(self.problem("per_layer_config", message, "leave it out to count the uniform model"))
         for name in [*self.spec.fields, *self.spec.fixed]:
             try:
                 self.get(name)
@@ -178,7 +160,7 @@ class Scope(Evaluator):
             return self.values[name]
         if name in self._pending:
             circle = " -> ".join([*self._pending[self._pending.index(name) :], name])
-            raise ConfigError(self.origin.problem(name, f"its default depends on itself: {circle}"))
+            raise ConfigError(self.problem(name, f"its default depends on itself: {circle}"))
         self._pending.append(name)
         try:
             value = self._value(name)
@@ -200,7 +182,7 @@ class Scope(Evaluator):
         if value is ... or (value is None and field.computed and "None" not in field.types):
             if field.default is None:
                 message = f"is missing, and {self.spec.model_type} has no default for it"
-                problem = self.origin.problem(name, message, f"needed at {field.place}")
+                problem = self.problem(name, message, f"needed at {field.place}")
                 raise ConfigError(problem)
             return _frozen(self.read(field.default))
         return self._checked(field, value)
@@ -213,22 +195,25 @@ class Scope(Evaluator):
         if wrong:
             expected = " or ".join(kind.replace("None", "null") for kind in kinds)
             message = f"{describe(value)} is not {expected}"
-            raise ConfigError(self.origin.problem(field.name, message, f"declared at {field.place}"))
+            raise ConfigError(self.problem(field.name, message, f"declared at {field.place}"))
         for number in _numbers(value):
-            if abs(number) > MAX_INT or number != number:
-                raise ConfigError(self.origin.problem(field.name, "the number is beyond 64 bits", f"declared at {field.place}"))
+            if not -MAX_INT <= number <= MAX_INT:
+                what = "NaN is not a number" if number != number else "the number is beyond 64 bits"
+                raise ConfigError(self.problem(field.name, what, f"declared at {field.place}"))
             negative_default = field.default is not None and not field.computed and _is_negative(self.read(field.default))
             if number < 0 and isinstance(number, int) and not field.name.endswith("_idx") and not negative_default:
                 if field.name.endswith(("_token_id", "_id")):
                     continue
-                raise ConfigError(self.origin.problem(field.name, f"{number} is negative", f"declared at {field.place}"))
+                raise ConfigError(self.problem(field.name, f"{number} is negative", f"declared at {field.place}"))
         return _frozen(value)
 
     def _default_kinds(self, field: Field) -> tuple[str, ...]:
         """The types that a default without a written type stands for."""
         assert field.default is not None
         default = self.read(field.default)
-        kind = next(name for name, types in _KINDS.items() if isinstance(default, types) and (name != "int" or type(default) is int))
+        kind = next((n for n, types in _KINDS.items() if isinstance(default, types) and (n != "int" or type(default) is int)), "")
+        if not kind:
+            raise ConfigError(Problem(f"{describe(default)} cannot be a default", field.place, f"config.{field.name}"))
         kinds = ("float", "int") if kind == "float" else (kind,)
         return (*kinds, "None") if field.computed else kinds
 
@@ -237,13 +222,13 @@ class Scope(Evaluator):
         labels = self.raw.get("id2label")
         if labels is not None:
             if not isinstance(labels, Mapping | list):
-                raise ConfigError(self.origin.problem("id2label", f"{describe(labels)} is not a mapping"))
+                raise ConfigError(self.problem("id2label", f"{describe(labels)} is not a mapping"))
             return len(labels)
         count = self.raw.get("num_labels")
         if count is None:
             return int(self.read(field.default)) if field and field.default else 2
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 10**9:
-            raise ConfigError(self.origin.problem("num_labels", f"{describe(count)} is not a number of labels"))
+            raise ConfigError(self.problem("num_labels", f"{describe(count)} is not a number of labels"))
         return count
 
     def _sub_config(self, field: Field, value: Any) -> Any:
@@ -256,19 +241,22 @@ class Scope(Evaluator):
         first = tree.args[0] if tree.args else None
         model_type = first.id if isinstance(first, ast.Name) else ast.literal_eval(first) if first else ""
         optional = options.pop("optional", None)
-        if value is None:
-            if optional is not None:
-                return None
+        flattened = self.flattened and field.name == self.spec.flat
+        brought = self.origin.brought(field.name)
+        if value is None and optional is not None:
+            return None
+        if value is None or (brought and not flattened):
             self.expression = field.default
-            value = {name: self.visit(default, {}) for name, default in options.items()}
+            value = {**{name: self.visit(default, {}) for name, default in options.items()}, **(value or {})}
         if not isinstance(value, Mapping):
-            raise ConfigError(self.origin.problem(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}"))
+            raise ConfigError(self.problem(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}"))
         dynamic = tree.func.id == "AutoConfig"
         if dynamic:
             model_type = value.get("model_type") or model_type
         if not isinstance(model_type, str) or not model_type:
-            raise ConfigError(self.origin.problem(f"{field.name}.model_type", f"{describe(model_type)} is not a model type"))
-        return SubConfig(model_type, value, self.origin.child(field.name), dynamic)
+            raise ConfigError(self.problem(f"{field.name}.model_type", f"{describe(model_type)} is not a model type"))
+        origin = self.origin if flattened and not brought else self.origin.child(field.name)
+        return SubConfig(model_type, value, origin, dynamic)
 
 
 def _numbers(value: Any) -> list[Any]:
