@@ -161,6 +161,8 @@ class _Parser:
         for name, node in self.mapping(root, "fixed").items.items():
             if (value := self.value(node, f"fixed.{name}")) is not None:
                 fixed[name] = value
+                if name not in own:
+                    fields.pop(name, None)
         modules |= self.modules(self.mapping(root, "modules"), model_type, "modules")
         named = self.mapping(root, "architectures")
         given = self.modules(named, model_type, "architectures")
@@ -171,6 +173,9 @@ class _Parser:
             if key not in modules and key not in renames.values():
                 self.problem(f"{key} is not described", named.keys[key], "architectures", did_you_mean(key, modules))
         for name in self.names(root, "drop"):
+            if name == "require":
+                require.clear()
+                continue
             if name not in modules and name not in fields:
                 self.problem(f"{name} is not there to be dropped", root.keys["drop"], "", did_you_mean(name, modules))
             modules.pop(name, None)
@@ -222,6 +227,9 @@ class _Parser:
             place, path = mapping.keys[name], f"config.{name}"
             if not _NAME.match(name):
                 self.problem(f"{name!r} is not a field name", place, "config", "a field is a Python name")
+            elif isinstance(node, source.Sequence):
+                if (default := self.value(node, path)) is not None:
+                    fields[name] = Field(name, (), default, False, place)
             elif not isinstance(node, source.Scalar):
                 self.problem("a default is one expression", node.place, path, "write a list as [1, 2]")
             elif (field := self.field(name, node, place, path)) is not None:
@@ -248,6 +256,10 @@ class _Parser:
 
     def value(self, node: source.Node, path: str) -> Expression | None:
         """A literal as YAML writes it (true, null, text without quotes), or `= expression`."""
+        if isinstance(node, source.Sequence):
+            items = [item for inner in node.items if (item := self.value(inner, path)) is not None]
+            text = ", ".join(item.text for item in items)
+            return Expression(ast.List([item.tree for item in items], ast.Load()), f"[{text}]", node.place, path)
         if not isinstance(node, source.Scalar):
             self.problem("one expression is expected here", node.place, path, "write a list as [1, 2]")
             return None
