@@ -24,17 +24,21 @@ class Sampler:
         self.random = random.Random(f"{spec.model_type}:{seed}")
         self.defaults = Scope(spec, {})
         self.strings = _compared_strings(spec)
+        self.lengths: dict[int, int] | None = None
 
     def sample(self) -> dict[str, Any]:
         """One config: some fields drawn, some left out, the numbers of layers kept small."""
         raw: dict[str, Any] = {"model_type": self.spec.model_type}
         share = self.random.choice((0.15, 0.4, 0.8))
-        for field in self.spec.fields.values():
-            value = self.default(field)
-            deep = "layers" in field.name and isinstance(value, int) and value > 4
+        self.lengths = {} if self.random.random() < 0.4 else None
+        for field in sorted(self.spec.fields.values(), key=lambda field: field.computed):
+            value = self.default(field, raw)
             if isinstance(value, SubConfig):
                 raw[field.name] = self.sub_config(value)
-            elif self.random.random() < share or deep:
+                continue
+            deep = "layers" in field.name and isinstance(value, int) and value > 4 and not field.computed
+            resized = isinstance(value, list) and self.lengths is not None and not field.computed
+            if self.random.random() < share or deep or resized:
                 drawn = self.draw(field, value)
                 if drawn is not ...:
                     raw[field.name] = drawn
@@ -42,9 +46,10 @@ class Sampler:
             raw["num_labels"] = self.random.choice((1, 3, 7))
         return raw
 
-    def default(self, field: Field) -> Any:
+    def default(self, field: Field, raw: dict[str, Any]) -> Any:
+        """What the field is where it is left out; a computed default follows the fields drawn so far."""
         try:
-            return self.defaults.get(field.name)
+            return (Scope(self.spec, raw) if field.computed else self.defaults).get(field.name)
         except ArchspecError:
             return None
 
@@ -69,7 +74,10 @@ class Sampler:
         if isinstance(default, float):
             return self.random.choice((*_FLOATS, default))
         if isinstance(default, int) or "int" in kinds:
-            return self.number(field.name, default)
+            if field.computed and default is not None and self.random.random() < 0.4:
+                return default
+            drawn = self.number(field.name, default)
+            return [drawn, self.number(field.name, default)] if "list" in kinds and self.random.random() < 0.2 else drawn
         return ...
 
     def number(self, name: str, default: int | None) -> int:
@@ -87,8 +95,10 @@ class Sampler:
         if field.computed and self.random.random() < 0.5:
             return ...
         length = len(default)
-        if not field.computed and self.random.random() < 0.4:
+        if not field.computed and self.random.random() < 0.05:
             length = self.random.randint(1, max(1, length))
+        elif not field.computed and self.lengths is not None:  # lists that agree by default mostly stay so
+            length = self.lengths.setdefault(length, self.random.randint(1, max(1, length)))
         pool: list[Any] = [*self.strings.get(field.name, ()), *(item for item in default if isinstance(item, str))]
         if pool:
             return [self.random.choice(pool) for _ in range(length)]
@@ -96,6 +106,8 @@ class Sampler:
             small = all(item < 32 for item in default)
             drawn: list[Any] = [self.random.choice(_COUNTS if small else _SIZES) for _ in range(length)]
             return drawn if self.random.random() < 0.6 else default[:length]
+        if not default and "list[int]" in field.types:  # numbers of layers
+            return self.random.sample(range(4), self.random.randint(0, 3))
         return ...
 
 
