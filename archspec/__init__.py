@@ -17,7 +17,7 @@ TRANSFORMERS_VERSION = "5.23.0"
 def __getattr__(name: str) -> object:
     """`Formula` needs SymPy, which a count must not pay for."""
     if name == "Formula":
-        from archspec.formula import Formula
+        from archspec.closed_form import Formula
 
         return Formula
     raise AttributeError(f"module 'archspec' has no attribute {name!r}")

@@ -14,7 +14,7 @@ from archspec.tensors import Tensor, tensors
 from archspec.tree import Builder, Node
 
 if TYPE_CHECKING:
-    from archspec.formula import Formula
+    from archspec.closed_form import Formula
 
 DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1, "uint8": 1}
 _SHORT = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64", "fp8": "float8_e4m3fn"}
@@ -117,7 +117,7 @@ class Model:
 
     def quantity(self, name: str) -> Formula:
         """The closed form of any quantity of :data:`archspec.quantities.QUANTITIES`."""
-        from archspec.formula import build
+        from archspec.closed_form import build
 
         return build(self.scope, self.architecture, name)
 

@@ -263,7 +263,7 @@ class _Counter:
             return None
         edge = right - shift
         if op in ("==", "!="):
-            self.builder.conditions[f"{start} <= {edge} < {stop}"] = True
+            self.builder.conditions[f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}"] = True
             return sympy.Integer(1) if op == "==" else stop - start - 1
         edge = edge + 1 if op in (">", "<=") else edge
         below = _least(stop, edge) - start

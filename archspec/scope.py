@@ -54,6 +54,7 @@ class Scope(Evaluator):
         self.flattened = False
         self.raw = self._canonical(raw)
         self.values: dict[str, Any] = {}
+        self.overridden: frozenset[str] = frozenset()
         self._pending: list[str] = []
 
     def _canonical(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +93,9 @@ class Scope(Evaluator):
         self.validate()
         copy = Scope.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.values = {**self.values, **{self.canonical(name): value for name, value in values.items()}}
+        named = {self.canonical(name): value for name, value in values.items()}
+        copy.values = {**self.values, **named}
+        copy.overridden = self.overridden | frozenset(named)
         return copy
 
     def validate(self) -> None:
@@ -106,10 +109,21 @@ class Scope(Evaluator):
                 self.get(name)
             except ConfigError as error:
                 problems += [problem for problem in error.problems if problem not in problems]
-        if problems:
+        if problems or (problems := self._layer_lists()):
             raise ConfigError(problems)
         for condition in self.spec.require:
             self.demand(condition, {})
+
+    def _layer_lists(self) -> list[Problem]:
+        """transformers demands of every config that a list of layer types names each layer."""
+        for name in ("layer_types", "mlp_layer_types") if self.has("num_hidden_layers") else ():
+            listed, layers = self.get(name) if self.has(name) else self.raw.get(name), self.get("num_hidden_layers")
+            if not isinstance(listed, list):
+                break
+            if layers is not None and len(listed) != layers:
+                message = f"names {len(listed)} layers, but num_hidden_layers is {layers}"
+                return [self.problem(name, message, f"give one for each layer, or leave {name} out")]
+        return []
 
     def demand(self, condition: Expression, local: Locals) -> None:
         """Errors: :class:`ConfigError` when a condition that transformers enforces does not hold."""

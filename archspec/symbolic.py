@@ -203,7 +203,7 @@ class SymbolicBuilder(Builder):
         path = scope.origin.path + name
         if isinstance(value, SubConfig):
             return value.scope
-        if isinstance(value, Sym | Scope):  # given at a call
+        if name in scope.overridden or isinstance(value, Scope):  # given at a call: its own expression, no field's
             return value
         if name in scope.spec.fixed:
             return self.fixed_field(scope, name, value)

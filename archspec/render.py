@@ -1,0 +1,227 @@
+"""A closed form as text, Unicode, LaTeX, MathML, Python, C or SQL.
+
+What is printed is a sum of terms in the order of the model, terms of one repetition factored out of
+it: V·d + L·(4·d² + …). Integer division stays exact in every language.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.mathml import MathMLPresentationPrinter
+from sympy.printing.str import StrPrinter
+
+from archspec.notation import Glyph, chosen
+
+if TYPE_CHECKING:
+    from archspec.closed_form import Formula
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def arranged(formula: Formula) -> list[Any]:
+    """The terms in the model's order: what stands once, then each repetition times what it repeats."""
+    from archspec.quantities import QUANTITIES
+
+    share = QUANTITIES[formula.quantity][1]
+    groups: dict[Any, Any] = {}
+    for tensor in formula.tensors:
+        part = sympy.expand(share(tensor))
+        repetition = sympy.sympify(tensor.repetition)
+        symbolic = bool(repetition.free_symbols) and not sympy.cancel(part / repetition).as_numer_denom()[1].free_symbols
+        key = repetition if symbolic else sympy.Integer(1)
+        groups[key] = groups.get(key, 0) + (sympy.cancel(part / repetition) if symbolic else part)
+    terms = []
+    for repetition, inner in groups.items():
+        once, repetition = formula.plain(sympy.expand(inner)), formula.plain(repetition)
+        if once == 0:
+            continue
+        parts = _ordered(once)
+        if repetition == 1:
+            terms += parts
+        else:
+            terms.append(sympy.Mul(repetition, once, evaluate=False) if len(parts) > 1 else repetition * once)
+    return terms or [sympy.Integer(0)]
+
+
+def _ordered(expr: Any) -> list[Any]:
+    """The terms of a sum, the highest degree first."""
+    symbols = sorted(expr.free_symbols, key=lambda symbol: symbol.name)
+    degree = {term: sum(sympy.degree(term, s) if term.is_polynomial(s) else 1 for s in symbols) for term in sympy.Add.make_args(expr)}
+    return sorted(degree, key=lambda term: (-degree[term], sympy.default_sort_key(term)))
+
+
+class TextPrinter(StrPrinter):  # type: ignore[misc]
+    """`V·d + L·(4·d^2 + 9·d)`, or with superscripts and brackets where Unicode has them."""
+
+    def __init__(self, unicode: bool) -> None:
+        super().__init__({"order": "none"})
+        self.unicode = unicode
+
+    def _print_Mul(self, expr: Any) -> str:
+        numerator, denominator = expr.as_numer_denom() if expr.has(sympy.Pow) or expr.args[0].is_Rational else (expr, 1)
+        if denominator != 1:
+            return f"{self.parenthesize(numerator, 50)}/{self.parenthesize(denominator, 55)}"
+        factors = sorted(expr.args, key=lambda f: (not f.is_number, isinstance(f, sympy.Add)))
+        sign = ""
+        if factors[0] == -1:
+            sign, factors = "-", factors[1:]
+        return sign + "·".join(self._factor(factor) for factor in factors)
+
+    def _factor(self, factor: Any) -> str:
+        if isinstance(factor, sympy.Add):
+            return f"({self._terms(_ordered(factor))})"
+        return str(self.parenthesize(factor, 50))
+
+    def _print_Add(self, expr: Any, order: Any = None) -> str:
+        return self._terms(_ordered(expr))
+
+    def _terms(self, terms: list[Any]) -> str:
+        text = " + ".join(self._print(term) for term in terms)
+        return text.replace("+ -", "- ")
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        base = self.parenthesize(expr.base, 60)
+        if self.unicode and expr.exp.is_Integer:
+            return base + str(expr.exp).translate(_SUPERSCRIPT)
+        return f"{base}^{self.parenthesize(expr.exp, 60)}"
+
+    def _print_floor(self, expr: Any) -> str:
+        inner = self._print(expr.args[0])
+        return f"⌊{inner}⌋" if self.unicode else f"floor({inner})"
+
+    def _print_ceiling(self, expr: Any) -> str:
+        inner = self._print(expr.args[0])
+        return f"⌈{inner}⌉" if self.unicode else f"ceil({inner})"
+
+    def _print_Max(self, expr: Any) -> str:
+        return f"max({', '.join(map(self._print, expr.args))})"
+
+    def _print_Min(self, expr: Any) -> str:
+        return f"min({', '.join(map(self._print, expr.args))})"
+
+
+class CodePrinter(StrPrinter):  # type: ignore[misc]
+    """An exact integer expression of a programming language; `quotient` writes floor division."""
+
+    minimum, maximum = "min", "max"
+
+    def __init__(self, language: str) -> None:
+        super().__init__({"order": "none"})
+        self.language = language
+        if language == "sql":
+            self.minimum, self.maximum = "LEAST", "GREATEST"
+
+    def whole(self, terms: list[Any]) -> str:
+        """A sum of terms that may have fractional coefficients but is an integer."""
+        expr = sympy.Add(*terms)
+        denominator = sympy.ilcm(*(term.as_coeff_Mul()[0].q for term in sympy.Add.make_args(sympy.expand(expr))))
+        if denominator == 1:
+            return " + ".join(self._print(term) for term in terms).replace("+ -", "- ")
+        return self.quotient(self._print(sympy.expand(expr * denominator)), str(denominator))
+
+    def quotient(self, over: str, under: str) -> str:
+        return {"python": f"(({over}) // ({under}))", "c": f"floor_div({over}, {under})"}.get(
+            self.language, f"CAST(FLOOR(({over}) / ({under})) AS BIGINT)" if self.language == "sql" else ""
+        )
+
+    def _print_floor(self, expr: Any) -> str:
+        over, under = sympy.together(expr.args[0]).as_numer_denom()
+        if self.language == "sql":  # DuckDB's // and Spark's div truncate; both round down what is not negative
+            return f"((({self._print(over)}) - (({self._print(over)}) % ({self._print(under)}))) / ({self._print(under)}))"
+        return self.quotient(self._print(over), self._print(under))
+
+    def _print_ceiling(self, expr: Any) -> str:
+        return f"(-({self._print(sympy.floor(-expr.args[0]))}))"
+
+    def _print_Mod(self, expr: Any) -> str:
+        return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
+
+    def _print_Mul(self, expr: Any) -> str:
+        factors = sorted(expr.args, key=lambda f: not f.is_number)
+        if factors[0] == -1 and len(factors) > 1:
+            return "-" + "*".join(self.parenthesize(factor, 50) for factor in factors[1:])
+        return "*".join(self.parenthesize(factor, 50) for factor in factors)
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        base = self.parenthesize(expr.base, 60)
+        if self.language != "python" and expr.exp.is_Integer and 0 < expr.exp < 9:
+            return "*".join([base] * int(expr.exp))
+        power = f"{base}**{self.parenthesize(expr.exp, 60)}"
+        return power if self.language == "python" else f"POWER({base}, {self._print(expr.exp)})"
+
+    def _print_Min(self, expr: Any) -> str:
+        return self._nested(self.minimum, [self._print(part) for part in expr.args])
+
+    def _print_Max(self, expr: Any) -> str:
+        return self._nested(self.maximum, [self._print(part) for part in expr.args])
+
+    def _nested(self, function: str, parts: list[str]) -> str:
+        if self.language != "c" or len(parts) < 3:
+            return f"{function}({', '.join(parts)})"
+        return f"{function}({parts[0]}, {self._nested(function, parts[1:])})"
+
+
+def glyphs(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, Glyph]:
+    """The symbols that a formula is written in."""
+    return chosen([symbol.name for symbol in formula.expr.free_symbols], own)
+
+
+def _renamed(terms: list[Any], names: dict[str, str]) -> list[Any]:
+    table = {sympy.Symbol(old): sympy.Symbol(new) for old, new in names.items()}
+    return [term.xreplace(table) for term in terms]
+
+
+def text(formula: Formula, unicode: bool = True, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:
+    """
+    >>> import archspec
+    >>> archspec.formula("GPT2Model").text()[:10]
+    'V·d + d·s '
+    """
+    names = {name: glyph.text for name, glyph in glyphs(formula, own).items()}
+    return TextPrinter(unicode)._terms(_renamed(terms or arranged(formula), names))
+
+
+def latex(formula: Formula, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:
+    """LaTeX without delimiters."""
+    names = {sympy.Symbol(name): glyph.latex for name, glyph in glyphs(formula, own).items()}
+    printer = LatexPrinter({"symbol_names": names, "order": "none", "mul_symbol": None})
+    return " + ".join(printer.doprint(term) for term in terms or arranged(formula)).replace("+ -", "- ")
+
+
+def mathml(formula: Formula, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:
+    """A MathML element with presentation markup."""
+    names = {name: glyph.text for name, glyph in glyphs(formula, own).items()}
+    body = "<mo>+</mo>".join(
+        MathMLPresentationPrinter({"order": "none"}).doprint(term) for term in _renamed(terms or arranged(formula), names)
+    )
+    return f'<math xmlns="http://www.w3.org/1998/Math/MathML"><mrow>{body}</mrow></math>'
+
+
+def identifier(name: str) -> str:
+    """A field's name as an identifier: `text_config.hidden_size` -> `text_config_hidden_size`.
+
+    >>> identifier("conv_dim[0]")
+    'conv_dim_0'
+    """
+    from archspec.notation import _spelled
+
+    return _spelled(name, "").text
+
+
+def code(formula: Formula, language: str, terms: list[Any] | None = None) -> str:
+    """An exact integer expression in `python`, `c` or `sql`, over the field names as identifiers."""
+    names = {symbol.name: identifier(symbol.name) for symbol in formula.expr.free_symbols}
+    return CodePrinter(language).whole(_renamed(terms or arranged(formula), names))
+
+
+def python(formula: Formula, terms: list[Any] | None = None) -> str:
+    """
+    >>> import archspec
+    >>> f = archspec.formula("GPT2Model")
+    >>> eval(f.python(), {}, dict(f.symbols)) == f.evaluate()
+    True
+    """
+    return code(formula, "python", terms)
