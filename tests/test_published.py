@@ -6,9 +6,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import archspec
 import pytest
 import yaml
+
+import archspec
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 PUBLISHED = yaml.safe_load((CONFIGS / "published.yaml").read_text(encoding="utf-8"))
