@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import sympy
@@ -33,9 +34,11 @@ class Formula:
         self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
         self.model_type = builder.scope.spec.model_type
         self.expr = self.plain(total(tensors, quantity))
+        self.replacements: dict[Any, Any] = {}
         self.definitions = {name: text for name, (text, _) in builder.definitions.items() if self._has(name)}
         values = {**builder.values, **{name: value for name, (_, value) in builder.definitions.items()}}
         self.symbols: dict[str, int | float] = {name: values[name] for name in sorted(values) if self._has(name)}
+        self.config_values: dict[str, int | float] = values
         self.flags = dict(builder.flags)
         self.conditions = dict(builder.conditions)
         self.unused = tuple(name for name in _numeric_fields(builder.scope, "") if not self._has(name))
@@ -60,8 +63,23 @@ class Formula:
             raise FormulaError(f"{', '.join(unknown)} does not enter this formula; it has {', '.join(self.symbols)}")
         return self.substituted({**self.symbols, **values})
 
+    def replaced(self, replacement: dict[Any, Any], assumption: str) -> Formula:
+        """The formula with a symbol replaced by an expression of others."""
+        other = copy.copy(self)
+        other.expr = sympy.expand(self.expr.subs(replacement))
+        other.replacements = {**{old: new.subs(replacement) for old, new in self.replacements.items()}, **replacement}
+        other.assumptions = [*self.assumptions, assumption]
+        left = {symbol.name for symbol in other.expr.free_symbols}
+        values = {**self.config_values, **self.symbols}
+        other.symbols = {name: values[name] for name in sorted(left) if name in values}
+        return other
+
+    def number(self, expr: Any) -> Any:
+        """The exact value of any expression of this formula's symbols at the config's values."""
+        return expr.subs({sympy.Symbol(name): _exact(value) for name, value in self.symbols.items()}, simultaneous=True)
+
     def substituted(self, values: dict[str, int | float]) -> int:
-        exact = {sympy.Symbol(n): sympy.Rational(repr(v)) if isinstance(v, float) else sympy.Integer(v) for n, v in values.items()}
+        exact = {sympy.Symbol(name): _exact(value) for name, value in values.items()}
         number = self.expr.subs(exact, simultaneous=True)
         if not number.is_Integer:
             raise FormulaError(f"the formula gives {number}, which is no count: a size is out of its range")
@@ -99,6 +117,10 @@ class Formula:
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
+
+
+def _exact(value: int | float) -> Any:
+    return sympy.Rational(repr(value)) if isinstance(value, float) else sympy.Integer(value)
 
 
 def _numeric_fields(scope: Scope, prefix: str) -> list[str]:

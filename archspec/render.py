@@ -35,7 +35,8 @@ def arranged(formula: Formula) -> list[Any]:
         groups[key] = groups.get(key, 0) + (sympy.cancel(part / repetition) if symbolic else part)
     terms = []
     for repetition, inner in groups.items():
-        once, repetition = formula.plain(sympy.expand(inner)), formula.plain(repetition)
+        once = sympy.expand(formula.plain(sympy.expand(inner)).xreplace(formula.replacements))
+        repetition = formula.plain(repetition).xreplace(formula.replacements)
         if once == 0:
             continue
         parts = _ordered(once)
