@@ -220,7 +220,7 @@ class Builder(Evaluator):
             else:
                 if len(arguments) != 2:
                     self.fail("routed takes the experts used for a token and the number of experts", node)
-                other.routed = Routed(*arguments)
+                other.routed = None if any(argument is None for argument in arguments) else Routed(*arguments)
             return other
         return super().method(value, name, node, local)
 
