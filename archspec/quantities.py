@@ -236,7 +236,7 @@ class _Counter:
         if len(guards) == 1:
             relation = self.builder.relations.get((guards[0].text, loop))
             if relation is not None and (closed := self.closed(relation, loop)) is not None:
-                found = closed if guards[0].outcome else length - closed
+                found = closed[0] if guards[0].outcome else closed[1]
                 values = {sympy.Symbol(n, integer=True, nonnegative=True): v for n, v in self.builder.values.items()}
                 if found.subs(values) == members:
                     return found
@@ -244,8 +244,8 @@ class _Counter:
         over = f"{loop.symbol} in range({length})" if loop.stop is not None else str(loop.symbol)
         return self.builder.define(f"L[{text}]", f"number of {over} with {text}", members)
 
-    def closed(self, relation: Relation, loop: Loop) -> Any:
-        """How many indices of the loop fulfil a relation, if it is a threshold or a modulus."""
+    def closed(self, relation: Relation, loop: Loop) -> tuple[Any, Any] | None:
+        """How many indices of the loop fulfil a threshold or a modulus, and how many do not."""
         i, start, stop = loop.symbol, expr_of(loop.start), expr_of(loop.stop)
         op, left, right = relation
         if i in right.free_symbols and i not in left.free_symbols:
@@ -257,40 +257,38 @@ class _Counter:
             shift = left.args[0] - i
             if i in shift.free_symbols or i in left.args[1].free_symbols:
                 return None
-            return self.modulus(shift, left.args[1], right, (start, stop), op)
+            equal = self.modulus(shift, left.args[1], right, (start, stop))
+            return (equal, stop - start - equal) if op == "==" else (stop - start - equal, equal)
         shift = sympy.expand(left - i)
         if i in shift.free_symbols:
             return None
         edge = right - shift
         if op in ("==", "!="):
             self.builder.conditions[f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}"] = True
-            return sympy.Integer(1) if op == "==" else stop - start - 1
+            one, others = sympy.Integer(1), stop - start - 1
+            return (one, others) if op == "==" else (others, one)
         edge = edge + 1 if op in (">", "<=") else edge
-        below = _least(stop, edge) - start
-        below = below if below == stop - start or edge.is_nonnegative and start == 0 else sympy.Max(0, below)
-        return below if op in ("<", "<=") else _more(stop - start, below, stop, edge, start)
+        if start == 0 and edge.is_nonnegative:
+            below, above = _least(stop, edge), sympy.Max(0, stop - edge)
+        else:
+            below = sympy.Max(0, _least(stop, edge) - start)
+            above = stop - start - below
+        return (below, above) if op in ("<", "<=") else (above, below)
 
-    def modulus(self, shift: Any, period: Any, rest: Any, ends: tuple[Any, Any], op: str) -> Any:
+    def modulus(self, shift: Any, period: Any, rest: Any, ends: tuple[Any, Any]) -> Any:
         """#{i in [start, stop): (i + shift) mod period == rest} for 0 <= rest < period."""
         start, stop = ends
         offset = rest - shift
         if not (rest.is_Integer and period.is_Integer):
-            self.builder.conditions[f"0 <= {rest} < {period}" if rest.free_symbols else f"{period} > {rest}"] = True
-        if start == 0 and not shift.free_symbols and shift == 0:
-            count = sympy.ceiling((stop - rest) / period)
-        else:
-            count = sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)
-        return count if op == "==" else stop - start - count
+            self.builder.conditions[f"{rest} < {period}"] = True
+        if start == 0 and shift == 0:
+            return sympy.ceiling((stop - rest) / period)
+        return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)
 
 
 def _least(stop: Any, edge: Any) -> Any:
     """min(stop, edge), left alone where one is plainly the smaller."""
     return edge if (stop - edge).is_nonnegative else stop if (edge - stop).is_nonnegative else sympy.Min(stop, edge)
-
-
-def _more(length: Any, below: Any, stop: Any, edge: Any, start: Any) -> Any:
-    """The turns that are not below the edge: max(0, stop - edge) where that says the same."""
-    return sympy.Max(0, stop - edge) if start == 0 and edge.is_nonnegative else length - below
 
 
 QUANTITIES: dict[str, tuple[str, Callable[[SymbolicTensor], Any]]] = {

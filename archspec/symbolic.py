@@ -254,7 +254,8 @@ class SymbolicBuilder(Builder):
 
     def guard(self, value: Any, node: ast.expr) -> frozenset[Guard]:
         """The guards that a decision on this value stands for; notes a decision on sizes alone."""
-        text = ast.unparse(node)
+        where = self.frames[-1].where
+        text = ast.unparse(where[node.id].tree if isinstance(node, ast.Name) and node.id in where else node)
         if not isinstance(value, Sym):
             return frozenset()
         if not value.loops:
@@ -317,7 +318,7 @@ class SymbolicBuilder(Builder):
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
         plain = super().compare(op, _plain(left), _plain(right), node)
         found = [part for part in (*_syms(left), *_syms(right))]
-        if not found or isinstance(op, ast.Is | ast.IsNot):
+        if not found or isinstance(op, ast.Is | ast.IsNot) or (isinstance(op, ast.In | ast.NotIn) and not right):
             return plain
         loops = frozenset(loop for part in found for loop in part.loops)
         guards = frozenset(guard for part in found for guard in part.guards)
