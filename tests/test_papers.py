@@ -1,0 +1,60 @@
+"""The formulas and tables of papers fall out of the specs (docs/papers.md)."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import sympy
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.fixture(scope="module")
+def papers() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_papers", DOCS / "make_papers.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_page_is_current(papers: ModuleType) -> None:
+    assert (DOCS / "papers.md").read_text(encoding="utf-8") == papers.page()
+
+
+def test_kaplan_is_the_leading_order(papers: ModuleType) -> None:
+    paper, found = papers.kaplan()
+    assert sympy.expand(paper - found) == 0
+
+
+def test_megatron_up_to_the_last_norm(papers: ModuleType) -> None:
+    paper, found, rest = papers.megatron()
+    assert rest == 2 * sympy.Symbol("n_embd")
+    assert sympy.expand(found - paper - rest) == 0
+    assert len(sympy.Add.make_args(paper)) == 4
+
+
+def test_gemma_2_tables(papers: ModuleType) -> None:
+    rows = papers.rows("Gemma2ForCausalLM")
+    assert len(rows) == 3
+    for row in rows:
+        model = papers.counted(row)
+        assert (model.embedding_params, model.non_embedding_params) == (row["embedding"], row["non_embedding"])
+
+
+def test_pythia_columns(papers: ModuleType) -> None:
+    rows = papers.rows("GPTNeoXForCausalLM")
+    assert len(rows) == 10
+    for row in rows:
+        model = papers.counted(row)
+        assert (model.params, model.non_embedding_params) == (row["params"], row["non_embedding"])
+
+
+def test_chinchilla_rows_with_narrow_heads(papers: ModuleType) -> None:
+    rows = papers.chinchilla()
+    assert sum(row[1] != row[3] * row[4] for row, _ in rows) == 6
+    for (printed, *_), count in rows:
+        assert abs(count / 1e6 - printed) / printed < 0.001
