@@ -17,6 +17,7 @@ from archspec.expression import Expression, parse
 KEYS = {
     "model_type": "the config's model_type; the file has the same name",
     "prefix": "what the class names begin with, if not the model type in CamelCase",
+    "base_model_prefix": "the attribute of a head class that holds the base model, if not the parent's, or the model type",
     "extends": "a spec whose fields, modules and architectures are taken over under the own prefix",
     "uses": "specs whose modules and config fields are used under their own names",
     "attribute_map": "other names under which a config may give a field",
@@ -82,6 +83,7 @@ class Spec(NamedTuple):
 
     model_type: str
     prefix: str
+    base_model_prefix: str
     source: Source
     attribute_map: dict[str, str]
     fields: dict[str, Field]
@@ -136,6 +138,8 @@ class _Parser:
         model_type = self.text(root, "model_type")
         prefix = self.text(root, "prefix") or camel_case(model_type)
         parent = self.loaded(root, "extends")
+        inherited = parent[0].base_model_prefix if parent else model_type.replace("-", "_")
+        base_model_prefix = self.text(root, "base_model_prefix") or inherited
         fields: dict[str, Field] = {}
         fixed: dict[str, Expression] = {}
         attribute_map: dict[str, str] = {}
@@ -152,7 +156,7 @@ class _Parser:
             fields |= spec.fields
             fixed |= spec.fixed
             require += spec.require
-            self.inherit(spec, (model_type, prefix), modules, renames, architectures)
+            self.inherit(spec, (model_type, prefix, base_model_prefix), modules, renames, architectures)
         own = self.fields(self.mapping(root, "config"))
         fields |= own
         for name in own:
@@ -189,6 +193,7 @@ class _Parser:
         return Spec(
             model_type=model_type,
             prefix=prefix,
+            base_model_prefix=base_model_prefix,
             source=self.source,
             attribute_map=attribute_map,
             fields=fields,
@@ -204,10 +209,10 @@ class _Parser:
         )
 
     def inherit(
-        self, spec: Spec, to: tuple[str, str], modules: dict[str, Module], renames: dict[str, str], names: list[str]
+        self, spec: Spec, to: tuple[str, str, str], modules: dict[str, Module], renames: dict[str, str], names: list[str]
     ) -> None:
-        """The parent's modules under the child's prefix; calls inside them follow by ``renames``."""
-        model_type, prefix = to
+        """The parent's modules under the child's prefixes; calls inside them follow by ``renames``."""
+        model_type, prefix, base_model_prefix = to
 
         def renamed(name: str) -> str:
             return prefix + name[len(spec.prefix) :] if name.startswith(spec.prefix) else name
@@ -215,7 +220,8 @@ class _Parser:
         for name, module in spec.modules.items():
             own = module.home == spec.model_type
             new = renamed(name) if own else name
-            modules[new] = module._replace(name=new, home=model_type if own else module.home)
+            attributes = {spec.base_model_prefix: base_model_prefix} if own else {}
+            modules[new] = _reattributed(module, attributes)._replace(name=new, home=model_type if own else module.home)
             if new != name:
                 renames[name] = new
         renames |= {old: renames.get(new, new) for old, new in spec.renames.items()}
@@ -414,6 +420,19 @@ class _Parser:
 
     def problem(self, message: str, place: Place, path: str, help_: str) -> None:
         self.problems.append(Problem(message, place, path, help_))
+
+
+def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
+    """The module with some of its attributes under other names, in the paths of its ties too."""
+
+    def path(text: str) -> str:
+        return ".".join(attributes.get(part, part) for part in text.split("."))
+
+    if all(old == new for old, new in attributes.items()) or not isinstance(module.body, dict):
+        return module
+    body = {attributes.get(name, name): part for name, part in module.body.items()}
+    ties = tuple(tie._replace(target=path(tie.target), source=path(tie.source)) for tie in module.ties)
+    return module._replace(body=body, ties=ties)
 
 
 def _literal(expression: Expression) -> bool:
