@@ -215,7 +215,7 @@ class Scope(Evaluator):
                 what = "NaN is not a number" if number != number else "the number is beyond 64 bits"
                 raise ConfigError(self.problem(field.name, what, f"declared at {field.place}"))
             negative_default = field.default is not None and not field.computed and _is_negative(self.read(field.default))
-            if number < 0 and isinstance(number, int) and not field.name.endswith("_idx") and not negative_default:
+            if number < 0 and isinstance(number, int) and not field.name.endswith(("_idx", "_indices")) and not negative_default:
                 if field.name.endswith(("_token_id", "_id")):
                     continue
                 raise ConfigError(self.problem(field.name, f"{number} is negative", f"declared at {field.place}"))
@@ -253,7 +253,7 @@ class Scope(Evaluator):
         assert field.default is not None
         options = {k.arg: k.value for k in tree.keywords if k.arg}
         first = tree.args[0] if tree.args else None
-        model_type = first.id if isinstance(first, ast.Name) else ast.literal_eval(first) if first else ""
+        model_type = first.id if isinstance(first, ast.Name) else self.read(field.default._replace(tree=first)) if first else ""
         optional = options.pop("optional", None)
         flattened = self.flattened and field.name == self.spec.flat
         brought = self.origin.brought(field.name)

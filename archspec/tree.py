@@ -206,6 +206,8 @@ class Builder(Evaluator):
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if isinstance(value, Scope):
+            if name == "model_type":
+                return value.spec.model_type
             if not value.has(name):
                 self.fail(f"{value.spec.model_type} has no field {name}", node, did_you_mean(name, value.spec.fields))
             return self.read(value, name)
@@ -244,6 +246,10 @@ class Builder(Evaluator):
             return self.literal_container(name, arguments, node)
         if name == "weight_norm":
             return self.parametrized(arguments, keywords, node)
+        if name == "replace_batch_norm":
+            if len(arguments) != 1 or not isinstance(arguments[0], Node):
+                self.fail("replace_batch_norm takes a module", node)
+            return self.frozen_norms(arguments[0])
         if arguments and isinstance(arguments[0], Scope):
             scope = arguments.pop(0)
         elif arguments and arguments[0] is None and name.startswith("Auto"):
@@ -321,6 +327,15 @@ class Builder(Evaluator):
             other.tensors = weight_norm(other.tensors, **keywords)
         except (LayerError, TypeError) as error:
             self.fail(f"weight_norm: {error}", node)
+        return other
+
+    def frozen_norms(self, module: Node) -> Node:
+        """transformers' replace_batch_norm: each BatchNorm2d becomes a FrozenBatchNorm2d of its size."""
+        other = module.copy()
+        if module.leaf and module.cls == "BatchNorm2d":
+            other.cls = "FrozenBatchNorm2d"
+            other.tensors = LEAVES[other.cls](module.tensors[0].shape[0])
+        other.children = {name: self.frozen_norms(child) for name, child in module.children.items()}
         return other
 
 
