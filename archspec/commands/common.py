@@ -44,5 +44,16 @@ def loaded(source: str, architecture: str | None, settings: list[str]) -> Model:
     return load(source, architecture, dict(parse_override(text) for text in settings) or None)
 
 
+def natural(text: str) -> int:
+    """A number of levels, for argparse.
+
+    >>> natural("3")
+    3
+    """
+    if not text.isdecimal() or len(text) > 6:
+        raise ValueError(text)
+    return int(text)
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))

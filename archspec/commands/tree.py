@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from archspec.commands.common import add_model, load_model, print_json
+from archspec.commands.common import add_model, load_model, natural, print_json
 from archspec.outline import Item, outline
 from archspec.show import number, share, table
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("--depth", type=int, metavar="N", help="show N levels of modules only")
+    parser.add_argument("--depth", type=natural, metavar="N", help="show N levels of modules only")
 
 
 def run(args: argparse.Namespace) -> int:
     model = load_model(args)
     root = outline(model.tree, model.tensors())._replace(name="")
-    depth = args.depth if args.depth is not None and args.depth >= 0 else None
     if args.json:
-        print_json(_plain(root, depth))
+        print_json(_plain(root, args.depth))
         return 0
-    rows = list(_rows(root, root.params, depth, 0, 1))
+    rows = list(_rows(root, root.params, args.depth, 0, 1))
     table("module|>params|>share|>each|", rows, caption="params: of all copies of a layer; each: of one of them")
     return 0
 
