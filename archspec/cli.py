@@ -95,7 +95,12 @@ def _verb(verb: str, given: list[str]) -> int:
 def _help() -> str:
     width = max(map(len, VERBS))
     verbs = [f"  {verb:<{width}}  {summary}" for verb, (_, summary) in VERBS.items()]
-    lines = ["usage: archspec VERB ...", "", "Parameter counts of model architectures, exact and in closed form, from configs.", ""]
+    lines = [
+        "usage: archspec VERB ...",
+        "",
+        "Parameter counts of model architectures, exact and in closed form, from configs.",
+        "",
+    ]
     return "\n".join([*lines, *verbs, "", _EPILOG])
 
 

@@ -89,7 +89,9 @@ def _prefixes(a: Model, b: Model) -> tuple[str, str]:
 
 
 def _paths(model: Model) -> list[str]:
-    paths = [path for path, node in modules(model.tree) if not node.leaf and not any(part.isdecimal() for part in path.split("."))]
+    paths = [
+        path for path, node in modules(model.tree) if not node.leaf and not any(part.isdecimal() for part in path.split("."))
+    ]
     return [path for path in paths if path.count(".") < _MAX_PREFIX_DEPTH]
 
 

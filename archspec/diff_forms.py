@@ -38,7 +38,9 @@ def forms(found: Diff) -> Forms:
     for side in sides:
         side.rename(clashing)
     values = {**sides[0].renamed, **sides[1].renamed}
-    exact = {sympy.Symbol(name): sympy.Rational(repr(v)) if isinstance(v, float) else sympy.Integer(v) for name, v in values.items()}
+    exact = {
+        sympy.Symbol(name): sympy.Rational(repr(v)) if isinstance(v, float) else sympy.Integer(v) for name, v in values.items()
+    }
     changes = [_change(change, sides, exact) for change in found.changes]
     total = sympy.expand(sides[1].expr - sides[0].expr)
     if total.subs(exact, simultaneous=True) != found.totals[1] - found.totals[0]:

@@ -52,9 +52,9 @@ class _Outliner:
         params = sum(t.numel for t in counted if t.kind == "parameter") + sum(child.params for child in children)
         buffers = sum(t.numel for t in counted if t.kind == "buffer") + sum(child.buffers for child in children)
         marks, label = _marks(own), _label(node, own)
-        key = (label, params, buffers, tuple(mark.partition(" to ")[0] for mark in marks))
-        shape = tuple((kind, child.name, child.copies) for kind, child in zip(kinds, children, strict=True))
-        kind = self.kinds.setdefault((key, shape), len(self.kinds))
+        facts = (label, params, buffers, tuple(mark.partition(" to ")[0] for mark in marks))
+        inside = tuple((kind, child.name, child.copies) for kind, child in zip(kinds, children, strict=True))
+        kind = self.kinds.setdefault((facts, inside), len(self.kinds))
         return Item(path, name, label, 1, params, buffers, marks, tuple(children)), kind
 
 

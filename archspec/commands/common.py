@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from archspec.model import Model
 
-MODEL_HELP = "a config.json, a folder that holds one, a hub id, or the name of an architecture or a model type (its default config)"
+MODEL_HELP = (
+    "a config.json, a folder that holds one, a hub id, or the name of an architecture or a model type (its default config)"
+)
 
 
 def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> None:
@@ -22,7 +24,9 @@ def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> 
 
 
 def add_choices(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--architecture", metavar="CLASS", help="the class to count, e.g. BertForMaskedLM (default: the config's own)")
+    parser.add_argument(
+        "--architecture", metavar="CLASS", help="the class to count, e.g. BertForMaskedLM (default: the config's own)"
+    )
     parser.add_argument(
         "--set", metavar="FIELD=VALUE", action="append", default=[], help="set a field anew, e.g. text_config.num_hidden_layers=2"
     )

@@ -29,8 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    models = [_side(args, name, settings) for name, settings in ((args.a, args.set_a), (args.b, args.set_b))]
-    found = diff(*models, depth=args.depth)
+    found = diff(_side(args, args.a, args.set_a), _side(args, args.b, args.set_b), args.depth)
     from archspec.diff_forms import forms_or_reason
 
     closed, reason = forms_or_reason(found) if found.changes else (None, "")

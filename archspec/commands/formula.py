@@ -60,7 +60,13 @@ def plain(formula: Formula) -> dict[str, Any]:
         "value": formula.evaluate(),
         **{form: written(formula, form) for form in FORMATS},
         "symbols": [
-            {"field": name, "symbol": symbols[name].text, "latex": symbols[name].latex, "meaning": symbols[name].meaning, "value": value}
+            {
+                "field": name,
+                "symbol": symbols[name].text,
+                "latex": symbols[name].latex,
+                "meaning": symbols[name].meaning,
+                "value": value,
+            }
             for name, value in formula.symbols.items()
         ],
         "definitions": formula.definitions,
