@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from archspec.errors import ConfigError, Problem, did_you_mean
+from archspec.errors import ConfigError, Problem, UnknownArchitectureError, did_you_mean
 from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe
 from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
@@ -106,9 +106,12 @@ class Scope(Evaluator):
             problems.append(self.problem("per_layer_config", message, "leave it out to count the uniform model"))
         for name in [*self.spec.fields, *self.spec.fixed]:
             try:
-                self.get(name)
+                value = self.get(name)
+                _ = value.scope if isinstance(value, SubConfig) else None  # a part is checked even where it is not built
             except ConfigError as error:
                 problems += [problem for problem in error.problems if problem not in problems]
+            except UnknownArchitectureError:
+                continue  # only a part that is built needs a spec
         if problems or (problems := self._layer_lists()):
             raise ConfigError(problems)
         for condition in self.spec.require:
@@ -255,6 +258,9 @@ class Scope(Evaluator):
         first = tree.args[0] if tree.args else None
         model_type = first.id if isinstance(first, ast.Name) else self.read(field.default._replace(tree=first)) if first else ""
         optional = options.pop("optional", None)
+        legacy = options.pop("legacy", None)
+        key = legacy.id if isinstance(legacy, ast.Name) and isinstance(self.raw.get(legacy.id), Mapping) else field.name
+        value = self.raw[key] if key != field.name else value
         flattened = self.flattened and field.name == self.spec.flat
         brought = self.origin.brought(field.name)
         if value is None and optional is not None:
@@ -269,7 +275,7 @@ class Scope(Evaluator):
             model_type = value.get("model_type") or model_type
         if not isinstance(model_type, str) or not model_type:
             raise ConfigError(self.problem(f"{field.name}.model_type", f"{describe(model_type)} is not a model type"))
-        origin = self.origin if flattened and not brought else self.origin.child(field.name)
+        origin = self.origin if flattened and not brought else self.origin.child(key)
         return SubConfig(model_type, value, origin, dynamic)
 
 
