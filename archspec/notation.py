@@ -99,4 +99,6 @@ def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:
 def _spelled(name: str, meaning: str) -> Glyph:
     """A name written out; what is no identifier becomes one."""
     text = re.sub(r"\W+", "_", name).strip("_")
+    if text.startswith("L_"):
+        return Glyph(text, f"L_{{\\mathrm{{{text[2:].replace('_', chr(92) + '_')}}}}}", meaning)
     return Glyph(text, "\\mathrm{" + text.replace("_", "\\_") + "}", meaning)

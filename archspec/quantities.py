@@ -53,11 +53,13 @@ class _Row:
         self.copies: Any = 0
         self.embedding = path.layer == "Embedding"
 
-    def key(self) -> Any:
+    def key(self, guards: frozenset[Guard] | None = None) -> Any:
+        """What makes two rows turns of the same tensor."""
         path = self.path
         routed = tuple(map(expr_of, path.routed)) if path.routed else None
         facts = (self.trainable, self.kind, path.layer, self.embedding, self.tied_to is None)
-        return (self.template, self.exprs, expr_of(path.count), self.guards, facts, routed)
+        held = self.guards if guards is None else guards
+        return (self.template, self.exprs, expr_of(path.count), held, facts, routed)
 
 
 class _Path(NamedTuple):
@@ -78,9 +80,7 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     rows = list(_walk(root, _Path()))
     _tie(root, rows)
     _mark_outputs(root, rows)
-    groups: dict[Any, list[_Row]] = {}
-    for row in rows:
-        groups.setdefault(row.key(), []).append(row)
+    groups = _merged(rows)
     alone: dict[tuple[str, frozenset[Guard]], int] = {}
     for members in groups.values():
         place = (members[0].template, members[0].guards)
@@ -91,6 +91,31 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
         for members in groups.values()
         for tensor in counter.group(members, alone[members[0].template, members[0].guards] == 1)
     ]
+
+
+def _merged(rows: list[_Row]) -> dict[Any, list[_Row]]:
+    """Rows by what they are; those that stand whether a guard holds or not lose that guard."""
+    groups: dict[Any, list[_Row]] = {}
+    for row in rows:
+        groups.setdefault(row.key(), []).append(row)
+    again = True
+    while again:
+        again = False
+        for members in list(groups.values()):
+            for guard in members[0].guards:
+                rest = members[0].guards - {guard}
+                twin = groups.get(members[0].key(rest | {guard._replace(outcome=not guard.outcome)}))
+                if twin is None or twin is members:
+                    continue
+                for row in (*members, *twin):
+                    groups.pop(row.key(), None)
+                    row.guards = rest
+                groups[members[0].key()] = [*groups.get(members[0].key(), []), *members, *twin]
+                again = True
+                break
+            if again:
+                break
+    return groups
 
 
 def _walk(node: Node, path: _Path) -> Iterator[_Row]:
@@ -176,7 +201,7 @@ class _Counter:
         row = members[0]
         numel = sympy.Mul(*row.exprs)
         each = expr_of(row.path.count) - expr_of(row.copies) if row.tied_to is None else sympy.Integer(0)
-        guard = " and ".join(sorted(g.text if g.outcome else f"not ({g.text})" for g in row.guards))
+        guard = " and ".join(sorted(map(_said, row.guards)))
         turns = row.path.turns
         if not turns:
             yield self.tensor(row, expr_of(row.path.count), numel * each, guard)
@@ -233,16 +258,22 @@ class _Counter:
         if not alone or any(guard.loop is not loop for guard in row.guards):
             return sympy.Integer(members)
         guards = sorted(row.guards, key=lambda guard: guard.text)
-        if len(guards) == 1:
-            relation = self.builder.relations.get((guards[0].text, loop))
-            if relation is not None and (closed := self.closed(relation, loop)) is not None:
-                found = closed[0] if guards[0].outcome else closed[1]
-                values = {sympy.Symbol(n, integer=True, nonnegative=True): v for n, v in self.builder.values.items()}
-                if found.subs(values) == members:
-                    return found
-        text = " and ".join(guard.text if guard.outcome else f"not ({guard.text})" for guard in guards)
+        values = {sympy.Symbol(n, integer=True, nonnegative=True): v for n, v in self.builder.values.items()}
+        for guard in guards:
+            relation = self.builder.relations.get((guard.text, loop))
+            if relation is None or (closed := self.closed(relation, loop)) is None:
+                continue
+            found = closed[0] if guard.outcome else closed[1]
+            if found.subs(values) == members:
+                for other in guards:
+                    if other is not guard:
+                        self.builder.conditions[f"every {loop.symbol} with {_said(guard)} has {_said(other)}"] = True
+                return found
+        text = " and ".join(map(_said, guards))
         over = f"{loop.symbol} in range({length})" if loop.stop is not None else str(loop.symbol)
-        return self.builder.define(f"L[{text}]", f"number of {over} with {text}", members)
+        after = [part for part in row.template.partition("}.")[2].split(".") if part.isidentifier()]
+        names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
+        return self.builder.define(names or ["L_some"], f"number of {over} with {text}", members)
 
     def closed(self, relation: Relation, loop: Loop) -> tuple[Any, Any] | None:
         """How many indices of the loop fulfil a threshold or a modulus, and how many do not."""
@@ -284,6 +315,10 @@ class _Counter:
         if start == 0 and shift == 0:
             return sympy.ceiling((stop - rest) / period)
         return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)
+
+
+def _said(guard: Guard) -> str:
+    return guard.text if guard.outcome else f"not ({guard.text})"
 
 
 def _least(stop: Any, edge: Any) -> Any:

@@ -18,6 +18,10 @@ from archspec.notation import Glyph, chosen
 if TYPE_CHECKING:
     from archspec.closed_form import Formula
 
+C_PRELUDE = """static long long floor_div(long long a, long long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static long long min(long long a, long long b) { return a < b ? a : b; }
+static long long max(long long a, long long b) { return a > b ? a : b; }
+"""
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -51,7 +55,7 @@ def _ordered(expr: Any) -> list[Any]:
     """The terms of a sum, the highest degree first."""
     symbols = sorted(expr.free_symbols, key=lambda symbol: symbol.name)
     degree = {term: sum(sympy.degree(term, s) if term.is_polynomial(s) else 1 for s in symbols) for term in sympy.Add.make_args(expr)}
-    return sorted(degree, key=lambda term: (-degree[term], sympy.default_sort_key(term)))
+    return sorted(degree, key=lambda term: (term.could_extract_minus_sign(), -degree[term], sympy.default_sort_key(term)))
 
 
 class TextPrinter(StrPrinter):  # type: ignore[misc]
@@ -67,8 +71,8 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
             return f"{self.parenthesize(numerator, 50)}/{self.parenthesize(denominator, 55)}"
         factors = sorted(expr.args, key=lambda f: (not f.is_number, isinstance(f, sympy.Add)))
         sign = ""
-        if factors[0] == -1:
-            sign, factors = "-", factors[1:]
+        if factors[0].is_number and factors[0] < 0:
+            sign, factors = "-", [-factors[0], *factors[1:]] if factors[0] != -1 else factors[1:]
         return sign + "·".join(self._factor(factor) for factor in factors)
 
     def _factor(self, factor: Any) -> str:
@@ -118,24 +122,26 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
     def whole(self, terms: list[Any]) -> str:
         """A sum of terms that may have fractional coefficients but is an integer."""
         expr = sympy.Add(*terms)
-        denominator = sympy.ilcm(*(term.as_coeff_Mul()[0].q for term in sympy.Add.make_args(sympy.expand(expr))))
+        denominator = sympy.ilcm(1, 1, *(term.as_coeff_Mul()[0].q for term in sympy.Add.make_args(sympy.expand(expr))))
         if denominator == 1:
             return " + ".join(self._print(term) for term in terms).replace("+ -", "- ")
         return self.quotient(self._print(sympy.expand(expr * denominator)), str(denominator))
 
     def quotient(self, over: str, under: str) -> str:
-        return {"python": f"(({over}) // ({under}))", "c": f"floor_div({over}, {under})"}.get(
-            self.language, f"CAST(FLOOR(({over}) / ({under})) AS BIGINT)" if self.language == "sql" else ""
-        )
+        """Floor division. SQL has no common operator for it: what is divided is made divisible first."""
+        if self.language == "python":
+            return f"(({over}) // ({under}))"
+        if self.language == "c":
+            return f"floor_div({over}, {under})"
+        return f"CAST((({over}) - ((({over}) % ({under})) + ({under})) % ({under})) / ({under}) AS BIGINT)"
 
     def _print_floor(self, expr: Any) -> str:
         over, under = sympy.together(expr.args[0]).as_numer_denom()
-        if self.language == "sql":  # DuckDB's // and Spark's div truncate; both round down what is not negative
-            return f"((({self._print(over)}) - (({self._print(over)}) % ({self._print(under)}))) / ({self._print(under)}))"
         return self.quotient(self._print(over), self._print(under))
 
     def _print_ceiling(self, expr: Any) -> str:
-        return f"(-({self._print(sympy.floor(-expr.args[0]))}))"
+        over, under = sympy.together(expr.args[0]).as_numer_denom()
+        return self.quotient(self._print(over + under - 1), self._print(under))
 
     def _print_Mod(self, expr: Any) -> str:
         return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
@@ -144,7 +150,8 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         factors = sorted(expr.args, key=lambda f: not f.is_number)
         if factors[0] == -1 and len(factors) > 1:
             return "-" + "*".join(self.parenthesize(factor, 50) for factor in factors[1:])
-        return "*".join(self.parenthesize(factor, 50) for factor in factors)
+        first = self._print(factors[0]) if factors[0].is_Integer else self.parenthesize(factors[0], 50)
+        return "*".join([first, *(self.parenthesize(factor, 50) for factor in factors[1:])])
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         base = self.parenthesize(expr.base, 60)
@@ -198,6 +205,7 @@ def mathml(formula: Formula, own: dict[str, Glyph] | None = None, terms: list[An
     body = "<mo>+</mo>".join(
         MathMLPresentationPrinter({"order": "none"}).doprint(term) for term in _renamed(terms or arranged(formula), names)
     )
+    body = body.replace("&InvisibleTimes;", "&#8290;").replace("<mo>+</mo><mrow><mo>-</mo>", "<mrow><mo>-</mo>")
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML"><mrow>{body}</mrow></math>'
 
 

@@ -305,6 +305,8 @@ class SymbolicBuilder(Builder):
             value = self.visit(part, local)
             if isinstance(value, Sym):
                 seen.append(value)
+                if not value.loops and not isinstance(node.op, ast.Or):
+                    self.guard(value, part)
             if bool(value_of(value)) != isinstance(node.op, ast.And):
                 break
         loose = [part for part in seen if part.loops]
@@ -415,16 +417,15 @@ class SymbolicBuilder(Builder):
         if name not in _ANALYTIC:
             return Sym(value, None if isinstance(value, str | bool) else expr_of(value), loops, guards)
         if name == "int" and isinstance(value_of(flat[0]), float) and self.opaque_floats:
-            return Sym(value, self.define(ast.unparse(node), ast.unparse(node), value), loops, guards)
+            return Sym(value, self.define([ast.unparse(node)], ast.unparse(node), value), loops, guards)
         return Sym(value, _ANALYTIC[name](*[expr_of(part) for part in flat]), loops, guards)
 
-    def define(self, name: str, definition: str, value: Any) -> Any:
-        """A symbol of its own for what has no closed form here."""
-        unique = name
-        while unique in self.definitions and self.definitions[unique] != (definition, value):
-            unique += "'"
-        self.definitions[unique] = (definition, value)
-        return sympy.Symbol(unique, integer=True, nonnegative=True)
+    def define(self, names: list[str], definition: str, value: Any) -> Any:
+        """A symbol of its own for what has no closed form here, under the first name that is free."""
+        for name in [*names, *(f"{names[0]}_{number}" for number in range(2, 1000))]:
+            if self.definitions.setdefault(name, (definition, value)) == (definition, value):
+                return sympy.Symbol(name, integer=True, nonnegative=True)
+        raise AssertionError("a formula has fewer than a thousand symbols of its own")
 
     def container(self, cls: str, items: dict[Any, Any], node: ast.AST, expression: Expression) -> Node:
         """Names the turns of a loop: `{i}` where all turns share one module."""
