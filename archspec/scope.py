@@ -187,9 +187,11 @@ class Scope(Evaluator):
         return value
 
     def _value(self, name: str) -> Any:
-        if name in self.spec.fixed:
-            return self.read(self.spec.fixed[name])
         field = self.spec.fields.get(name)
+        if name in self.spec.fixed:
+            if field and name in self.raw:
+                self._checked(field, self.raw[name])
+            return self.read(self.spec.fixed[name])
         if name == "num_labels":
             return self._num_labels(field)
         assert field is not None  # `has` was asked first
