@@ -16,6 +16,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "tree": ("archspec.commands.tree", "the modules, as print(model) shows them, with counts and shares"),
     "tensors": ("archspec.commands.tensors", "every parameter and persistent buffer: name, shape, ties"),
     "formula": ("archspec.commands.formula", "the closed form of a count, in the config's own fields"),
+    "sensitivity": ("archspec.commands.sensitivity", "how a count answers to each field, and which do not enter"),
     "diff": ("archspec.commands.diff", "what differs between two architectures or configs, in numbers and symbols"),
     "list": ("archspec.commands.listing", "the model types and architectures that are described"),
     "lint": ("archspec.commands.lint", "check spec files; --schema prints their JSON Schema"),

@@ -189,8 +189,9 @@ class Evaluator:
 
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
         arguments = [self.visit(argument, local) for argument in node.args]
-        allowed = {str: ("split", "startswith", "endswith"), dict: ("get",), list: ("index", "count")}
-        if name in allowed.get(type(value), ()):
+        allowed: dict[type, tuple[str, ...]] = {str: ("split", "startswith", "endswith"), dict: ("get",), list: ("index", "count")}
+        kind: type = type(value)
+        if name in allowed.get(kind, ()):
             return self.guarded(getattr(value, name), arguments, node)
         self.fail(f".{name} does not apply to {describe(value)}", node)
 

@@ -16,7 +16,8 @@ import sympy
 from archspec.closed_form import Formula
 from archspec.errors import FormulaError, Place, Problem, Source, SpecError, did_you_mean
 from archspec.expression import EvaluationError, Evaluator, parse
-from archspec.quantities import QUANTITIES, SymbolicTensor
+from archspec.quantities import SymbolicTensor
+from archspec.render import arranged
 from archspec.source import Scalar
 from archspec.symbolic import Sym
 
@@ -24,9 +25,15 @@ COMPONENTS = ("embeddings", "attention", "feed-forward", "mixer", "norms", "othe
 _NORMS = ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "FrozenBatchNorm2d")
 _PATTERNS = (  # the first that fits a tensor's path decides
     ("norms", r"(^|[._])(layer_?norm|ln_?\w*|norm\w*|\w+_norm|\w*layernorm\w*)\.(weight|bias)$"),
-    ("attention", r"(^|[._])(self_attn|self_attention|encoder_attn|cross_attn|crossattention|attn|attention\w*|\w*Attention\w*)\b"),
+    (
+        "attention",
+        r"(^|[._])(self_attn|self_attention|encoder_attn|cross_attn|crossattention|attn|attention\w*|\w*Attention\w*)\b",
+    ),
     ("mixer", r"(^|[._])(mixer|mamba|ssm|conv|linear_attn|rec|temporal_block)\b"),
-    ("feed-forward", r"(^|[._])(mlp|ffn\w*|feed_forward|intermediate|output|experts|block_sparse_moe|fc1|fc2|moe|wi|wo|DenseReluDense)\b"),
+    (
+        "feed-forward",
+        r"(^|[._])(mlp|ffn\w*|feed_forward|intermediate|output|experts|block_sparse_moe|fc1|fc2|moe|wi|wo|DenseReluDense)\b",
+    ),
     ("embeddings", r"(^|[._])\w*(embed|wte|wpe|shared)\w*"),
 )
 # Counts of things that do not grow when a model is widened or deepened.
@@ -36,10 +43,11 @@ _FIXED = re.compile(
 
 
 class Part(NamedTuple):
-    """A labelled part of a formula."""
+    """A labelled part of a formula, and the terms that it is best written in."""
 
     label: str
     expr: Any
+    terms: tuple[Any, ...] = ()
 
 
 def component(tensor: SymbolicTensor) -> str:
@@ -48,7 +56,9 @@ def component(tensor: SymbolicTensor) -> str:
         return "norms"
     if tensor.embedding:
         return "embeddings" if tensor.layer == "Embedding" else "head"
-    if "{" not in tensor.name and re.match(r"(lm_head|cls|score|classifier|qa_outputs|embed_out|head|vocab_\w+)\b", tensor.name):
+    if "{" not in tensor.name and re.match(
+        r"(lm_head|cls|score|pooler|classifier|qa_outputs|embed_out|head|vocab_\w+)\b", tensor.name
+    ):
         return "head"
     for name, pattern in _PATTERNS:
         if re.search(pattern, tensor.name):
@@ -67,8 +77,8 @@ def by_module(formula: Formula, depth: int = 1) -> list[Part]:
 
 
 def per_layer(formula: Formula) -> list[Part]:
-    """What each repeated layer holds once (its label says how often it stands), and the rest."""
-    return _grouped(formula, lambda tensor: tensor.name.split("{")[0].rstrip(".") + ".{i}" if "{" in tensor.name else "not repeated")
+    """One part for each stack of layers, and one for what stands once."""
+    return _grouped(formula, lambda tensor: tensor.name.split("}")[0] + "}" if "{" in tensor.name else "not repeated")
 
 
 def polynomial(formula: Formula) -> list[Part]:
@@ -81,16 +91,22 @@ def collected(formula: Formula, name: str) -> list[Part]:
     symbol = _symbol(formula, name)
     collected = sympy.collect(sympy.expand(formula.expr), symbol, evaluate=False)
     order = sorted(collected, key=lambda power: -sympy.degree(power, symbol) if power.has(symbol) else 0)
-    return [Part("", sympy.Mul(power, collected[power], evaluate=False) if power != 1 else collected[power]) for power in order]
+    terms = [sympy.Mul(power, collected[power], evaluate=False) if power != 1 else collected[power] for power in order]
+    return [Part("", sympy.Add(*terms, evaluate=False))]
 
 
 def _grouped(formula: Formula, key: Callable[[SymbolicTensor], str], order: Iterable[str] = ()) -> list[Part]:
-    share = QUANTITIES[formula.quantity][1]
-    sums: dict[str, Any] = {name: sympy.Integer(0) for name in order}
+    groups: dict[str, list[SymbolicTensor]] = {name: [] for name in order}
     for tensor in formula.tensors:
-        sums[key(tensor)] = sums.get(key(tensor), sympy.Integer(0)) + share(tensor)
-    parts = [Part(label, formula.plain(sympy.expand(expr)).xreplace(formula.replacements)) for label, expr in sums.items()]
-    return [Part(label, sympy.expand(expr)) for label, expr in parts if expr != 0]
+        groups.setdefault(key(tensor), []).append(tensor)
+    parts = []
+    for label, tensors in groups.items():
+        terms = arranged(formula, tensors)
+        whole = factored(sympy.Add(*terms))
+        if whole != 0:
+            short = len(terms) > 1 and len(str(whole)) < sum(len(str(term)) + 3 for term in terms)
+            parts.append(Part(label, sympy.expand(sympy.Add(*terms)), (whole,) if short else tuple(terms)))
+    return parts
 
 
 def factored(expr: Any) -> Any:
@@ -102,7 +118,9 @@ def _symbol(formula: Formula, name: str) -> Any:
     symbol = sympy.Symbol(name)
     if symbol not in formula.expr.free_symbols:
         entering = [s.name for s in formula.expr.free_symbols]
-        problem = Problem(f"{name} does not enter the formula", help=did_you_mean(name, entering) or f"it has {', '.join(sorted(entering))}")
+        problem = Problem(
+            f"{name} does not enter the formula", help=did_you_mean(name, entering) or f"it has {', '.join(sorted(entering))}"
+        )
         raise FormulaError(problem)
     return symbol
 
@@ -135,9 +153,13 @@ def assume(formula: Formula, assumptions: Iterable[str]) -> Formula:
         left = left.strip()
         place = Place(Source("--assume", text), 1, len(left) + 2, max(1, len(right)))
         if not equals or not right.strip():
-            raise FormulaError(Problem(f"{text!r} is no assumption", help="write field=expression, e.g. intermediate_size=4*hidden_size"))
+            raise FormulaError(
+                Problem(f"{text!r} is no assumption", help="write field=expression, e.g. intermediate_size=4*hidden_size")
+            )
         if left not in known:
-            raise FormulaError(Problem(f"{left} is no field of this formula", place._replace(column=1), help=did_you_mean(left, known)))
+            raise FormulaError(
+                Problem(f"{left} is no field of this formula", place._replace(column=1), help=did_you_mean(left, known))
+            )
         names = _Names({name: max(int(value), 1) for name, value in known.items() if name.isidentifier()})
         try:
             value = names.evaluate(parse(Scalar(right.strip(), place, False, right.strip())))
@@ -147,7 +169,9 @@ def assume(formula: Formula, assumptions: Iterable[str]) -> Formula:
             raise FormulaError(error.problems) from None
         expr = value.expr if isinstance(value, Sym) else sympy.sympify(value)
         if not isinstance(expr, sympy.Expr) or sympy.Symbol(left) in expr.free_symbols:
-            raise FormulaError(Problem(f"{left} cannot be replaced by {right.strip()}", place, help="use other fields on the right"))
+            raise FormulaError(
+                Problem(f"{left} cannot be replaced by {right.strip()}", place, help="use other fields on the right")
+            )
         result = result.replaced({sympy.Symbol(left): expr}, f"{left} = {right.strip()}")
     return result
 
@@ -186,20 +210,23 @@ def _degree(term: Any, symbols: set[Any]) -> Any:
     grown = term.subs({symbol: symbol * growth for symbol in symbols}, simultaneous=True)
     if not grown.has(growth):
         return sympy.Integer(0)
-    return sympy.limit(sympy.log(sympy.Abs(grown.subs({s: 2 for s in grown.free_symbols if s != growth}))) / sympy.log(growth), growth, sympy.oo)
+    return sympy.limit(
+        sympy.log(sympy.Abs(grown.subs({s: 2 for s in grown.free_symbols if s != growth}))) / sympy.log(growth), growth, sympy.oo
+    )
 
 
 class Sensitivity(NamedTuple):
     """How a quantity answers to one field at a config.
 
-    ``derivative`` is the partial derivative, ``step`` the exact change for one more, ``elasticity``
+    ``derivative`` is the partial derivative, ``step`` the exact change for one more
+    (None where that is no count), ``elasticity``
     the percent that one percent more adds.
     """
 
     field: str
     value: int | float
     derivative: float
-    step: int
+    step: int | None
     elasticity: float
 
 
@@ -210,12 +237,22 @@ def sensitivity(formula: Formula) -> list[Sensitivity]:
     smooth = formula.expr.replace(sympy.floor, lambda x: x).replace(sympy.ceiling, lambda x: x)
     for name, value in formula.symbols.items():
         slope = formula.number(sympy.diff(smooth, sympy.Symbol(name)))
-        step = formula.number(formula.expr.subs(sympy.Symbol(name), sympy.Symbol(name) + 1)) - base
-        found.append(Sensitivity(name, value, float(slope), int(step), float(slope) * float(value) / base if base else 0.0))
+        step = sympy.sympify(formula.number(formula.expr.subs(sympy.Symbol(name), sympy.Symbol(name) + 1)) - base)
+        found.append(
+            Sensitivity(
+                name,
+                value,
+                float(slope),
+                int(step) if step.is_Integer else None,
+                float(slope) * float(value) / base if base else 0.0,
+            )
+        )
     return sorted(found, key=lambda row: -abs(row.elasticity))
 
 
-def piecewise(formula: Formula, rebuild: Callable[[dict[str, Any]], Formula], limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
+def piecewise(
+    formula: Formula, rebuild: Callable[[dict[str, Any]], Formula], limit: int = 5
+) -> list[tuple[dict[str, bool], Formula]]:
     """The formula for every combination of the yes/no flags that change it.
 
     ``rebuild`` gives the formula of the same architecture with some flags set. Errors:

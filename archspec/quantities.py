@@ -59,7 +59,7 @@ class _Row:
         routed = tuple(map(expr_of, path.routed)) if path.routed else None
         facts = (self.trainable, self.kind, path.layer, self.embedding, self.tied_to is None)
         held = self.guards if guards is None else guards
-        return (self.template, self.exprs, expr_of(path.count), held, facts, routed)
+        return (self.template, self.exprs, expr_of(path.times), held, facts, routed)
 
 
 class _Path(NamedTuple):
@@ -67,8 +67,7 @@ class _Path(NamedTuple):
     template: str = ""
     turns: tuple[Turn, ...] = ()
     guards: frozenset[Guard] = frozenset()
-    count: Any = 1
-    repeats: int = 1
+    times: Any = 1
     frozen: bool = False
     routed: Routed | None = None
     layer: str = ""
@@ -138,7 +137,7 @@ def _walk(node: Node, path: _Path) -> Iterator[_Row]:
             if child.turn is not None:
                 variable, turn = child.turn
                 if turn.loop is None:
-                    inner = inner._replace(count=inner.count * turn.count, repeats=inner.repeats * turn.index)
+                    inner = inner._replace(times=inner.times * turn.times)
                 else:
                     template = _joined(path.template, f"{{{variable}}}")
                     inner = inner._replace(template=template, turns=(*path.turns, turn))
@@ -160,7 +159,7 @@ def _tie(root: Node, rows: list[_Row]) -> None:
             for row in hit:
                 holder = by_name.get(source + row.name[len(target) :])
                 row.tied_to = source + row.name[len(target) :]
-                row.copies = row.path.count
+                row.copies = row.path.times
                 if holder is not None and row.exprs != holder.exprs:
                     row.shape, row.exprs = holder.shape, holder.exprs
             if hit:
@@ -200,11 +199,11 @@ class _Counter:
     def group(self, members: list[_Row], alone: bool) -> Iterator[SymbolicTensor]:
         row = members[0]
         numel = sympy.Mul(*row.exprs)
-        each = expr_of(row.path.count) - expr_of(row.copies) if row.tied_to is None else sympy.Integer(0)
+        each = expr_of(row.path.times) - expr_of(row.copies) if row.tied_to is None else sympy.Integer(0)
         guard = " and ".join(sorted(map(_said, row.guards)))
         turns = row.path.turns
         if not turns:
-            yield self.tensor(row, expr_of(row.path.count), numel * each, guard)
+            yield self.tensor(row, expr_of(row.path.times), numel * each, guard)
             return
         loop = turns[-1].loop
         assert loop is not None  # only iterated turns are listed
@@ -214,7 +213,7 @@ class _Counter:
             yield self.tensor(row, sympy.Integer(len(members)), total, guard)
             return
         count = self.count(row, loop, len(members), alone)
-        yield self.tensor(row, expr_of(row.path.count) * count, numel * each * count, guard)
+        yield self.tensor(row, expr_of(row.path.times) * count, numel * each * count, guard)
 
     def tensor(self, row: _Row, repetition: Any, total: Any, guard: str) -> SymbolicTensor:
         active = total
@@ -246,7 +245,7 @@ class _Counter:
                 return sympy.summation(term, (loop.symbol, start, stop - 1)).doit()
         parts = []
         for row in members:
-            indices = {t.loop.symbol: concrete(t.loop.start) + t.index for t in row.path.turns if t.loop is not None}
+            indices = {t.loop.symbol: concrete(t.loop.start) + t.position for t in row.path.turns if t.loop is not None}
             parts.append(term.subs(indices))
         return sympy.Add(*parts)
 
@@ -330,7 +329,10 @@ QUANTITIES: dict[str, tuple[str, Callable[[SymbolicTensor], Any]]] = {
     "params": ("unique parameters", lambda t: t.numel if t.kind == "parameter" else 0),
     "trainable_params": ("parameters with requires_grad", lambda t: t.numel if t.kind == "parameter" and t.trainable else 0),
     "active_params": ("parameters that work on a token", lambda t: t.active if t.kind == "parameter" else 0),
-    "embedding_params": ("embedding tables and output matrices", lambda t: t.numel if t.kind == "parameter" and t.embedding else 0),
+    "embedding_params": (
+        "embedding tables and output matrices",
+        lambda t: t.numel if t.kind == "parameter" and t.embedding else 0,
+    ),
     "non_embedding_params": ("all other parameters", lambda t: t.numel if t.kind == "parameter" and not t.embedding else 0),
     "buffers": ("elements of persistent buffers", lambda t: t.numel if t.kind == "buffer" else 0),
 }

@@ -6,6 +6,7 @@ it: V·d + L·(4·d² + …). Integer division stays exact in every language.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -17,6 +18,7 @@ from archspec.notation import Glyph, chosen
 
 if TYPE_CHECKING:
     from archspec.closed_form import Formula
+    from archspec.quantities import SymbolicTensor
 
 C_PRELUDE = """static long long floor_div(long long a, long long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 static long long min(long long a, long long b) { return a < b ? a : b; }
@@ -25,13 +27,20 @@ static long long max(long long a, long long b) { return a > b ? a : b; }
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def arranged(formula: Formula) -> list[Any]:
-    """The terms in the model's order: what stands once, then each repetition times what it repeats."""
+def _summed(terms: list[str]) -> str:
+    return " + ".join(terms).replace("+ -", "- ")
+
+
+def arranged(formula: Formula, tensors: Iterable[SymbolicTensor] | None = None) -> list[Any]:
+    """The terms in the model's order: what stands once, then each repetition times what it repeats.
+
+    ``tensors`` are those to add up, where not all of the formula's.
+    """
     from archspec.quantities import QUANTITIES
 
     share = QUANTITIES[formula.quantity][1]
     groups: dict[Any, Any] = {}
-    for tensor in formula.tensors:
+    for tensor in formula.tensors if tensors is None else tensors:
         part = sympy.expand(share(tensor))
         repetition = sympy.sympify(tensor.repetition)
         symbolic = bool(repetition.free_symbols) and not sympy.cancel(part / repetition).as_numer_denom()[1].free_symbols
@@ -43,7 +52,7 @@ def arranged(formula: Formula) -> list[Any]:
         repetition = formula.plain(repetition).xreplace(formula.replacements)
         if once == 0:
             continue
-        parts = _ordered(once)
+        parts = ordered(once)
         if repetition == 1:
             terms += parts
         else:
@@ -51,10 +60,12 @@ def arranged(formula: Formula) -> list[Any]:
     return terms or [sympy.Integer(0)]
 
 
-def _ordered(expr: Any) -> list[Any]:
+def ordered(expr: Any) -> list[Any]:
     """The terms of a sum, the highest degree first."""
     symbols = sorted(expr.free_symbols, key=lambda symbol: symbol.name)
-    degree = {term: sum(sympy.degree(term, s) if term.is_polynomial(s) else 1 for s in symbols) for term in sympy.Add.make_args(expr)}
+    degree = {
+        term: sum(sympy.degree(term, s) if term.is_polynomial(s) else 1 for s in symbols) for term in sympy.Add.make_args(expr)
+    }
     return sorted(degree, key=lambda term: (term.could_extract_minus_sign(), -degree[term], sympy.default_sort_key(term)))
 
 
@@ -77,15 +88,14 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
 
     def _factor(self, factor: Any) -> str:
         if isinstance(factor, sympy.Add):
-            return f"({self._terms(_ordered(factor))})"
+            return f"({self._terms(ordered(factor))})"
         return str(self.parenthesize(factor, 50))
 
     def _print_Add(self, expr: Any, order: Any = None) -> str:
-        return self._terms(_ordered(expr))
+        return self._terms(ordered(expr))
 
     def _terms(self, terms: list[Any]) -> str:
-        text = " + ".join(self._print(term) for term in terms)
-        return text.replace("+ -", "- ")
+        return _summed([str(self._print(term)) for term in terms])
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         base = self.parenthesize(expr.base, 60)
@@ -124,7 +134,7 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         expr = sympy.Add(*terms)
         denominator = sympy.ilcm(1, 1, *(term.as_coeff_Mul()[0].q for term in sympy.Add.make_args(sympy.expand(expr))))
         if denominator == 1:
-            return " + ".join(self._print(term) for term in terms).replace("+ -", "- ")
+            return _summed([str(self._print(term)) for term in terms])
         return self.quotient(self._print(sympy.expand(expr * denominator)), str(denominator))
 
     def quotient(self, over: str, under: str) -> str:
@@ -196,7 +206,7 @@ def latex(formula: Formula, own: dict[str, Glyph] | None = None, terms: list[Any
     """LaTeX without delimiters."""
     names = {sympy.Symbol(name): glyph.latex for name, glyph in glyphs(formula, own).items()}
     printer = LatexPrinter({"symbol_names": names, "order": "none", "mul_symbol": None})
-    return " + ".join(printer.doprint(term) for term in terms or arranged(formula)).replace("+ -", "- ")
+    return _summed([str(printer.doprint(term)) for term in terms or arranged(formula)])
 
 
 def mathml(formula: Formula, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:

@@ -335,12 +335,27 @@ class _Parser:
 
     def part(self, node: source.Node, path: str) -> Part:
         if isinstance(node, source.Mapping):
-            return {key: self.part(value, f"{path}.{key}") for key, value in node.items.items()}
+            return {key: self.numbered(key, self.part(value, f"{path}.{key}")) for key, value in node.items.items()}
         if isinstance(node, source.Sequence):
             return [self.part(value, f"{path}.{index}") for index, value in enumerate(node.items)]
         if node.empty:
             return {}
         return self.parsed(node, path) or {}
+
+    def numbered(self, key: str, part: Part) -> Part:
+        """Under a key with `{…}`, a loop gives one attribute a turn: the part becomes a mapping of names to constructors."""
+        if "{" not in key or not isinstance(part, Expression):
+            return part
+        if not isinstance(part.tree, ast.GeneratorExp):
+            self.problem(f"{key} needs a loop", part.place, part.path, "add: for i in range(n)")
+            return part
+        pieces = [piece for text in key.split("{") for piece in text.split("}")]  # texts and expressions in turn
+        terms = [piece if i % 2 else repr(piece) for i, piece in enumerate(pieces)]
+        text = " + ".join(f"str({term})" for term in terms)
+        if (name := self.parsed(source.Scalar(text, part.place, False, text), part.path)) is None:
+            return part
+        tree = ast.DictComp(key=name.tree, value=part.tree.elt, generators=part.tree.generators)
+        return part._replace(tree=ast.copy_location(tree, part.tree))
 
     def ties(self, mapping: source.Mapping, path: str, always: bool) -> list[Tie]:
         """`target: source`, with `{expression}` in both and `for`/`if` after the source."""

@@ -45,11 +45,11 @@ class Guard(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """Which turn of which loop built a module; a module that all turns share stands for `count`."""
+    """Which turn of which loop built a module; a module that all turns share stands for `times`."""
 
     loop: Loop | None
-    index: int
-    count: Any
+    position: int
+    times: Any
 
 
 class Sym:
@@ -259,7 +259,8 @@ class SymbolicBuilder(Builder):
         if not isinstance(value, Sym):
             return frozenset()
         if not value.loops:
-            if value.relation is not None or not isinstance(value.value, bool):
+            whole = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)  # its parts were noted one by one
+            if not whole and (value.relation is not None or not isinstance(value.value, bool)):
                 self.conditions[text] = bool(value.value)
             return value.guards
         guards = value.guards
@@ -324,7 +325,14 @@ class SymbolicBuilder(Builder):
             return plain
         loops = frozenset(loop for part in found for loop in part.loops)
         guards = frozenset(guard for part in found for guard in part.guards)
-        signs: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+        signs: dict[type[ast.cmpop], str] = {
+            ast.Eq: "==",
+            ast.NotEq: "!=",
+            ast.Lt: "<",
+            ast.LtE: "<=",
+            ast.Gt: ">",
+            ast.GtE: ">=",
+        }
         relation = None
         numeric = all(isinstance(value_of(side), int | float) and getattr(side, "expr", 0) is not None for side in (left, right))
         if numeric and type(op) in signs:
@@ -440,7 +448,7 @@ class SymbolicBuilder(Builder):
             if child.turn is not None and child.turn[1].loop is None:
                 offset = f"+{position}" if position else ""
                 label = f"{{{child.turn[0]}{offset}}}"
-                position += child.turn[1].index - 1
+                position += child.turn[1].position - 1
             position += 1
             children[label] = child
         return Node(cls, children=children)

@@ -77,7 +77,8 @@ def tensors(root: Node) -> list[Tensor]:
 def _active(numel: int, routed: Routed | None) -> int:
     if routed is None or not routed.experts:
         return numel
-    return numel * min(routed.chosen, routed.experts) // routed.experts
+    active: int = numel * min(routed.chosen, routed.experts) // routed.experts
+    return active
 
 
 def _walk(node: Node, prefix: str, frozen: bool, routed: Routed | None) -> Iterator[_Entry]:

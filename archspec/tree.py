@@ -143,6 +143,10 @@ class Builder(Evaluator):
         children: dict[str, Node] = {}
         items = part.items() if isinstance(part, dict) else enumerate(part)
         for name, inner in items:
+            if isinstance(inner, Expression) and "{" in str(name):  # attributes that a loop names
+                looped = self.as_node(self.evaluate(inner, self.frames[-1].local), inner.tree, inner)
+                children |= looped.children if looped else {}
+                continue
             if isinstance(inner, Expression):
                 child = self.as_node(self.evaluate(inner, self.frames[-1].local), inner.tree, inner)
             else:

@@ -104,11 +104,23 @@ def page() -> str:
     for row in rows("Gemma2ForCausalLM"):
         model = counted(row)
         lines.append(f"| {row['checkpoint']} | {model.embedding_params:,} | {model.non_embedding_params:,} |")
-    lines += ["", "## Pythia, arXiv:2304.01373: total and without embeddings", "", "| checkpoint | total | non-embedding |", "| --- | ---: | ---: |"]
+    lines += [
+        "",
+        "## Pythia, arXiv:2304.01373: total and without embeddings",
+        "",
+        "| checkpoint | total | non-embedding |",
+        "| --- | ---: | ---: |",
+    ]
     for row in rows("GPTNeoXForCausalLM"):
         model = counted(row)
         lines.append(f"| {row['checkpoint']} | {model.params:,} | {model.non_embedding_params:,} |")
-    lines += ["", "## GPT-3, arXiv:2005.14165: table 2.1", "", "| model | printed | exact | misprint, and what is counted instead |", "| --- | ---: | ---: | --- |"]
+    lines += [
+        "",
+        "## GPT-3, arXiv:2005.14165: table 2.1",
+        "",
+        "| model | printed | exact | misprint, and what is counted instead |",
+        "| --- | ---: | ---: | --- |",
+    ]
     lines += [f"| {row['name']} | {row['params']} | {row['exact']:,} | {row.get('misprint', '')} |" for row in gpt3()]
     lines += [
         "",
@@ -122,7 +134,9 @@ def page() -> str:
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
     for (printed, d, _, kv, heads, _), count in chinchilla():
-        lines.append(f"| {printed:,} | {d} | {kv * heads}{'' if kv * heads == d else ' ≠ d_model'} | {count:,} | {count / printed / 1e6 - 1:+.2%} |")
+        lines.append(
+            f"| {printed:,} | {d} | {kv * heads}{'' if kv * heads == d else ' ≠ d_model'} | {count:,} | {count / printed / 1e6 - 1:+.2%} |"
+        )
     lines += ["", "## The components of GPT-2", "", "| component | parameters |", "| --- | --- |"]
     lines += [f"| {part.label} | `{part.expr}` |" for part in by_component(archspec.formula("GPT2LMHeadModel"))]
     return "\n".join(lines) + "\n"
