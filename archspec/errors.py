@@ -90,6 +90,10 @@ class FormulaError(ArchspecError):
     """A closed form that cannot be given, or an assumption that does not hold."""
 
 
+class SweepError(ArchspecError):
+    """A grid, a column or a budget that cannot be worked out."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The nearest known names as a help line, or what is allowed when nothing is near.
 

@@ -20,6 +20,18 @@ DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "float8_
 _SHORT = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64", "fp8": "float8_e4m3fn"}
 
 
+def dtype_bytes(name: str) -> int:
+    """Bytes of one element. Errors: :class:`ArchspecError` for a dtype that is not in the table.
+
+    >>> dtype_bytes("bf16"), dtype_bytes("float32")
+    (2, 4)
+    """
+    size = DTYPE_BYTES.get(_SHORT.get(name, name))
+    if size is None:
+        raise ArchspecError(f"{name} is not a dtype known here: {', '.join([*DTYPE_BYTES, *_SHORT])}")
+    return size
+
+
 class Model:
     """One architecture at one config: its exact counts, its tensors, its closed form.
 
@@ -92,11 +104,7 @@ class Model:
 
         Errors: :class:`ArchspecError` for a dtype that is not in the table.
         """
-        name = dtype or self.dtype
-        size = DTYPE_BYTES.get(_SHORT.get(name, name))
-        if size is None:
-            raise ArchspecError(f"{name} is not a dtype known here: {', '.join([*DTYPE_BYTES, *_SHORT])}")
-        return self.params * size
+        return self.params * dtype_bytes(dtype or self.dtype)
 
     @property
     def dtype(self) -> str:
@@ -147,14 +155,20 @@ def load(config: Source, architecture: str | None = None, overrides: Mapping[str
     >>> archspec.load({"model_type": "bert"}).params
     109482240
     """
-    if isinstance(config, str) and not os.path.exists(config) and _is_name(config):
-        model_type, own = _named(config)
-        config, architecture = {"model_type": model_type}, architecture or own
+    config, architecture = source_of(config, architecture)
     found = read_config(config, overrides)
     model_type, chosen = choose(found, architecture)
     if overrides:
         check_overrides(library.load(model_type), overrides, found.raw)
     return Model(found, model_type, chosen)
+
+
+def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:
+    """A config, and the architecture asked for; the name of a class or a model type stands for its default config."""
+    if isinstance(config, str) and not os.path.exists(config) and _is_name(config):
+        model_type, own = _named(config)
+        return {"model_type": model_type}, architecture or own
+    return config, architecture
 
 
 def _is_name(text: str) -> bool:
