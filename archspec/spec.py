@@ -311,9 +311,7 @@ class _Parser:
                 parameters[argument.arg] = self.parsed(scalar, f"{path}.{tree.name}", 0)
         return tree.name, parameters
 
-    def module(
-        self, name: str, parameters: dict[str, Expression | None], node: source.Node, place: Place, home: str
-    ) -> Module:
+    def module(self, name: str, parameters: dict[str, Expression | None], node: source.Node, place: Place, home: str) -> Module:
         where: dict[str, Expression] = {}
         require: list[Expression] = []
         ties: list[Tie] = []
