@@ -16,6 +16,7 @@ from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
 
 MAX_INT = 2**63 - 1
+MAX_PATH = 300
 _KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float,),
@@ -104,7 +105,7 @@ class Scope(Evaluator):
         if self.raw.get("per_layer_config") and "per_layer_config" not in self.spec.fields:
             message = "this spec does not describe layers that differ from the config"
             problems.append(self.problem("per_layer_config", message, "leave it out to count the uniform model"))
-        for name in [*self.spec.fields, *self.spec.fixed]:
+        for name in [*self.spec.fields, *self.spec.fixed, "num_labels"]:
             try:
                 value = self.get(name)
                 _ = value.scope if isinstance(value, SubConfig) else None  # a part is checked even where it is not built
@@ -230,7 +231,7 @@ class Scope(Evaluator):
         """The types that a default without a written type stands for."""
         assert field.default is not None
         default = self.read(field.default)
-        kind = next((n for n, types in _KINDS.items() if isinstance(default, types) and (n != "int" or type(default) is int)), "")
+        kind = next((n for n, types in _KINDS.items() if isinstance(default, types) and (n != "int" or not isinstance(default, bool))), "")
         if not kind:
             raise ConfigError(Problem(f"{describe(default)} cannot be a default", field.place, f"config.{field.name}"))
         kinds = ("float", "int") if kind == "float" else (kind,)
@@ -268,8 +269,8 @@ class Scope(Evaluator):
         if value is None and optional is not None:
             return None
         if value is None or (brought and not flattened):
-            self.expression = field.default
-            value = {**{name: self.visit(default, {}) for name, default in options.items()}, **(value or {})}
+            defaults = {name: self.read(field.default._replace(tree=default)) for name, default in options.items()}
+            value = {**defaults, **(value or {})}
         if not isinstance(value, Mapping):
             raise ConfigError(self.problem(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}"))
         dynamic = tree.func.id == "AutoConfig"
@@ -278,6 +279,8 @@ class Scope(Evaluator):
         if not isinstance(model_type, str) or not model_type:
             raise ConfigError(self.problem(f"{field.name}.model_type", f"{describe(model_type)} is not a model type"))
         origin = self.origin if flattened and not brought else self.origin.child(key)
+        if len(self.origin.path) > MAX_PATH:
+            raise ConfigError(Problem("sub-configs contain each other without end", field.place, f"config.{field.name}"))
         return SubConfig(model_type, value, origin, dynamic)
 
 
@@ -296,5 +299,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value) if not isinstance(value, SubConfig | Scope) else "a sub-config"
+    from reprlib import repr as short  # of lists within lists, too
+
+    text = short(value) if not isinstance(value, SubConfig | Scope) else "a sub-config"
     return text if len(text) < 60 else text[:57] + "..."
