@@ -9,7 +9,7 @@ import sympy
 
 from archspec.diff import Change, Diff, key
 from archspec.errors import ArchspecError, FormulaError
-from archspec.render import CodePrinter, _ordered
+from archspec.render import CodePrinter, ordered
 from archspec.ties import folded
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def forms(found: Diff) -> Forms:
     Errors: :class:`FormulaError` when one of the models has no closed form.
     """
     sides = [_Side(model.formula, prefix, label) for model, prefix, label in zip(found[:2], found.prefixes, "AB", strict=True)]
+    sides[0].alias(sides[1])
+    sides[1].alias(sides[0])
     ours, theirs = sides[0].values, sides[1].values
     clashing = {name for name, value in ours.items() if theirs.get(name, value) != value}
     for side in sides:
@@ -54,7 +56,7 @@ def written(expr: Any) -> str:
     >>> written(sympy.Symbol("hidden_size") ** 2 + sympy.Symbol("hidden_size"))
     'hidden_size**2 + hidden_size'
     """
-    terms = _ordered(sympy.expand(expr))
+    terms = ordered(sympy.expand(expr))
     text = CodePrinter("python").whole(sorted(terms, key=lambda term: bool(term.could_extract_minus_sign())))
     if not any(symbol.name[:2] in ("A.", "B.") for symbol in expr.free_symbols):
         return text
@@ -73,7 +75,7 @@ class _Side:
 
     def __init__(self, formula: Formula, prefix: str, label: str) -> None:
         self.label, self.expr = label, formula.expr
-        self.values = formula.config_values
+        self.values = dict(formula.config_values)
         self.renamed: dict[str, int | float] = {}
         self.sums: dict[str, Any] = {}
         for tensor in formula.tensors:
@@ -81,12 +83,24 @@ class _Side:
                 name = folded(key(re.sub(r"\{[^}]*\}", "0", tensor.name), prefix))
                 self.sums[name] = self.sums.get(name, sympy.Integer(0)) + formula.plain(tensor.numel)
 
+    def alias(self, other: _Side) -> None:
+        """A part's own config and the same fields within a composite's are one: `hidden_size`, `text_config.hidden_size`."""
+        table = {}
+        for name in [name for name in self.values if name not in other.values]:
+            same = [long for long, value in other.values.items() if long.endswith(f".{name}") and value == self.values[name]]
+            if len(same) == 1 and same[0] not in self.values:
+                table[sympy.Symbol(name)] = sympy.Symbol(same[0])
+                self.values[same[0]] = self.values.pop(name)
+        self.substitute(table)
+
+    def substitute(self, table: dict[Any, Any]) -> None:
+        self.expr = self.expr.xreplace(table)
+        self.sums = {name: sympy.sympify(expr).xreplace(table) for name, expr in self.sums.items()}
+
     def rename(self, clashing: set[str]) -> None:
         """Gives the fields that have another value on the other side the letter of this one."""
         names = {name: f"{self.label}.{name}" if name in clashing else name for name in self.values}
-        table = {sympy.Symbol(name): sympy.Symbol(new) for name, new in names.items()}
-        self.expr = self.expr.xreplace(table)
-        self.sums = {name: sympy.sympify(expr).xreplace(table) for name, expr in self.sums.items()}
+        self.substitute({sympy.Symbol(name): sympy.Symbol(new) for name, new in names.items()})
         used = {symbol.name for symbol in self.expr.free_symbols}
         self.renamed = {new: self.values[name] for name, new in names.items() if new in used}
 

@@ -1,0 +1,193 @@
+"""Spec files checked whole, before any config meets them: what `archspec lint` finds.
+
+Beside what loading refuses: names, fields, calls and arguments that mean nothing, also in branches that the
+default config does not take; ties whose ends cannot exist, or that never hold; fields that nothing reads; a
+header that does not say what the model is and where its code stands.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+
+from archspec import library, notation
+from archspec.errors import ArchspecError, ConfigError, Place, Problem, SpecError, UnknownArchitectureError
+from archspec.expression import Expression
+from archspec.paths import leads_somewhere
+from archspec.resolve import Place as Where
+from archspec.resolve import expressions, safely, sub_config_field
+from archspec.scope import Scope
+from archspec.spec import Module, Spec, Tie
+from archspec.tensors import tensors
+from archspec.tree import Builder
+
+_READ_BY_ITSELF = {"tie_word_embeddings", "num_labels"}
+
+
+def shipped() -> list[str]:
+    """Every spec file of the package, the shared parts and the notation included."""
+    folders = (library.folder(), os.path.join(library.folder(), "shared"))
+    names = [os.path.join(folder, name) for folder in folders if os.path.isdir(folder) for name in sorted(os.listdir(folder))]
+    return [name for name in names if name.endswith(".yaml")]
+
+
+def lint(path: str) -> list[Problem]:
+    """All that is wrong with one spec file, in the order of its lines; empty where nothing is.
+
+    Errors: :class:`ConfigError` for a file that cannot be read.
+    """
+    try:
+        if os.path.basename(path) == "notation.yaml":
+            notation.read(path)
+            return []
+        spec = library.load_file(path)
+    except SpecError as error:
+        return list(error.problems)
+    found = [*_header(spec), *_named(spec, path)]
+    if spec.refuse:
+        return found
+    whole = bool(spec.architectures)
+    for where, expression in _expressions(spec):
+        if whole or where.module is None:
+            found += safely(where, expression)
+    if whole:
+        found += [problem for module in _reachable(spec) for problem in _ties(spec, module)]
+        found += _built(spec)
+        found += _unused(spec)
+    unique = dict.fromkeys(problem for problem in found)
+    return sorted(unique, key=lambda p: (p.place.line, p.place.column) if p.place else (0, 0))
+
+
+def _header(spec: Spec) -> Iterator[Problem]:
+    place = Place(spec.source, 1, 1)
+    lines = spec.header.splitlines()
+    if not 0 < len(lines) <= 3:
+        yield Problem(
+            f"the header has {len(lines)} comment lines", place, "", "one to three: what it is, papers: arXiv:…, code: …"
+        )
+    elif "code:" not in spec.header:
+        yield Problem("the header does not name the code", place, "", "# code: transformers/models/…/modeling_….py")
+
+
+def _named(spec: Spec, path: str) -> Iterator[Problem]:
+    name = os.path.basename(path).removesuffix(".yaml")
+    if name != spec.model_type:
+        problem = Problem(f"the file {name}.yaml describes {spec.model_type or 'no model type'}", Place(spec.source, 1, 1))
+        yield problem._replace(help=f"model_type: {name}")
+
+
+def _expressions(spec: Spec) -> Iterator[tuple[Where, Expression]]:
+    """Every expression that the spec's own architectures can reach, with where it is read."""
+    top = Where(spec, None)
+    for field in spec.fields.values():
+        if field.default is None:
+            continue
+        if (sub := sub_config_field(spec, field.name)) is None:
+            yield top, field.default
+            continue
+        options = [keyword.value for keyword in sub[1].keywords if keyword.arg not in ("optional", "legacy")]
+        for tree in (*sub[1].args, *options):
+            if tree is sub[1].args[0] and isinstance(tree, ast.Name):  # the model type
+                continue
+            yield top, field.default._replace(tree=tree)
+    for expression in (*spec.fixed.values(), *spec.require, *(condition for condition, _ in spec.notes)):
+        yield top, expression
+    for module in _reachable(spec):
+        for default in module.parameters.values():
+            if default is not None:
+                yield top, default
+        for expression in (*module.where.values(), *module.require, *expressions(module.body)):
+            yield Where(spec, module), expression
+        for tie in module.ties:
+            if tie.turns is not None:
+                yield Where(spec, module), tie.turns
+
+
+def _reachable(spec: Spec) -> list[Module]:
+    """The modules of this spec that its architectures are made of, and all that its own file describes."""
+    own = [m for m in spec.modules.values() if m.place.source.name == spec.source.name]
+    open_ = [*(m for name in spec.architectures if (m := spec.module(name))), *own]
+    found: dict[int, Module] = {}
+    while open_:
+        module = open_.pop()
+        if id(module) in found:
+            continue
+        found[id(module)] = module
+        for expression in (*expressions(module.body), *module.where.values()):
+            for node in ast.walk(expression.tree):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (inner := spec.module(node.func.id)):
+                    open_.append(inner)
+    return list(found.values())
+
+
+def _ties(spec: Spec, module: Module) -> Iterator[Problem]:
+    where = Where(spec, module)
+    for tie in module.ties:
+        path = f"{module.name}.{'alias' if tie.always else 'tied'}"
+        if not tie.always and "tie_word_embeddings" not in {*spec.fields, *spec.fixed, *spec.attribute_map}:
+            yield Problem("this never holds: the config has no tie_word_embeddings", tie.place, path, "declare the field")
+        for end in (tie.target, tie.source):
+            if not _possible(end, module, where):
+                yield Problem(f"{end} is not in {module.name}", tie.place, path, _near(tie))
+
+
+def _possible(end: str, module: Module, where: Where) -> bool:
+    try:
+        return leads_somewhere(end, module.body, where)
+    except ArchspecError:
+        return True  # a spec that is missing is reported where it is named
+
+
+def _near(tie: Tie) -> str:
+    return "name a tensor, or a module, by its path within this module"
+
+
+def _built(spec: Spec) -> Iterator[Problem]:
+    """What goes wrong when the default config is built, with ties and without."""
+    for settings in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
+        try:
+            scope = Scope(spec, settings if "tie_word_embeddings" in spec.fields else {})
+            scope.validate()
+            for name in spec.architectures:
+                tensors(Builder(scope).build(name))
+        except SpecError as error:
+            yield from error.problems
+        except (ConfigError, UnknownArchitectureError):
+            continue  # the default config may lack a field, or name a part that is refused
+
+
+def _unused(spec: Spec) -> Iterator[Problem]:
+    """Fields of this file that no count depends on, here or in a spec that reads them from outside."""
+    used = {spec.flat, *_READ_BY_ITSELF}
+    for _, expression in _expressions(spec):
+        for node in ast.walk(expression.tree):
+            if isinstance(node, ast.Name):
+                used.add(node.id)
+            elif isinstance(node, ast.keyword) and node.arg:
+                used.add(node.arg)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                used.add(node.value)  # given("field")
+    used |= {spec.attribute_map.get(name, name) for name in used}
+    for field in spec.fields.values():
+        if field.place.source.name != spec.source.name or field.name in used:
+            continue
+        if not _read_elsewhere(field.name, spec):
+            yield Problem(
+                f"nothing reads {field.name}", field.place, "config", "a spec has only the fields that a count depends on"
+            )
+
+
+def _read_elsewhere(name: str, spec: Spec) -> bool:
+    """Whether another spec of the library reads `sub_config.name`, or a spec made from this one reads it."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    for path in shipped():
+        if os.path.basename(path) == f"{spec.model_type}.yaml":
+            continue
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        relative = re.search(rf"^(?:extends|uses):.*\b{re.escape(spec.model_type)}\b", text, re.MULTILINE)
+        if re.search(rf"\.{re.escape(name)}\b", text) or (relative and word.search(text)):
+            return True
+    return False

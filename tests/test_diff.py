@@ -1,0 +1,154 @@
+"""Two models reconciled, in numbers and in closed form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import sympy
+
+import archspec
+from archspec.cli import main
+from archspec.diff import Diff, diff
+from archspec.diff_forms import forms, written
+
+
+def between(a: str, b: str, of_a: dict[str, Any] | None = None, of_b: dict[str, Any] | None = None, **options: Any) -> Diff:
+    return diff(archspec.load(a, overrides=of_a), archspec.load(b, overrides=of_b), **options)
+
+
+def rows(found: Diff) -> list[tuple[str, str, int, str]]:
+    closed = forms(found)
+    return [
+        (change.kind, change.module, change.params, written(form))
+        for change, form in zip(found.changes, closed.changes, strict=True)
+    ]
+
+
+def test_bert_for_masked_lm_is_explained() -> None:
+    found = between("BertModel", "BertForMaskedLM")
+    assert found.totals == (109_482_240, 109_514_298)
+    assert found.prefixes == ("", "bert")
+    assert rows(found) == [
+        ("removed", "pooler.dense", -590_592, "-hidden_size**2 - hidden_size"),
+        ("added", "cls.predictions.bias", 30_522, "vocab_size"),
+        ("added", "cls.predictions.transform.dense", 590_592, "hidden_size**2 + hidden_size"),
+        ("added", "cls.predictions.transform.LayerNorm", 1_536, "2*hidden_size"),
+        ("tied", "cls.predictions.decoder", 0, "0"),
+    ]
+    assert written(forms(found).total) == "2*hidden_size + vocab_size"
+
+
+def test_the_other_way_round_is_its_opposite() -> None:
+    there, back = between("BertModel", "BertForMaskedLM"), between("BertForMaskedLM", "BertModel")
+    assert back.prefixes == ("bert", "")
+    assert sorted(change.params for change in back.changes) == sorted(-change.params for change in there.changes)
+
+
+def test_the_command_explains_it_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "BertModel", "BertForMaskedLM"]) == 1
+    out = capsys.readouterr().out
+    for text in ("-590,592", "+590,592", "+1,536", "+30,522", "+32,058", "109,482,240", "109,514,298"):
+        assert text in out
+    tie = "in B, cls.predictions.decoder.weight is tied to bert.embeddings.word_embeddings.weight"
+    assert f"note: {tie}; counting it again gives 132,955,194\n" in out
+    assert "B - A = 2*hidden_size + vocab_size\n" in out
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "BertModel", "BertForMaskedLM", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["difference"] == 32_058 == sum(change["params"] for change in found["changes"])
+    assert found["b"]["params"] == 109_514_298
+    again = {tuple(group["tensors"]): found["b"]["params"] + group["params"] for group in found["b"]["tied"]}
+    assert again["cls.predictions.decoder.weight",] == 132_955_194
+
+
+def test_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "BertForMaskedLM", "BertLMHeadModel"]) == 0
+    assert "no difference" in capsys.readouterr().out
+    assert main(["diff", "bert", "bert", "--set-b", "num_attention_heads=6"]) == 0
+
+
+def test_untying(capsys: pytest.CaptureFixture[str]) -> None:
+    found = between("GPT2LMHeadModel", "GPT2LMHeadModel", of_b={"tie_word_embeddings": False})
+    assert rows(found) == [("untied", "lm_head", 38_597_376, "n_embd*vocab_size")]
+    assert found.totals == (124_439_808, 163_037_184)
+    assert found.fields == {"tie_word_embeddings": (True, False)}
+
+
+def test_tying_is_the_opposite() -> None:
+    found = between("GPT2LMHeadModel", "GPT2LMHeadModel", of_a={"tie_word_embeddings": False})
+    assert [(change.kind, change.params) for change in found.changes] == [("tied", -38_597_376)]
+
+
+def test_more_layers_are_one_change() -> None:
+    found = between("BertModel", "BertModel", of_b={"num_hidden_layers": 24})
+    [(kind, module, params, _)] = rows(found)
+    assert (kind, module, params) == ("repeated", "encoder.layer.*", 85_054_464)
+    assert forms(found).values["A.num_hidden_layers"] == 12
+    assert forms(found).values["B.num_hidden_layers"] == 24
+
+
+def test_resized_and_repeated_add_up() -> None:
+    found = between("BertModel", "BertModel", of_b={"num_hidden_layers": 24, "hidden_size": 1032})
+    assert {change.kind for change in found.changes} == {"resized", "repeated"}
+    assert sum(change.params for change in found.changes) == found.totals[1] - found.totals[0] == 178_328_568
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("BertForMaskedLM", "RobertaForMaskedLM"),
+        ("GPT2LMHeadModel", "LlamaForCausalLM"),
+        ("MistralForCausalLM", "MixtralForCausalLM"),
+        ("T5EncoderModel", "T5ForConditionalGeneration"),
+        ("LlamaModel", "LlamaForSequenceClassification"),
+        ("Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"),
+        ("DeepseekV3ForCausalLM", "LlamaForCausalLM"),
+        ("ViTModel", "ViTForImageClassification"),
+        ("AlbertForMaskedLM", "BertForMaskedLM"),
+    ],
+)
+def test_every_difference_adds_up_and_has_its_closed_form(a: str, b: str) -> None:
+    found = between(a, b)
+    assert sum(change.params for change in found.changes) == found.totals[1] - found.totals[0]
+    assert sum(change.buffers for change in found.changes) == found.buffers[1] - found.buffers[0]
+    closed = forms(found)
+    values = {sympy.Symbol(name): value for name, value in closed.values.items()}
+    assert [form.subs(values) for form in closed.changes] == [change.params for change in found.changes]
+    assert sympy.expand(sum(closed.changes) - closed.total) == 0
+
+
+def test_the_prefix_of_a_part_is_found() -> None:
+    assert between("Gemma3TextModel", "Gemma3ForConditionalGeneration").prefixes == ("", "model.language_model")
+    assert between("BertForMaskedLM", "RobertaForMaskedLM").prefixes == ("bert", "roberta")
+
+
+def test_depth_takes_modules_together() -> None:
+    found = between("BertModel", "BertForMaskedLM", depth=1)
+    assert [(change.kind, change.module, change.params) for change in found.changes] == [
+        ("removed", "pooler", -590_592),
+        ("added", "cls", 30_522 + 590_592 + 1_536),
+        ("tied", "cls", 0),
+    ]
+
+
+def test_frozen_and_buffers() -> None:
+    found = between("ResNetModel", "ViTModel")
+    assert sum(change.buffers for change in found.changes) == -archspec.load("ResNetModel").buffers != 0
+
+
+def test_two_classes_of_one_config(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"model_type": "bert", "hidden_size": 24, "num_attention_heads": 2, "vocab_size": 100}))
+    assert main(["diff", "BertModel", "BertForMaskedLM", "--config", str(config)]) == 1
+    assert "+148" in capsys.readouterr().out  # 2 * 24 + 100
+
+
+def test_bad_input_is_2_not_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "BertModel", "BertForNothing"]) == 2
+    assert main(["diff", "BertModel"]) == 2
+    assert main(["diff", "BertModel", "GPT2Model", "--set", "n_embd=12"]) == 2
+    assert "Traceback" not in capsys.readouterr().err

@@ -1,0 +1,105 @@
+"""`archspec lint` finds what no config has reached yet, and finds nothing in the specs that are shipped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from archspec.cli import main
+from archspec.lint import lint, shipped
+from archspec.schema import text
+from archspec.spec import KEYS
+
+ROOT = Path(__file__).parent.parent
+BROKEN = Path(__file__).parent / "lint" / "broken.yaml"
+SPECS = [path for path in shipped() if not path.endswith("notation.yaml")]
+SCHEMA = jsonschema.Draft7Validator(json.loads((ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8")))
+
+FOUND = [
+    (1, 1, "the header has 0 comment lines"),
+    (4, 3, "nothing reads unread"),
+    (10, 28, "heads is neither a config field nor a local name"),
+    (12, 28, "too is neither a config field nor a local name"),
+    (13, 62, "wide is neither a config field nor a local name"),
+    (14, 10, "Linear: missing a required argument: 'out_features'"),
+    (15, 11, "BrokenLayre is not described"),
+    (16, 12, "BrokenLayer needs i"),
+    (17, 27, "depth is neither a parameter of BrokenLayer nor a field"),
+    (18, 35, "add_poolin_layer is neither a parameter of BertModel nor a field"),
+    (19, 19, "bert has no field hidden_sise"),
+    (19, 44, "num_layers is no sub-config, it has no field size"),
+    (20, 21, "kk is neither a config field nor a local name"),
+    (20, 40, "n is neither a config field nor a local name"),
+    (20, 50, "m is neither a config field nor a local name"),
+    (29, 7, "this never holds: the config has no tie_word_embeddings"),
+    (29, 7, "model.layers.{0}.dens.weight is not in BrokenForCausalLM"),
+]
+
+
+def test_finds_everything_in_a_broken_spec() -> None:
+    assert [(p.place.line, p.place.column, p.message) for p in lint(str(BROKEN)) if p.place] == FOUND
+
+
+def test_exit_code_and_positions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", str(BROKEN)]) == 2
+    out = capsys.readouterr().out
+    assert f"broken.yaml:13:62: {FOUND[4][2]} (in BrokenLayer.dense)\n" in out
+    assert out.endswith(f"1 file, {len(FOUND)} problems\n")
+    assert main(["lint", "--json", str(BROKEN)]) == 2
+    listed = json.loads(capsys.readouterr().out)
+    assert [(p["line"], p["column"], p["message"]) for p in listed] == FOUND
+
+
+@pytest.mark.parametrize("path", shipped(), ids=lambda path: Path(path).stem)
+def test_shipped_specs_are_clean(path: str) -> None:
+    assert [str(problem) for problem in lint(path)] == []
+
+
+def test_a_syntax_error_in_a_branch_that_no_config_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "toy.yaml"
+    spec.write_text(
+        "# A toy.\n# code: none\nmodel_type: toy\nmodules:\n  Toy:\n    a: Linear(1, 1) if 1 > 2 else Linear(1,, 2)\n"
+    )
+    assert main(["lint", str(spec)]) == 2
+    assert "toy.yaml:6:44: not an expression: invalid syntax (in Toy.a)" in capsys.readouterr().out
+
+
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "nowhere.yaml"]) == 2
+    assert capsys.readouterr().err.startswith("nowhere.yaml: ")
+
+
+def test_schema_is_current() -> None:
+    message = "write it anew: python -m archspec.schema > docs/spec.schema.json"
+    assert (ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8") == text(), message
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: Path(path).stem)
+def test_shipped_specs_satisfy_the_schema(path: str) -> None:
+    found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    assert [f"{error.json_path}: {error.message}" for error in SCHEMA.iter_errors(found)] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"model_type": "toy", "moduls": {}},
+        {"model_type": "toy", "config": {"a b": 1}},
+        {"model_type": "toy", "config": {"a": {"b": 1}}},
+        {"model_type": "toy", "modules": {"Toy(": {}, "1": {}}},
+        {"model_type": "toy", "modules": {"Toy": {"a": 1}}},
+        {"model_type": "toy", "modules": {"Toy": {"tied": ["a"]}}},
+        {"model_type": "toy", "require": {"a": 1}},
+    ],
+)
+def test_schema_refuses(wrong: object) -> None:
+    assert not SCHEMA.is_valid(wrong)
+
+
+def test_schema_has_every_key() -> None:
+    assert set(SCHEMA.schema["properties"]) == set(KEYS)
