@@ -37,7 +37,7 @@ def _general(raw: Mapping[str, Any]) -> Iterator[str]:
         yield f"architectures names {len(listed)} classes; unless one is chosen, the first counts"
     labels, count = raw.get("id2label"), raw.get("num_labels")
     if isinstance(labels, Mapping) and isinstance(count, int) and len(labels) != count:
-        yield f"num_labels is {count}, but id2label has {len(labels)} entries, and wins in transformers"
+        yield f"id2label has {len(labels)} entries, but num_labels is {count}, and wins in transformers"
     written = raw.get("transformers_version")
     if isinstance(written, str) and _version(written) > _version(VERSION):
         yield f"the config was written by transformers {written}, the specs describe {VERSION}"
