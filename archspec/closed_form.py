@@ -9,7 +9,8 @@ import sympy
 
 from archspec.counts import counted
 from archspec.errors import FormulaError
-from archspec.quantities import QUANTITIES, SymbolicTensor, symbolic_tensors, total
+from archspec.layer_counts import SymbolicTensor
+from archspec.quantities import QUANTITIES, symbolic_tensors, total
 from archspec.scope import Scope
 from archspec.symbolic import SymbolicBuilder
 from archspec.tensors import tensors

@@ -16,10 +16,10 @@ import sympy
 from archspec.closed_form import Formula
 from archspec.errors import FormulaError, Place, Problem, Source, SpecError, did_you_mean
 from archspec.expression import EvaluationError, Evaluator, parse
-from archspec.quantities import SymbolicTensor
+from archspec.layer_counts import SymbolicTensor
 from archspec.render import arranged
 from archspec.source import Scalar
-from archspec.symbolic import Sym
+from archspec.symbols import Sym
 
 COMPONENTS = ("embeddings", "attention", "feed-forward", "mixer", "norms", "other", "head")
 _NORMS = ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "FrozenBatchNorm2d")

@@ -18,7 +18,7 @@ from archspec.notation import Glyph, chosen
 
 if TYPE_CHECKING:
     from archspec.closed_form import Formula
-    from archspec.quantities import SymbolicTensor
+    from archspec.layer_counts import SymbolicTensor
 
 C_PRELUDE = """static long long floor_div(long long a, long long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 static long long min(long long a, long long b) { return a < b ? a : b; }
@@ -195,8 +195,8 @@ def _renamed(terms: list[Any], names: dict[str, str]) -> list[Any]:
 def text(formula: Formula, unicode: bool = True, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:
     """
     >>> import archspec
-    >>> archspec.formula("GPT2Model").text()[:10]
-    'V·d + d·s '
+    >>> archspec.formula("GPT2Model").text()
+    'd·s + V·d + 2·d + L·(4·d² + 2·d·d_ff + 9·d + d_ff)'
     """
     names = {name: glyph.text for name, glyph in glyphs(formula, own).items()}
     return TextPrinter(unicode)._terms(_renamed(terms or arranged(formula), names))

@@ -9,169 +9,29 @@ on a layer's index become guards, which :mod:`archspec.quantities` turns into la
 from __future__ import annotations
 
 import ast
-import math
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import sympy
 
-from archspec.expression import FUNCTIONS, Expression, Locals
+from archspec.expression import FUNCTIONS, Expression, Locals, names
 from archspec.scope import Scope, SubConfig
-from archspec.tree import Builder, Node
-
-
-class Loop:
-    """A loop over layers: its index symbol and, for a `range`, its ends."""
-
-    def __init__(self, variable: str, start: Any, stop: Any, length: int) -> None:
-        self.symbol = sympy.Symbol(variable, integer=True, nonnegative=True)
-        self.start, self.stop, self.length = start, stop, length
-
-
-class Relation(NamedTuple):
-    """A comparison whose sides are expressions of the loop's index."""
-
-    op: str
-    left: sympy.Expr
-    right: sympy.Expr
-
-
-class Guard(NamedTuple):
-    """A condition on a loop's index, by its source text, and how it came out."""
-
-    text: str
-    outcome: bool
-    loop: Loop
-
-
-class Turn(NamedTuple):
-    """Which turn of which loop built a module; a module that all turns share stands for `times`."""
-
-    loop: Loop | None
-    position: int
-    times: Any
-
-
-class Sym:
-    """A value, the expression it came from, and the loops and guards that it depends on."""
-
-    __slots__ = ("expr", "guards", "loops", "relation", "value")
-
-    def __init__(
-        self,
-        value: Any,
-        expr: Any,
-        loops: frozenset[Loop] = frozenset(),
-        guards: frozenset[Guard] = frozenset(),
-        relation: Relation | None = None,
-    ) -> None:
-        self.value, self.expr, self.loops, self.guards, self.relation = value, expr, loops, guards, relation
-
-    def __repr__(self) -> str:
-        return f"{self.value} ({self.expr})"
-
-    def __bool__(self) -> bool:
-        return bool(self.value)
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def __eq__(self, other: object) -> Any:
-        return self.value == value_of(other)
-
-    def __lt__(self, other: object) -> Any:
-        return self.value < value_of(other)
-
-    def __gt__(self, other: object) -> Any:
-        return self.value > value_of(other)
-
-    def __le__(self, other: object) -> Any:
-        return self.value <= value_of(other)
-
-    def __ge__(self, other: object) -> Any:
-        return self.value >= value_of(other)
-
-    def _with(self, other: Any, value: Any, expr: Any) -> Any:
-        loops = self.loops | getattr(other, "loops", frozenset())
-        guards = self.guards | getattr(other, "guards", frozenset())
-        return Sym(value, expr, loops, guards)
-
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, str) or isinstance(self.value, str):
-            return self._with(other, self.value + value_of(other), None)
-        return self._with(other, self.value + value_of(other), expr_of(self) + expr_of(other))
-
-    def __radd__(self, other: Any) -> Any:
-        if isinstance(other, str):
-            return self._with(other, other + self.value, None)
-        return self._with(other, value_of(other) + self.value, expr_of(other) + expr_of(self))
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, self.value - value_of(other), expr_of(self) - expr_of(other))
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) - self.value, expr_of(other) - expr_of(self))
-
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, list | tuple):
-            return other * self.value
-        return self._with(other, self.value * value_of(other), expr_of(self) * expr_of(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(other, self.value / value_of(other), expr_of(self) / expr_of(other))
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) / self.value, expr_of(other) / expr_of(self))
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._with(other, self.value // value_of(other), sympy.floor(expr_of(self) / expr_of(other)))
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) // self.value, sympy.floor(expr_of(other) / expr_of(self)))
-
-    def __mod__(self, other: Any) -> Any:
-        return self._with(other, self.value % value_of(other), sympy.Mod(expr_of(self), expr_of(other)))
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) % self.value, sympy.Mod(expr_of(other), expr_of(self)))
-
-    def __pow__(self, other: Any) -> Any:
-        return self._with(other, self.value ** value_of(other), expr_of(self) ** expr_of(other))
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) ** self.value, expr_of(other) ** expr_of(self))
-
-    def __neg__(self) -> Any:
-        return Sym(-self.value, -expr_of(self), self.loops, self.guards)
-
-    def __pos__(self) -> Any:
-        return self
-
-
-def value_of(value: Any) -> Any:
-    return value.value if isinstance(value, Sym) else value
-
-
-def expr_of(value: Any) -> Any:
-    """The SymPy expression of a number; a float is the decimal number that it is written as."""
-    if isinstance(value, Sym):
-        return value.expr if value.expr is not None else expr_of(value.value)
-    if isinstance(value, float) and math.isfinite(value):
-        return sympy.Rational(repr(value))
-    return sympy.Integer(int(value)) if isinstance(value, int) else sympy.nan
-
-
-class SymRange(NamedTuple):
-    """`range(start, stop)` with symbolic ends."""
-
-    start: Any
-    stop: Any
-    step: Any
-
-    def plain(self) -> range:
-        return range(value_of(self.start), value_of(self.stop), value_of(self.step))
+from archspec.symbols import (
+    ANALYTIC,
+    STRUCTURAL,
+    Guard,
+    Loop,
+    Relation,
+    Sym,
+    SymRange,
+    Turn,
+    bare,
+    expr_of,
+    length_of,
+    syms_in,
+    value_of,
+)
+from archspec.tree import Builder, Frame, Node
 
 
 class SymbolicBuilder(Builder):
@@ -214,8 +74,6 @@ class SymbolicBuilder(Builder):
         expression = scope.spec.fixed[name]
         if not isinstance(value, int | float) or isinstance(value, bool):
             return self.symbol("", value)
-        from archspec.tree import Frame
-
         self.frames.append(Frame(scope, {}, {}))
         try:
             return self.evaluate(expression, {})
@@ -319,10 +177,10 @@ class SymbolicBuilder(Builder):
         return Sym(value_of(value), getattr(value, "expr", None), loops, guards, relation)
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
-        plain = super().compare(op, _plain(left), _plain(right), node)
-        found = [part for part in (*_syms(left), *_syms(right))]
+        decided = super().compare(op, bare(left), bare(right), node)
+        found = syms_in([left, right])
         if not found or isinstance(op, ast.Is | ast.IsNot) or (isinstance(op, ast.In | ast.NotIn) and not right):
-            return plain
+            return decided
         loops = frozenset(loop for part in found for loop in part.loops)
         guards = frozenset(guard for part in found for guard in part.guards)
         signs: dict[type[ast.cmpop], str] = {
@@ -337,13 +195,13 @@ class SymbolicBuilder(Builder):
         numeric = all(isinstance(value_of(side), int | float) and getattr(side, "expr", 0) is not None for side in (left, right))
         if numeric and type(op) in signs:
             relation = Relation(signs[type(op)], expr_of(left), expr_of(right))
-        return Sym(plain, None, loops, guards, relation)
+        return Sym(decided, None, loops, guards, relation)
 
     def index(self, value: Any) -> Any:
         return value_of(value)
 
     def item(self, value: Any, index: Any, node: ast.Subscript) -> Any:
-        found = super().item(value, _plain(index) if isinstance(index, Sym) else index, node)
+        found = super().item(value, bare(index) if isinstance(index, Sym) else index, node)
         return self.dependent(found, index.loops) if isinstance(index, Sym) and index.loops else found
 
     def dependent(self, value: Any, loops: frozenset[Loop]) -> Any:
@@ -366,7 +224,7 @@ class SymbolicBuilder(Builder):
         found = super().repeated(node, items, local)
         if not found or not isinstance(found[0], Node):
             return found
-        count = _length(ends) if isinstance(ends, SymRange) else len(found)
+        count = length_of(ends) if isinstance(ends, SymRange) else len(found)
         copy = found[0].copy()
         variable = node.generators[0].target
         name = variable.id if isinstance(variable, ast.Name) else "i"
@@ -395,8 +253,6 @@ class SymbolicBuilder(Builder):
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> list[Any]:
         first = node.generators[0]
-        from archspec.expression import names
-
         if len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt):
             return self.repeated(node, self.iterate(self.visit(first.iter, local), first.iter), local)
         found = []
@@ -414,19 +270,19 @@ class SymbolicBuilder(Builder):
             self.guarded(range, [value_of(end) for end in ends], node)
             return SymRange(*ends)
         if name == "len" and isinstance(arguments[0], SymRange):
-            return _length(arguments[0])
-        if name in _STRUCTURAL or not any(_syms(arguments)):
-            plain = [a.plain() if isinstance(a, SymRange) else a for a in arguments]
-            return super().function(name, plain, node)
+            return length_of(arguments[0])
+        if name in STRUCTURAL or not any(syms_in(arguments)):
+            unwrapped = [a.plain() if isinstance(a, SymRange) else a for a in arguments]
+            return super().function(name, unwrapped, node)
         flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
-        value = self.guarded(FUNCTIONS[name], [_plain(a) for a in arguments], node)
-        loops = frozenset(loop for part in _syms(arguments) for loop in part.loops)
-        guards = frozenset(guard for part in _syms(arguments) for guard in part.guards)
-        if name not in _ANALYTIC:
+        value = self.guarded(FUNCTIONS[name], [bare(a) for a in arguments], node)
+        loops = frozenset(loop for part in syms_in(arguments) for loop in part.loops)
+        guards = frozenset(guard for part in syms_in(arguments) for guard in part.guards)
+        if name not in ANALYTIC:
             return Sym(value, None if isinstance(value, str | bool) else expr_of(value), loops, guards)
         if name == "int" and isinstance(value_of(flat[0]), float) and self.opaque_floats:
             return Sym(value, self.define([ast.unparse(node)], ast.unparse(node), value), loops, guards)
-        return Sym(value, _ANALYTIC[name](*[expr_of(part) for part in flat]), loops, guards)
+        return Sym(value, ANALYTIC[name](*[expr_of(part) for part in flat]), loops, guards)
 
     def define(self, names: list[str], definition: str, value: Any) -> Any:
         """A symbol of its own for what has no closed form here, under the first name that is free."""
@@ -455,36 +311,3 @@ class SymbolicBuilder(Builder):
 
 
 _TURN = " turn"  # no name of an expression can be this
-_STRUCTURAL = {"list", "tuple", "zip", "enumerate", "reversed", "sorted", "set", "len", "is_list", "is_int", "any", "all"}
-_ANALYTIC: dict[str, Callable[..., Any]] = {
-    "int": lambda x: sympy.floor(x),
-    "floor": sympy.floor,
-    "ceil": sympy.ceiling,
-    "min": sympy.Min,
-    "max": sympy.Max,
-    "sum": lambda *parts: sympy.Add(*parts),
-    "prod": lambda *parts: sympy.Mul(*parts),
-    "abs": sympy.Abs,
-    "float": lambda x: x,
-    "sqrt": sympy.sqrt,
-    "log2": lambda x: sympy.log(x, 2),
-}
-
-
-def _length(ends: SymRange) -> Any:
-    size = len(ends.plain())
-    if value_of(ends.step) != 1 or size == 0:
-        return size
-    return ends.stop - ends.start if value_of(ends.start) != 0 or isinstance(ends.start, Sym) else ends.stop
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value.plain() if isinstance(value, SymRange) else value_of(value)
-
-
-def _syms(value: Any) -> list[Sym]:
-    if isinstance(value, Sym):
-        return [value]
-    return [found for item in value for found in _syms(item)] if isinstance(value, list | tuple) else []
