@@ -1,0 +1,240 @@
+"""Integer polynomials over the swept fields, with the bounds that keep 64-bit arithmetic honest.
+
+A count is a polynomial in the swept fields and in *atoms*: what a polynomial cannot say, such as `a // b`, `a % b` or
+`int(0.5 * a)`. Everything is interned in a :class:`Space`, so that equal subexpressions are one object, and carries an
+interval that holds for the whole grid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+Monomial = tuple[tuple[int, int], ...]  # (number of an atom, power), by number
+MAX_TERMS = 2_000
+EXACT_FLOAT = 2**53  # up to here an int is a float without rounding
+
+
+class TooLarge(Exception):
+    """An expression that outgrows what is worth handling symbolically."""
+
+
+class Poly:
+    """An integer polynomial: monomial -> coefficient, with bounds and the axes that it depends on."""
+
+    __slots__ = ("axes", "high", "low", "number", "terms")
+
+    def __init__(self, number: int, terms: tuple[tuple[Monomial, int], ...], low: int, high: int, axes: frozenset[int]) -> None:
+        self.number, self.terms, self.low, self.high, self.axes = number, terms, low, high, axes
+
+    @property
+    def constant(self) -> int | None:
+        """The value of a polynomial that is a mere number."""
+        if not self.terms:
+            return 0
+        return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None
+
+
+class Real:
+    """A double-precision expression: the operations that Python's own floats would go through, in the same order."""
+
+    __slots__ = ("args", "axes", "high", "low", "number", "op")
+
+    def __init__(self, number: int, op: str, args: tuple[Any, ...], low: float, high: float, axes: frozenset[int]) -> None:
+        self.number, self.op, self.args, self.low, self.high, self.axes = number, op, args, low, high, axes
+
+
+class Atom:
+    """A swept field (`axis`), or an operation on expressions that is no polynomial."""
+
+    __slots__ = ("args", "axes", "high", "low", "number", "op")
+
+    def __init__(self, number: int, op: str, args: tuple[Any, ...], low: int, high: int, axes: frozenset[int]) -> None:
+        self.number, self.op, self.args, self.low, self.high, self.axes = number, op, args, low, high, axes
+
+
+class Space:
+    """Where expressions live: one grid's axes, and every atom and polynomial made over them."""
+
+    def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
+        self.atoms: list[Atom] = []
+        self._interned: dict[Any, Any] = {}
+        self.count = 0
+        for axis, (low, high) in enumerate(bounds):
+            self.atoms.append(Atom(axis, "axis", (axis,), low, high, frozenset((axis,))))
+
+    def axis(self, number: int) -> Poly:
+        return self.poly({((number, 1),): 1})
+
+    def constant(self, value: int) -> Poly:
+        return self.poly({(): value})
+
+    def poly(self, terms: dict[Monomial, int]) -> Poly:
+        key = tuple(sorted((monomial, c) for monomial, c in terms.items() if c))
+        if (found := self._interned.get(key)) is not None:
+            return found  # type: ignore[no-any-return]
+        if len(key) > MAX_TERMS:
+            raise TooLarge(f"a polynomial of more than {MAX_TERMS:,} terms")
+        low = high = 0
+        axes: set[int] = set()
+        for monomial, coefficient in key:
+            one = self._monomial_bounds(monomial)
+            ends = (coefficient * one[0], coefficient * one[1])
+            low, high = low + min(ends), high + max(ends)
+            for atom, _ in monomial:
+                axes |= self.atoms[atom].axes
+        self.count += 1
+        made = self._interned[key] = Poly(self.count, key, low, high, frozenset(axes))
+        return made
+
+    def _monomial_bounds(self, monomial: Monomial) -> tuple[int, int]:
+        low = high = 1
+        for number, power in monomial:
+            atom = self.atoms[number]
+            ends = [atom.low**power, atom.high**power]
+            if power % 2 == 0 and atom.low < 0 < atom.high:
+                ends.append(0)
+            corners = [a * b for a in (low, high) for b in (min(ends), max(ends))]
+            low, high = min(corners), max(corners)
+        return low, high
+
+    def magnitude(self, poly: Poly, bounds: Callable[[Atom], int] | None = None) -> int:
+        """A bound of every number that Horner's scheme meets on the way to the polynomial's value."""
+        total = 0
+        for monomial, coefficient in poly.terms:
+            size = abs(coefficient)
+            for number, power in monomial:
+                atom = self.atoms[number]
+                size *= max(1, bounds(atom) if bounds else max(abs(atom.low), abs(atom.high))) ** power
+            total += size
+        return total
+
+    def add(self, a: Poly, b: Poly, sign: int = 1) -> Poly:
+        terms = dict(a.terms)
+        for monomial, coefficient in b.terms:
+            terms[monomial] = terms.get(monomial, 0) + sign * coefficient
+        return self.poly(terms)
+
+    def subtract(self, a: Poly, b: Poly) -> Poly:
+        return self.add(a, b, -1)
+
+    def power(self, a: Poly, b: Poly) -> Poly | None:
+        """a ** b for a b that is a small number; None for any other."""
+        exponent, result = b.constant, self.constant(1)
+        if exponent is None or not 0 <= exponent <= 8:
+            return None
+        for _ in range(exponent):
+            result = self.multiply(result, a)
+        return result
+
+    def multiply(self, a: Poly, b: Poly) -> Poly:
+        if len(a.terms) * len(b.terms) > MAX_TERMS * 10:
+            raise TooLarge(f"a product of more than {MAX_TERMS * 10:,} terms")
+        terms: dict[Monomial, int] = {}
+        for one, c in a.terms:
+            for other, k in b.terms:
+                monomial = _merged(one, other)
+                terms[monomial] = terms.get(monomial, 0) + c * k
+        return self.poly(terms)
+
+    def quotient(self, a: Poly, b: Poly) -> Poly | None:
+        """a / b where b is one term that divides every term of a."""
+        if len(b.terms) != 1:
+            return None
+        (divisor, by), terms = b.terms[0], {}
+        powers = dict(divisor)
+        for monomial, coefficient in a.terms:
+            own = dict(monomial)
+            if coefficient % by or any(own.get(atom, 0) < power for atom, power in powers.items()):
+                return None
+            rest = tuple((atom, power - powers.get(atom, 0)) for atom, power in monomial)
+            terms[tuple(part for part in rest if part[1])] = coefficient // by
+        return self.poly(terms)
+
+    def floordiv(self, a: Poly, b: Poly) -> Poly:
+        """a // b, for a b that is nowhere 0."""
+        if (exact := self.quotient(a, b)) is not None:
+            return exact
+        ends = [x // y for x in (a.low, a.high) for y in _nonzero_ends(b.low, b.high)]
+        return self._atom("//", (a, b), min(ends), max(ends))
+
+    def modulo(self, a: Poly, b: Poly) -> Poly:
+        """a % b with Python's sign, for a b that is nowhere 0."""
+        if self.quotient(a, b) is not None:
+            return self.constant(0)
+        low, high = (0 if b.low > 0 else min(0, b.low + 1)), (0 if b.high < 0 else b.high - 1)
+        if a.low >= 0 and b.low > 0:
+            high = min(high, a.high)
+        return self._atom("%", (a, b), low, high)
+
+    def _atom(self, op: str, args: tuple[Any, ...], low: int, high: int) -> Poly:
+        key = (op, *(arg.number for arg in args))
+        if key not in self._interned:
+            axes = frozenset().union(*(arg.axes for arg in args))
+            self._interned[key] = Atom(len(self.atoms), op, args, low, high, axes)
+            self.atoms.append(self._interned[key])
+        return self.poly({((self._interned[key].number, 1),): 1})
+
+    def whole(self, op: str, real: Real) -> Poly:
+        """A real made an integer: `trunc`, `floor`, `ceil` or `round`, as Python's functions of these names do it."""
+        if not (abs(real.low) < 2.0**62 and abs(real.high) < 2.0**62):
+            raise TooLarge("a float beyond 64 bits")
+        function = ROUNDING[op]
+        return self._atom(op, (real,), function(real.low), function(real.high))
+
+    def real(self, poly: Poly) -> Real:
+        if max(abs(poly.low), abs(poly.high)) > EXACT_FLOAT:
+            raise TooLarge("an integer that no float holds exactly")
+        return self._real("int", (poly,), float(poly.low), float(poly.high))
+
+    def literal(self, value: float) -> Real:
+        key = ("float", value, math.copysign(1.0, value))
+        if key not in self._interned:
+            self.count += 1
+            self._interned[key] = Real(self.count, "float", (value,), value, value, frozenset())
+        return self._interned[key]  # type: ignore[no-any-return]
+
+    def operate(self, op: str, a: Real, b: Real) -> Real:
+        """`+ - * /` of two reals. Rounding is monotone, so the operation on the ends bounds the result."""
+        if op == "/" and b.low <= 0 <= b.high:
+            raise TooLarge("a quotient whose divisor can be 0 somewhere")
+        ends = [_REAL[op](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        if not all(map(math.isfinite, ends)):
+            raise TooLarge("a float that is not finite")
+        return self._real(op, (a, b), min(ends), max(ends))
+
+    def _real(self, op: str, args: tuple[Any, ...], low: float, high: float) -> Real:
+        key = ("real", op, *(arg.number for arg in args))
+        if key not in self._interned:
+            self.count += 1
+            self._interned[key] = Real(self.count, op, args, low, high, frozenset().union(*(arg.axes for arg in args)))
+        return self._interned[key]  # type: ignore[no-any-return]
+
+
+ROUNDING: dict[str, Callable[[float], int]] = {"trunc": int, "floor": math.floor, "ceil": math.ceil, "round": round}
+_REAL: dict[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+}
+
+
+def _merged(one: Monomial, other: Monomial) -> Monomial:
+    if not one or not other:
+        return one or other
+    powers = dict(one)
+    for atom, power in other:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items()))
+
+
+def _nonzero_ends(low: int, high: int) -> Iterable[int]:
+    """The values of an interval without 0 between which a quotient by it lies."""
+    ends = {end for end in (low, high) if end}
+    if low <= 0 < high:
+        ends.add(1)
+    if low < 0 <= high:
+        ends.add(-1)
+    return ends or {1}

@@ -1,0 +1,231 @@
+"""What is swept: a config, the fields that vary, and the columns that are asked for, one region of the grid at a time.
+
+A :class:`Region` is a set of the grid's points over which every column is one closed form. It is found by running the
+exact count at a point (:mod:`archspec.sweeping.run`), and is held to the plain count of that point before it is used.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from archspec import library
+from archspec.config import Config, check_overrides, choose, read_config
+from archspec.counts import counted
+from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
+from archspec.expression import EvaluationError, Expression, Locals, parse
+from archspec.model import Model, dtype_bytes, load, source_of
+from archspec.scope import Scope
+from archspec.source import Scalar
+from archspec.sweeping.algebra import Space, TooLarge
+from archspec.sweeping.axes import Axis
+from archspec.sweeping.number import Condition, Trace, traced
+from archspec.sweeping.run import TracedScope, _Traced, counts
+
+QUANTITIES = ("params", "trainable_params", "active_params", "embedding_params", "non_embedding_params", "buffers", "bytes")
+
+
+class Region(NamedTuple):
+    """Where the conditions hold: each column's closed form or value, or the reason why there is no count.
+
+    ``keep`` is false where `where` does not hold; ``point`` is the point at which the region was found.
+    """
+
+    conditions: tuple[Condition, ...]
+    values: tuple[Any, ...]
+    keep: bool
+    refusal: ArchspecError | None
+    point: tuple[int, ...]
+
+
+def expression(text: str, name: str) -> Expression:
+    """An expression of the spec language from the command line or a caller. Errors: :class:`SpecError`, with a caret."""
+    return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
+
+
+class Columns(_Traced):
+    """Evaluates columns and filters: the names are quantities, and fields of the config."""
+
+    def __init__(self, scope: Scope, quantities: Mapping[str, Any]) -> None:
+        self.scope, self.quantities = scope, quantities
+
+    def read(self, wanted: Expression) -> Any:
+        try:
+            return self.evaluate(wanted)
+        except EvaluationError as error:
+            raise SweepError(error.problem()) from None
+
+    def name(self, name: str, node: ast.Name) -> Any:
+        if name in self.quantities:
+            return self.quantities[name]
+        if not self.scope.has(name):
+            known = [*self.quantities, *self.scope.spec.fields, *self.scope.spec.attribute_map]
+            self.fail(f"{name} is neither a quantity nor a field", node, did_you_mean(name, known))
+        return self.scope.name(name, node)
+
+    def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
+        if isinstance(value, Scope):
+            if not value.has(name):
+                self.fail(f"{value.spec.model_type} has no field {name}", node, did_you_mean(name, value.spec.fields))
+            return value.name(name, ast.Name(name))
+        return super().attribute(value, name, node)
+
+    def call(self, name: str, node: ast.Call, local: Locals) -> Any:
+        return self.scope.call(name, node, local) if name == "given" else super().call(name, node, local)
+
+
+class Subject:
+    """A config with fields that vary.
+
+    ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and quantities,
+    ``where`` the condition that a point has to meet.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        axes: Sequence[Axis],
+        architecture: str | None = None,
+        ties: Mapping[str, str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        where: str | None = None,
+        dtype: str | None = None,
+    ) -> None:
+        self.axes = tuple(axes)
+        self.space = Space([axis.bounds for axis in axes])
+        self.ties = {name: expression(text, f"--tie {name}") for name, text in (ties or {}).items()}
+        self.columns = {name: expression(text, "--columns") for name, text in (columns or {"params": "params"}).items()}
+        self.where = expression(where, "--where") if where is not None else None
+        self.element = dtype_bytes(dtype) if dtype is not None else None
+        for name in self.ties:
+            if any(axis.name == name for axis in self.axes):
+                raise SweepError(Problem(f"{name} is both set and tied", help="leave one of the two out"))
+        found, architecture = source_of(source, architecture)
+        self.config = read_config(found)
+        first = {axis.name: axis.values[0] for axis in self.axes}
+        config = read_config(self.config, first)
+        self.model_type, self.architecture = choose(config, architecture)
+        self.spec = library.load(self.model_type)
+        settings = self.settled(first)
+        try:
+            check_overrides(self.spec, settings, self.configured(settings).raw)
+        except ConfigError:  # a first point that is refused is no reason to refuse the grid
+            check_overrides(self.spec, settings, self.config.raw)
+
+    def settled(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values with those of the tied fields, each worked out from the config with the earlier ones set."""
+        settings = dict(values)
+        for name, follows in self.ties.items():
+            config = self.configured(settings)
+            settings[name] = Columns(TracedScope(self.spec, config.raw, config.origin), {}).read(follows)
+        return settings
+
+    def configured(self, settings: Mapping[str, Any]) -> Config:
+        """The config with fields set to values that may be traced."""
+        config = read_config(self.config, {name: at(value) for name, value in settings.items()})
+        for name, value in settings.items():
+            if traced(value):
+                *outer, leaf = name.split(".")
+                inside = config.raw
+                for part in outer:
+                    inside = inside[part]
+                inside[leaf] = value
+        return config
+
+    def values(self, point: Sequence[int]) -> dict[str, Any]:
+        """The plain values of the axes at a point, given by its positions."""
+        return {axis.name: axis.values[position] for axis, position in zip(self.axes, point, strict=True)}
+
+    def model(self, point: Sequence[int]) -> Model:
+        """The model at one point, counted plainly. Errors: :class:`ArchspecError` where there is none."""
+        return load(self.config, self.architecture, self.settled(self.values(point)))
+
+    def region(self, point: tuple[int, ...]) -> Region:
+        """The region around a point.
+
+        Errors: :class:`SweepError` for columns, ties and filters that make no sense.
+        """
+        exact, refusal = self._exact(point)
+        try:
+            trace, found = self._traced(point)
+        except (TooLarge, TypeError, ValueError, AttributeError):  # what numbers of a trace cannot do: this point alone
+            return self._alone(point, exact, refusal)
+        failed = found if isinstance(found, ArchspecError) else None
+        if (failed is None) != (refusal is None):
+            raise SweepError(f"a bug of archspec: at {self.values(point)} the sweep says {failed}, the count {refusal}")
+        if refusal is not None or failed is not None:
+            return Region(tuple(trace.conditions), (), False, refusal, point)
+        scope, quantities = found  # type: ignore[misc]
+        for name, value in exact.items():
+            if at(quantities[name]) != value:
+                raise SweepError(f"a bug of archspec: {name} is {at(quantities[name])} at {self.values(point)}, and not {value}")
+        return self._region(trace, scope, quantities, point)
+
+    def _exact(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
+        settings = self.settled(self.values(point))
+        try:
+            model = load(self.config, self.architecture, settings)
+            exact = counted(model.tensors())
+        except ArchspecError as error:
+            return {}, error
+        self.element = self.element or _element(model.dtype)
+        return exact, None
+
+    def _traced(self, point: tuple[int, ...]) -> tuple[Trace, Any]:
+        """The trace, and the scope with the quantities, or the refusal."""
+        trace = Trace(self.space)
+        values = self.values(point)
+        for number, axis in enumerate(self.axes):
+            if axis.numeric:
+                values[axis.name] = trace.number(self.space.axis(number), values[axis.name])
+            else:
+                here = self.space.subtract(self.space.axis(number), self.space.constant(point[number]))
+                trace.decide("==", here, None, True)
+        config = self.configured(self.settled(values))
+        scope = TracedScope(self.spec, config.raw, config.origin)
+        try:
+            scope.validate()
+            return trace, (scope, counts(scope, self.architecture))
+        except ArchspecError as error:
+            return trace, error
+
+    def _region(self, trace: Trace, scope: Scope, quantities: dict[str, Any], point: tuple[int, ...]) -> Region:
+        if self.element:
+            quantities["bytes"] = quantities["params"] * self.element
+        columns = Columns(scope, quantities)
+        keep = self.where is None or bool(columns.read(self.where))
+        values = tuple(_node(columns.read(wanted)) for wanted in self.columns.values()) if keep else ()
+        return Region(tuple(trace.conditions), values, keep, None, point)
+
+    def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
+        trace = Trace(self.space)
+        for number, axis in enumerate(self.axes):
+            here = self.space.subtract(self.space.axis(number), self.space.constant(axis.code(point[number])))
+            trace.decide("==", here, None, True)
+        if refusal is not None:
+            return Region(tuple(trace.conditions), (), False, refusal, point)
+        return self._region(trace, self.model(point).scope, dict(exact), point)
+
+
+def _element(dtype: str) -> int | None:
+    try:
+        return dtype_bytes(dtype)
+    except ArchspecError:
+        return None  # there are no bytes then
+
+
+def at(value: Any) -> Any:
+    """The plain value of a number at the point where it was traced; everything else as it is."""
+    return value.at if traced(value) else value
+
+
+def _node(value: Any) -> Any:
+    """A column's value: a closed form, or what it is everywhere."""
+    if traced(value):
+        return value.node
+    if isinstance(value, list | dict):
+        return str(value)
+    if isinstance(value, Scope):
+        raise SweepError(Problem("a sub-config is no column", help="name one of its fields"))
+    return value
