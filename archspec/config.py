@@ -20,6 +20,7 @@ from archspec.overrides import apply, written
 from archspec.overrides import check_overrides as check_overrides
 from archspec.overrides import parse_override as parse_override
 from archspec.spec import Spec
+from archspec.values import shown
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
@@ -232,10 +233,16 @@ def choose(config: Config, architecture: str | None = None) -> tuple[str, str]:
             helps = {"peft_type": _OTHERS["adapter_config.json"], "_class_name": "it describes a part of a diffusers pipeline"}
             help_ = next((text for key, text in helps.items() if key in raw), "add model_type")
             raise ConfigError(Problem(f"{origin.name}: the config has neither model_type nor architectures", help=help_))
-        return library.model_type_of(name), name
+        try:
+            return library.model_type_of(name), name
+        except UnknownArchitectureError as error:
+            if architecture:
+                raise
+            message, help_ = error.problems[0].message, error.problems[0].help
+            raise UnknownArchitectureError(origin.problem("architectures", message, help_)) from None
     spec = _spec(config, model_type)
     if spec.refuse:
-        raise UnknownArchitectureError(Problem(f"{model_type} is not counted: {spec.refuse}"))
+        raise UnknownArchitectureError(origin.problem("model_type", f"{model_type} is not counted: {spec.refuse}"))
     if not name and not spec.architectures:
         raise UnknownArchitectureError(Problem(f"the spec of {model_type} has no architectures"))
     name = name or spec.architectures[0]
@@ -256,7 +263,7 @@ def _listed(config: Config) -> list[str]:
     if listed is None:
         return []
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-        message = f"{describe(listed)} is not a list of class names"
+        message = f"{shown(listed)} is not a list of class names"
         raise ConfigError(config.origin.problem("architectures", message, 'write ["LlamaForCausalLM"]'))
     return listed
 

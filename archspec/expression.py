@@ -7,17 +7,18 @@ Nothing is ever passed to ``eval``. :class:`Evaluator` walks the tree over exact
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import Place, Problem, SpecError, did_you_mean
+from archspec.operations import BINARY, COMPARE, MAX_BITS
+from archspec.operations import FUNCTIONS as FUNCTIONS
+from archspec.operations import MAX_ITEMS as MAX_ITEMS
 from archspec.source import Scalar
 
 MAX_EXPRESSION = 4_000
-MAX_ITEMS = 1_000_000
-MAX_BITS = 4_096
+MAX_WORK = 3_000_000  # about one a microsecond
 
 _HELP = "an expression is Python: names of config fields, arithmetic, comparisons, `a if c else b`, `x for i in range(n)`"
 _NODES: tuple[type[ast.AST], ...] = (
@@ -25,6 +26,7 @@ _NODES: tuple[type[ast.AST], ...] = (
     *(ast.Dict, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword),
     *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.comprehension, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
+_NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 METHODS = frozenset({"split", "startswith", "endswith", "get", "index", "count", "requires_grad_", "routed"})
 
 
@@ -38,9 +40,13 @@ class Expression(NamedTuple):
 
     def at(self, node: ast.AST) -> Place:
         """The place in the file of one node of this expression."""
-        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 1)
+        line = getattr(node, "lineno", 1)
+        lines = f"({self.text}\n)".split("\n")
+        whole = lines[line - 1].encode() if line <= len(lines) else b""  # ast counts bytes
+        start, end = getattr(node, "col_offset", 1), getattr(node, "end_col_offset", 1)
+        column = len(whole[:start].decode(errors="ignore"))
         single = getattr(node, "end_lineno", line) == line
-        width = max(1, getattr(node, "end_col_offset", column + 1) - column) if single else 1
+        width = max(1, len(whole[:end].decode(errors="ignore")) - column) if single else 1
         first = column - 1 + self.place.column if line == 1 else column + 1
         return Place(self.place.source, self.place.line + line - 1, max(1, first), width)
 
@@ -70,16 +76,29 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
     try:
         tree = ast.parse(f"({text}\n)", mode="eval").body
     except SyntaxError as error:
-        line, column = error.lineno or 1, error.offset or 2
-        if line > text.count("\n") + 1:  # the parenthesis that the parser added
-            line, column = 1, 2
-        at = Place(place.source, place.line + line - 1, column - 2 + place.column if line == 1 else column)
-        _reject(f"not an expression: {error.msg}", at, path, _HELP)
+        message, line, column = _syntax_error(text, error)
+        at = Place(place.source, place.line + line - 1, column - 1 + place.column if line == 1 else column)
+        _reject(f"not an expression: {message}", at, path, _HELP)
     except (RecursionError, MemoryError, ValueError) as error:
         _reject(f"not an expression: {error or type(error).__name__}", place, path, _HELP)
     expression = Expression(tree, text, place, path)
     _check(expression)
     return expression
+
+
+def _syntax_error(text: str, error: SyntaxError) -> tuple[str, int, int]:
+    """What Python says of a text, without the parentheses that the parser put around it."""
+    line, column = error.lineno or 1, (error.offset or 2) - (1 if error.lineno == 1 else 0)
+    if line <= text.count("\n") + 1 and column > 0:
+        return error.msg, line, column
+    try:
+        ast.parse(text.replace("\n", " "), mode="eval")
+    except SyntaxError as bare:
+        before = text[: max(0, (bare.offset or 1) - 1)]
+        return bare.msg, before.count("\n") + 1, len(before) - before.rfind("\n")
+    except (RecursionError, MemoryError, ValueError):
+        pass
+    return error.msg, 1, 1
 
 
 def _check(expression: Expression) -> None:
@@ -91,11 +110,11 @@ def _check(expression: Expression) -> None:
             _reject("an expression nested deeper than 60 levels", expression.place, expression.path, "use `where:`")
         below: list[ast.AST] = []
         for node in level:
-            what = type(node).__name__
+            what = _NAMES.get(type(node), type(node).__name__)
             if not isinstance(node, _NODES):
                 _reject(f"{what} is not part of the spec language", expression.at(node), expression.path, _HELP)
             if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str | bool | None):
-                _reject(f"{what} {node.value!r} has no meaning in a spec", expression.at(node), expression.path, _HELP)
+                _reject(f"{node.value!r} has no meaning in a spec", expression.at(node), expression.path, _HELP)
             if isinstance(node, ast.Name) and node.id.startswith("__"):
                 _reject(f"{node.id} is not a name of the spec language", expression.at(node), expression.path, _HELP)
             if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
@@ -119,57 +138,8 @@ def names(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
-def _power(base: Any, exponent: Any) -> Any:
-    if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1:
-        if exponent * base.bit_length() > MAX_BITS:
-            raise OverflowError("the power is too large")
-        if exponent < 0:
-            return float(base) ** exponent
-    return base**exponent
-
-
-def _times(a: Any, b: Any) -> Any:
-    for items, count in ((a, b), (b, a)):
-        if isinstance(items, list | tuple | str) and isinstance(count, int) and len(items) * count > MAX_ITEMS:
-            raise OverflowError(f"a list of more than {MAX_ITEMS:,} items")
-    return a * b
-
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: _times,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: _power,
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-}
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{f.__name__: f for f in (len, sum, min, max, int, float, bool, str, abs, round, list, tuple, any, all)},
-    **{f.__name__: f for f in (range, enumerate, zip, reversed, sorted, set)},
-    "ceil": math.ceil,
-    "floor": math.floor,
-    "sqrt": math.sqrt,
-    "log2": math.log2,
-    "log": math.log,
-    "prod": math.prod,
-    "is_list": lambda value: isinstance(value, list | tuple),
-    "is_int": lambda value: isinstance(value, int) and not isinstance(value, bool),
-}
-
 Locals = dict[str, Any]
+_METHODS_OF: dict[type, tuple[str, ...]] = {str: ("split", "startswith", "endswith"), dict: ("get",), list: ("index", "count")}
 
 
 class Evaluator:
@@ -180,6 +150,7 @@ class Evaluator:
     """
 
     expression: Expression
+    work: int = 0  # what was done so far, so that every evaluation ends
 
     def name(self, name: str, node: ast.Name) -> Any:
         self.fail(f"{name} is not known", node, did_you_mean(name, FUNCTIONS))
@@ -187,11 +158,17 @@ class Evaluator:
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         self.fail(f"{name} is not a function of the spec language", node, did_you_mean(name, FUNCTIONS))
 
+    def spend(self, work: int, node: ast.AST) -> None:
+        """Counts the work of an evaluation, and ends one that is out of all proportion."""
+        self.work += work
+        if self.work > MAX_WORK:
+            self.fail(f"this takes more than {MAX_WORK:,} steps", node, "no model's config needs as many")
+
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
+        if node.keywords:
+            self.fail(f".{name} takes no keywords", node)
         arguments = [self.visit(argument, local) for argument in node.args]
-        allowed: dict[type, tuple[str, ...]] = {str: ("split", "startswith", "endswith"), dict: ("get",), list: ("index", "count")}
-        kind: type = type(value)
-        if name in allowed.get(kind, ()):
+        if name in _METHODS_OF.get(type(value), ()):
             return self.guarded(getattr(value, name), arguments, node)
         self.fail(f".{name} does not apply to {describe(value)}", node)
 
@@ -218,7 +195,11 @@ class Evaluator:
 
     def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
         """Applies a Python function and turns what it raises into an error with a place."""
+        arguments = list(arguments)
         try:
+            for argument in arguments:
+                if isinstance(argument, list | tuple | str | range):
+                    self.spend(len(argument) // 8, node)
             value = function(*arguments)
         except ZeroDivisionError:
             self.fail(f"division by zero in `{ast.unparse(node)}`", node)
@@ -245,7 +226,14 @@ class Evaluator:
     def visit_Dict(self, node: ast.Dict, local: Locals) -> Any:
         if any(key is None for key in node.keys):
             self.fail("`**` has no meaning inside braces", node)
-        return {self.visit(k, local): self.visit(v, local) for k, v in zip(node.keys, node.values, strict=True) if k}
+        pairs = [(k, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None]
+        return {self.key(k, local): self.visit(v, local) for k, v in pairs}
+
+    def key(self, node: ast.expr, local: Locals) -> Any:
+        value = self.visit(node, local)
+        if not isinstance(getattr(value, "value", value), int | str):  # a symbolic number has one
+            self.fail(f"`{ast.unparse(node)}` is {describe(value)}, not a name", node)
+        return value
 
     def visit_Attribute(self, node: ast.Attribute, local: Locals) -> Any:
         return self.attribute(self.visit(node.value, local), node.attr, node)
@@ -270,7 +258,7 @@ class Evaluator:
         return self.guarded(operator.getitem, (value, index), node)
 
     def visit_BinOp(self, node: ast.BinOp, local: Locals) -> Any:
-        function = _BINARY.get(type(node.op))
+        function = BINARY.get(type(node.op))
         if function is None:
             self.fail(f"the operator {type(node.op).__name__} is not part of the spec language", node)
         left, right = self.visit(node.left, local), self.visit(node.right, local)
@@ -310,7 +298,7 @@ class Evaluator:
         return result
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
-        return self.guarded(_COMPARE[type(op)], (left, right), node)
+        return self.guarded(COMPARE[type(op)], (left, right), node)
 
     def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:
         chosen = node.body if self.truth(self.visit(node.test, local), node.test) else node.orelse
@@ -343,16 +331,18 @@ class Evaluator:
     def repeated(self, node: ast.ListComp | ast.GeneratorExp, items: Iterable[Any], local: Locals) -> list[Any]:
         """A loop whose element does not look at the loop's variable is evaluated once."""
         count = sum(1 for _ in items)
+        self.spend(count // 8, node)
         return [self.visit(node.elt, local)] * count if count else []
 
     def visit_DictComp(self, node: ast.DictComp, local: Locals) -> dict[Any, Any]:
         turns = self.turns(node.generators, local)
-        return {self.visit(node.key, inner): self.visit(node.value, inner) for inner in turns}
+        return {self.key(node.key, inner): self.visit(node.value, inner) for inner in turns}
 
     def turns(self, generators: list[ast.comprehension], local: Locals) -> Iterator[Locals]:
         """The local names of each turn of nested loops."""
         first, rest = generators[0], generators[1:]
         for item in self.iterate(self.visit(first.iter, local), first.iter):
+            self.spend(2, first.iter)
             inner = dict(local)
             self.bind(first.target, item, inner)
             if all(self.truth(self.visit(test, inner), test) for test in first.ifs):
@@ -388,9 +378,11 @@ def describe(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     kinds = {int: "the number", float: "the number", str: "the text"}
     if (kind := kinds.get(type(value))) is not None:
-        shown = repr(value)
+        shown = repr(value) if not isinstance(value, int) or value.bit_length() < MAX_BITS else "too large"
         return f"{kind} {shown if len(shown) < 60 else shown[:57] + '...'}"
-    return "a list" if isinstance(value, list | tuple | range) else f"a {type(value).__name__.lower()}"
+    others = {"dict": "mapping", "tuple": "list", "Node": "module", "Scope": "sub-config", "SubConfig": "sub-config"}
+    name = type(value).__name__
+    return f"a {others.get(name, name.lower())}"
 
 
 _VISITORS: dict[type[ast.expr], Callable[[Evaluator, Any, Locals], Any]] = {

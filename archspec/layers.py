@@ -38,7 +38,8 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _divides(size: Size, by: Size, what: str) -> None:
-    _require(concrete(by) > 0 and concrete(size) % concrete(by) == 0, f"{what}: {concrete(size)} is not divisible by {concrete(by)}")
+    fits = concrete(by) > 0 and concrete(size) % concrete(by) == 0
+    _require(fits, f"{what}: {concrete(size)} is not divisible by {concrete(by)}")
 
 
 def _optional(condition: Any, *leaves: Leaf) -> list[Leaf]:
@@ -162,12 +163,14 @@ def _recurrent(gates: int) -> Callable[..., list[Leaf]]:
         directions = ["", "_reverse"] if concrete(bidirectional) else [""]
         state = proj_size if concrete(proj_size) else hidden_size
         leaves: list[Leaf] = []
+        _require(concrete(num_layers) <= 10_000, f"{num_layers} layers are more than are counted")
         for layer in range(concrete(num_layers)):
             entry = input_size if layer == 0 else state * len(directions)
             for direction in directions:
                 end = f"_l{layer}{direction}"
-                leaves += [Leaf(f"weight_ih{end}", (gates * hidden_size, entry)), Leaf(f"weight_hh{end}", (gates * hidden_size, state))]
-                leaves += _optional(bias, *(Leaf(f"bias_{p}h{end}", (gates * hidden_size,)) for p in "ih"))
+                wide = gates * hidden_size
+                leaves += [Leaf(f"weight_ih{end}", (wide, entry)), Leaf(f"weight_hh{end}", (wide, state))]
+                leaves += _optional(bias, *(Leaf(f"bias_{p}h{end}", (wide,)) for p in "ih"))
                 leaves += _optional(proj_size, Leaf(f"weight_hr{end}", (proj_size, hidden_size)))
         return leaves
 
@@ -187,8 +190,9 @@ def prelu(num_parameters: Size = 1) -> list[Leaf]:
     return [Leaf("weight", (num_parameters,))]
 
 
-def parameter(*shape: Size, requires_grad: Any = True) -> list[Leaf]:
-    return [Leaf("", shape, "parameter", bool(concrete(requires_grad)))]
+def parameter(*shape: Any, requires_grad: Any = True) -> list[Leaf]:
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
+    return [Leaf("", sizes, "parameter", bool(concrete(requires_grad)))]
 
 
 def buffer(*shape: Size) -> list[Leaf]:
@@ -221,8 +225,10 @@ LEAVES: dict[str, Callable[..., list[Leaf]]] = {
     "Parameter": parameter,
     "Buffer": buffer,
     **dict.fromkeys(
-        ("Identity", "Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Activation", "Flatten")
-        + ("MaxPool2d", "AvgPool2d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "Upsample", "PixelShuffle", "Pad"),
+        (
+            *("Identity", "Dropout", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Activation", "Flatten"),
+            *("MaxPool2d", "AvgPool2d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "Upsample", "PixelShuffle", "Pad"),
+        ),
         nothing,
     ),
 }

@@ -11,6 +11,7 @@ import re
 from functools import cache
 
 from archspec.errors import ConfigError, Place, Problem, Source, SpecError, UnknownArchitectureError, did_you_mean
+from archspec.source import MAX_SPEC_BYTES
 from archspec.spec import Spec, parse_spec
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,7 +59,7 @@ def load_file(path: str) -> Spec:
 def _read(path: str, trail: tuple[str, ...]) -> Spec:
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read()
+            text = file.read(MAX_SPEC_BYTES + 1)
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: the file is not UTF-8 text: {error.reason} at byte {error.start}") from None
     except OSError as error:
@@ -68,7 +69,8 @@ def _read(path: str, trail: tuple[str, ...]) -> Spec:
     def named(name: str, place: Place) -> Spec:
         beside = os.path.dirname(path)
         places = [os.path.join(base, name + ".yaml") for base in (beside, folder(), os.path.join(folder(), "shared"))]
-        found = [candidate for candidate in places if re.fullmatch(r"[A-Za-z0-9_\-/]+", name) and os.path.isfile(candidate)]
+        safe = re.fullmatch(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*", name)
+        found = [candidate for candidate in places if safe and os.path.isfile(candidate)]
         if not found:
             raise SpecError(Problem(f"there is no spec {name!r}", place, "", did_you_mean(name, model_types())))
         if os.path.realpath(found[0]) in trail:
@@ -116,7 +118,8 @@ def model_type_of(architecture: str) -> str:
         from archspec.spec import camel_case
 
         for name in types:  # the type whose own name the class carries
-            if architecture.startswith(camel_case(name)) or load(name).prefix == architecture.split("For")[0].removesuffix("Model"):
+            own = architecture.split("For")[0].removesuffix("Model")
+            if architecture.startswith(camel_case(name)) or load(name).prefix == own:
                 return name
         raise UnknownArchitectureError(
             Problem(f"{architecture} belongs to several model types: {', '.join(types)}", help="give a config with model_type")

@@ -159,7 +159,7 @@ def load(config: Source, architecture: str | None = None, overrides: Mapping[str
     found = read_config(config, overrides)
     model_type, chosen = choose(found, architecture)
     if overrides:
-        check_overrides(library.load(model_type), overrides, found.raw)
+        check_overrides(library.load(model_type), overrides, found)
     return Model(found, model_type, chosen)
 
 

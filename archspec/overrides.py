@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from archspec.errors import ConfigError, Place, Problem, Source, did_you_mean
 from archspec.origin import Origin
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Spec
+
+if TYPE_CHECKING:
+    from archspec.config import Config
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w\-]+)*$")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
@@ -44,7 +47,8 @@ def parse_override(text: str) -> tuple[str, Any]:
         if value[0] in '[{"':
             _refuse(text, start + error.pos, f"{path}: not JSON: {error.msg}", "a value is JSON, or a word")
     except (ValueError, RecursionError) as error:
-        detail = "nested too deep" if isinstance(error, RecursionError) else str(error).partition(";")[0]
+        digits = "a number of more than 4,300 digits" if "digits" in str(error) else str(error)
+        detail = "nested too deep" if isinstance(error, RecursionError) else digits
         _refuse(text, start, f"{path}: {detail}", "give a value that a config can have")
     return path, value
 
@@ -66,7 +70,7 @@ def written(path: str, value: Any) -> str:
 def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> frozenset[str]:
     """Writes overrides into a config, and gives the paths of the sub-configs that it had to open.
 
-    ``num_labels`` wins over the config's ``id2label``, as its setter does in transformers.
+    ``num_labels`` takes the config's ``id2label`` away, and ``id2label`` its ``num_labels``.
 
     Errors: :class:`ConfigError` for a path through something that is no sub-config, and for a mapping that would
     replace a sub-config whole.
@@ -90,14 +94,16 @@ def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> 
             problem = origin.problem(path, "is given by the config, and would be replaced whole")
             raise ConfigError(problem._replace(help=f"set its fields one by one: {path}.{next(iter(value), 'field')}=…"))
         inside[leaf] = value
-        if leaf == "num_labels" and ".".join([*outer, "id2label"]) not in overrides:
-            inside.pop("id2label", None)
-            inside.pop("label2id", None)
+        for one, others in (("num_labels", ("id2label", "label2id")), ("id2label", ("num_labels",))):
+            if leaf == one:  # the other says the same thing
+                for other in others:
+                    if ".".join([*outer, other]) not in overrides:
+                        inside.pop(other, None)
     return frozenset(opened)
 
 
-def check_overrides(spec: Spec, overrides: Iterable[str], raw: Mapping[str, Any] | None = None) -> None:
-    """Holds the paths of overrides to the fields that a spec knows; ``raw`` is the config with them written in.
+def check_overrides(spec: Spec, overrides: Iterable[str], config: Config | None = None) -> None:
+    """Holds the paths of overrides to the fields that a spec knows; ``config`` has them written in.
 
     Errors: :class:`ConfigError`, all at once, for a name that no count depends on and for a field that
     transformers sets itself.
@@ -106,8 +112,8 @@ def check_overrides(spec: Spec, overrides: Iterable[str], raw: Mapping[str, Any]
     if not listed:
         return
     texts = overrides if isinstance(overrides, Mapping) else {}
-    origin = Origin("override", overrides={path: written(path, texts.get(path, "…")) for path in listed})
-    scope = Scope(spec, raw or {}, origin)
+    raw, origin = config or ({}, Origin("override", overrides={path: written(path, texts.get(path, "…")) for path in listed}))
+    scope = Scope(spec, raw, origin)
     problems = [problem for path in listed if (problem := _unknown(scope, path, path.split("."), origin))]
     if problems:
         raise ConfigError(problems)

@@ -1,7 +1,7 @@
 """A config seen through its spec: every field with its value, checked, defaults computed.
 
 transformers' rules are kept: a field that is absent takes its default, null counts as absent where
-the default is computed, and `num_labels` follows `id2label`.
+the default is computed, and `num_labels` follows `id2label` where it is not given.
 """
 
 from __future__ import annotations
@@ -10,29 +10,20 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from archspec.errors import ConfigError, Problem, UnknownArchitectureError, did_you_mean
+from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
 from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe
 from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
+from archspec.values import MAX_INT, fits, frozen, is_negative, kind_of, numbers, shown
 
-MAX_INT = 2**63 - 1
-MAX_PATH = 300
-_KINDS: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (float,),
-    "bool": (bool,),
-    "str": (str,),
-    "list": (list, tuple),
-    "dict": (dict, Mapping),
-    "None": (type(None),),
-}
+MAX_PATH = 300  # a sub-config within a sub-config, and so on
 
 
 class SubConfig:
     """A part of a config that another spec describes; resolved when it is asked for."""
 
-    def __init__(self, model_type: str, raw: Mapping[str, Any], origin: Origin, dynamic: bool) -> None:
-        self.model_type, self.raw, self.origin, self.dynamic = model_type, raw, origin, dynamic
+    def __init__(self, model_type: str, raw: Mapping[str, Any], origin: Origin, dynamic: bool, place: Place) -> None:
+        self.model_type, self.raw, self.origin, self.dynamic, self.place = model_type, raw, origin, dynamic, place
         self._scope: Scope | None = None
 
     @property
@@ -40,10 +31,20 @@ class SubConfig:
         if self._scope is None:
             from archspec.library import load
 
-            spec = load(self.model_type)
-            self._scope = Scope(spec, self.raw, self.origin)
+            try:
+                spec = load(self.model_type)
+            except UnknownArchitectureError as error:
+                message, help_ = error.problems[0].message, error.problems[0].help
+                problem = Problem(message, self.place, help=help_)
+                if self.raw.get("model_type"):
+                    problem = self.origin.problem("model_type", message, help_)
+                raise UnknownArchitectureError(problem) from None
+            self._scope = self.opened(spec)
             self._scope.validate()
         return self._scope
+
+    def opened(self, spec: Spec) -> Scope:
+        return Scope(spec, self.raw, self.origin)
 
 
 class Scope(Evaluator):
@@ -105,6 +106,10 @@ class Scope(Evaluator):
         if self.raw.get("per_layer_config") and "per_layer_config" not in self.spec.fields:
             message = "this spec does not describe layers that differ from the config"
             problems.append(self.problem("per_layer_config", message, "leave it out to count the uniform model"))
+        for name, value in self.raw.items():
+            if value in ("prelu", "xielu") and name not in self.spec.fields:  # the activations that have parameters
+                message = "this spec does not describe activations with parameters of their own"
+                problems.append(self.problem(name, message, "choose one without, such as relu"))
         for name in [*self.spec.fields, *self.spec.fixed, "num_labels"]:
             try:
                 value = self.get(name)
@@ -133,7 +138,7 @@ class Scope(Evaluator):
         """Errors: :class:`ConfigError` when a condition that transformers enforces does not hold."""
         if not self.truth(self.read(condition, local), condition.tree):
             names = sorted({n.id for n in ast.walk(condition.tree) if isinstance(n, ast.Name) and self.has(n.id)})
-            found = ", ".join(f"{name} = {_shown(self.get(name))}" for name in names)
+            found = ", ".join(f"{name} = {self._shown(name)}" for name in names)
             problem = Problem(
                 f"{self.origin.name}: transformers demands `{condition.text}`, but {found or 'it does not hold'}",
                 condition.place,
@@ -141,6 +146,10 @@ class Scope(Evaluator):
                 f"change {' or '.join(self.origin.path + name for name in names)}" if names else "",
             )
             raise ConfigError(problem)
+
+    def _shown(self, name: str) -> str:
+        value = self.get(name)
+        return "a sub-config" if isinstance(value, SubConfig | Scope) else shown(value)
 
     def read(self, expression: Expression, local: Locals | None = None) -> Any:
         """The value of an expression; a value it cannot take is a :class:`ConfigError`."""
@@ -163,8 +172,9 @@ class Scope(Evaluator):
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         if name == "given":
-            field = self.visit(node.args[0], local) if node.args else None
-            return self.raw.get(self.canonical(str(field)))
+            field = str(self.visit(node.args[0], local)) if node.args else ""
+            name = self.canonical(field)
+            return self.raw.get(name) if self.given.get(name, field) == field else None  # transformers reads other names last
         return super().call(name, node, local)
 
     def get(self, name: str) -> Any:
@@ -178,7 +188,8 @@ class Scope(Evaluator):
             return self.values[name]
         if name in self._pending:
             circle = " -> ".join([*self._pending[self._pending.index(name) :], name])
-            raise ConfigError(self.problem(name, f"its default depends on itself: {circle}"))
+            default = self.spec.fixed.get(name) or self.spec.fields[name].default
+            raise ConfigError(Problem(f"{name} depends on itself: {circle}", default and default.place, f"config.{name}"))
         self._pending.append(name)
         try:
             value = self._value(name)
@@ -204,51 +215,49 @@ class Scope(Evaluator):
                 message = f"is missing, and {self.spec.model_type} has no default for it"
                 problem = self.problem(name, message, f"needed at {field.place}")
                 raise ConfigError(problem)
-            return _frozen(self.read(field.default))
+            return frozen(self.read(field.default))
         return self._checked(field, value)
 
     def _checked(self, field: Field, value: Any) -> Any:
         kinds = field.types or self._default_kinds(field)
-        bases = {kind.partition("[")[0] for kind in kinds}
-        allowed = tuple(t for base in bases for t in _KINDS[base])
-        wrong = not isinstance(value, allowed) or (isinstance(value, bool) and "bool" not in bases)
-        if wrong:
+        if not fits(value, kinds):
             expected = " or ".join(kind.replace("None", "null") for kind in kinds)
-            message = f"{describe(value)} is not {expected}"
+            message = f"{shown(value) if isinstance(value, list) else describe(value)} is not {expected}"
             raise ConfigError(self.problem(field.name, message, f"declared at {field.place}"))
-        for number in _numbers(value):
+        for number in numbers(value):
             if not -MAX_INT <= number <= MAX_INT:
                 what = "NaN is not a number" if number != number else "the number is beyond 64 bits"
                 raise ConfigError(self.problem(field.name, what, f"declared at {field.place}"))
-            negative_default = field.default is not None and not field.computed and _is_negative(self.read(field.default))
+            negative_default = field.default is not None and not field.computed and is_negative(self.read(field.default))
             if number < 0 and isinstance(number, int) and not field.name.endswith(("_idx", "_indices")) and not negative_default:
                 if field.name.endswith(("_token_id", "_id")):
                     continue
                 raise ConfigError(self.problem(field.name, f"{number} is negative", f"declared at {field.place}"))
-        return _frozen(value)
+        return frozen(value)
 
     def _default_kinds(self, field: Field) -> tuple[str, ...]:
         """The types that a default without a written type stands for."""
         assert field.default is not None
         default = self.read(field.default)
-        kind = next((n for n, types in _KINDS.items() if isinstance(default, types) and (n != "int" or not isinstance(default, bool))), "")
+        kind = kind_of(default)
         if not kind:
             raise ConfigError(Problem(f"{describe(default)} cannot be a default", field.place, f"config.{field.name}"))
         kinds = ("float", "int") if kind == "float" else (kind,)
         return (*kinds, "None") if field.computed else kinds
 
     def _num_labels(self, field: Field | None) -> int:
-        """transformers: the length of `id2label` where it is given, else `num_labels`, else 2."""
-        labels = self.raw.get("id2label")
+        """transformers: `num_labels` where it is given, else the length of `id2label`, else 2."""
+        labels, count = self.raw.get("id2label"), self.raw.get("num_labels", ...)
         if labels is not None:
-            if not isinstance(labels, Mapping | list):
+            if not isinstance(labels, Mapping):
                 raise ConfigError(self.problem("id2label", f"{describe(labels)} is not a mapping"))
-            return len(labels)
-        count = self.raw.get("num_labels")
-        if count is None:
+            count = len(labels) if count is ... else count
+        if count is ...:
             return int(self.read(field.default)) if field and field.default else 2
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 10**9:
             raise ConfigError(self.problem("num_labels", f"{describe(count)} is not a number of labels"))
+        if count == 1 and self.raw.get("problem_type") == "single_label_classification":
+            raise ConfigError(self.problem("problem_type", "single_label_classification needs more than one label"))
         return count
 
     def _sub_config(self, field: Field, value: Any) -> Any:
@@ -281,25 +290,4 @@ class Scope(Evaluator):
         origin = self.origin if flattened and not brought else self.origin.child(key)
         if len(self.origin.path) > MAX_PATH:
             raise ConfigError(Problem("sub-configs contain each other without end", field.place, f"config.{field.name}"))
-        return SubConfig(model_type, value, origin, dynamic)
-
-
-def _numbers(value: Any) -> list[Any]:
-    if isinstance(value, list | tuple):
-        return [number for item in value for number in _numbers(item)]
-    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
-
-
-def _is_negative(value: Any) -> bool:
-    return isinstance(value, int | float) and value < 0
-
-
-def _frozen(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _shown(value: Any) -> str:
-    from reprlib import repr as short  # of lists within lists, too
-
-    text = short(value) if not isinstance(value, SubConfig | Scope) else "a sub-config"
-    return text if len(text) < 60 else text[:57] + "..."
+        return SubConfig(model_type, value, origin, dynamic, field.place)

@@ -136,6 +136,8 @@ class _Parser:
                 help_ = did_you_mean(key, KEYS) or f"keys: {', '.join(KEYS)}"
                 self.problem(f"{key} is not a key of a spec", root.keys[key], "", help_)
         model_type = self.text(root, "model_type")
+        if not model_type:
+            self.problem("the spec has no model_type", root.place, "", "a spec starts with model_type:")
         prefix = self.text(root, "prefix") or camel_case(model_type)
         parent = self.loaded(root, "extends")
         inherited = parent[0].base_model_prefix if parent else model_type.replace("-", "_")
@@ -365,7 +367,7 @@ class _Parser:
             if rest.strip():
                 loops = rest.strip() if rest.strip().startswith("for ") else f"for _ in range(1) {rest.strip()}"
                 assert isinstance(node, source.Scalar)
-                names = [found for found in re.findall(r"\{([^{}]*)\}", target + origin)]
+                names = re.findall(r"\{([^{}]*)\}", target + origin)
                 listed = f"[[{', '.join(names)}] {loops}]"
                 turns = self.parsed(source.Scalar(listed, node.place, False, listed), f"{path}.{target}", 0)
             elif "{" in target + origin:

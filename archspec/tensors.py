@@ -10,6 +10,7 @@ from archspec.layers import Size
 from archspec.tree import Node, Routed
 
 MAX_TENSORS = 2_000_000
+MAX_MODULES = 2_000_000
 
 
 class Tensor(NamedTuple):
@@ -43,7 +44,7 @@ def tensors(root: Node) -> list[Tensor]:
     Errors: :class:`SpecError` for a tie whose ends do not exist, :class:`ConfigError` for more than
     two million tensors.
     """
-    entries = list(_walk(root, "", False, None))
+    entries = _walk(root)
     by_name = {entry.name: entry for entry in entries}
     roots = _tied(root, by_name)
     first: dict[str, str] = {}
@@ -81,20 +82,28 @@ def _active(numel: int, routed: Routed | None) -> int:
     return active
 
 
-def _walk(node: Node, prefix: str, frozen: bool, routed: Routed | None) -> Iterator[_Entry]:
-    frozen, routed = frozen or node.frozen, node.routed or routed
-    count = 0
-    for name, shape, kind, trainable in node.tensors:
-        full = f"{prefix}.{name}" if name and prefix else name or prefix
-        yield _Entry(full, shape, kind, trainable and not frozen, node.cls, routed)
-    for own in (True, False):  # torch lists a module's own parameters before its children's
-        for name, child in node.children.items():
-            if (child.cls in ("Parameter", "Buffer")) == own:
-                for entry in _walk(child, f"{prefix}.{name}" if prefix else name, frozen, routed):
-                    count += 1
-                    if count > MAX_TENSORS:
-                        raise ConfigError(f"the model has more than {MAX_TENSORS:,} tensors; that many are not listed")
-                    yield entry
+def _walk(root: Node) -> list[_Entry]:
+    entries: list[_Entry] = []
+    seen = 0
+
+    def visit(node: Node, prefix: str, frozen: bool, routed: Routed | None) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > MAX_MODULES or len(entries) > MAX_TENSORS:
+            what = f"{MAX_TENSORS:,} tensors" if seen <= MAX_MODULES else f"{MAX_MODULES:,} modules"
+            name = root.scope.origin.name if root.scope else "config"
+            raise ConfigError(f"{name}: the model has more than {what}; that many are not listed")
+        frozen, routed = frozen or node.frozen, node.routed or routed
+        for name, shape, kind, trainable in node.tensors:
+            full = f"{prefix}.{name}" if name and prefix else name or prefix
+            entries.append(_Entry(full, shape, kind, trainable and not frozen, node.cls, routed))
+        for own in (True, False):  # torch lists a module's own parameters before its children's
+            for name, child in node.children.items():
+                if (child.cls in ("Parameter", "Buffer")) == own:
+                    visit(child, f"{prefix}.{name}" if prefix else name, frozen, routed)
+
+    visit(root, "", False, None)
+    return entries
 
 
 def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
@@ -117,7 +126,8 @@ def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
                 ends = [name[len(target) :] for name in names if name.startswith(target + ".")]
                 pairs = [(target + end, source + end) for end in ends if source + end in by_name]
                 if not pairs:
-                    message = f"nothing is tied: {target if not ends else source} does not exist"
+                    there = target in by_name or ends
+                    message = f"nothing is tied: {source if there else target} does not exist"
                     raise SpecError(Problem(message, tie.place, "tied", "name a tensor, or a module on both sides"))
             for one, other in pairs:
                 if (end := holder(other)) != one and (start := holder(one)) != end:

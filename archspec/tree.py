@@ -10,9 +10,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from archspec.errors import ConfigError, Problem, SpecError, UnknownArchitectureError, did_you_mean
+from archspec.errors import ConfigError, Place, Problem, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe, names
-from archspec.layers import LEAVES, Leaf, LayerError, Size, concrete, weight_norm
+from archspec.layers import LEAVES, LayerError, Leaf, Size, concrete, weight_norm
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Module, Part, Spec, Tie
 
@@ -94,6 +94,7 @@ class Builder(Evaluator):
         key = self.memo_key(module, scope, arguments)
         if key is not None and key in self.memo:
             return self.memo[key][0]
+        self.spend(25, node)
         if len(self.frames) > MAX_DEPTH:
             self.fail(f"{module.name} contains itself", node, "a module tree has an end")
         local = dict(arguments)
@@ -167,6 +168,7 @@ class Builder(Evaluator):
         self.fail(f"{describe(value)} is not a module", node, "write a constructor, e.g. Linear(a, b), or None")
 
     def container(self, cls: str, items: dict[Any, Any], node: ast.AST, expression: Expression) -> Node:
+        self.spend(len(items), node)
         children = {str(name): child for name, item in items.items() if (child := self.as_node(item, node, expression))}
         return Node(cls, children=children)
 
@@ -218,7 +220,7 @@ class Builder(Evaluator):
         return super().attribute(value, name, node)
 
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
-        if isinstance(value, Node) and name in ("requires_grad_", "routed"):
+        if isinstance(value, Node) and name in ("requires_grad_", "routed") and not node.keywords:
             arguments = [self.visit(argument, local) for argument in node.args]
             other = value.copy()
             if name == "requires_grad_":
@@ -329,7 +331,7 @@ class Builder(Evaluator):
         other: Node = arguments[0].copy()
         try:
             other.tensors = weight_norm(other.tensors, **keywords)
-        except (LayerError, TypeError) as error:
+        except (LayerError, TypeError, IndexError) as error:
             self.fail(f"weight_norm: {error}", node)
         return other
 
@@ -360,5 +362,5 @@ def _filled(template: str, values: Iterator[str]) -> str:
 def require_architecture(spec: Spec) -> str:
     """The base model of a spec. Errors: :class:`SpecError` for a spec without architectures."""
     if not spec.architectures:
-        raise SpecError(f"{spec.model_type}: the spec has no architectures")
+        raise SpecError(Problem("the spec has no architectures", Place(spec.source, 1, 1), help="add architectures:"))
     return spec.architectures[0]

@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # The flow, one stage a line (docs/design.md); a module imports from its own line and the lines above it.
 STAGES = [
     {"errors"},
-    {"source", "places", "paths"},
+    {"source", "places", "paths", "operations", "values"},
     {"expression", "layers"},
     {"spec"},
     {"library"},

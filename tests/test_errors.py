@@ -1,0 +1,118 @@
+"""Every message names its place, and nothing but an ArchspecError comes out of a bad spec or config.
+
+tests/errors/*.txt hold the cases: `=== name`, the text, `--->`, the whole message. ARCHSPEC_UPDATE=1 writes them anew;
+then read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import archspec
+from archspec import library
+from archspec.scope import Scope
+from archspec.tensors import tensors
+from archspec.tree import Builder, require_architecture
+
+HERE = Path(__file__).parent / "errors"
+ARROW = "\n--->\n"
+SECONDS = 30
+
+
+@pytest.fixture(autouse=True)
+def limited() -> Iterator[None]:
+    """What does not end is an error too."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """The specs of tests/errors/specs instead of the real ones, so that messages do not change with them."""
+    caches = (library.load, library.index)
+    for cache in caches:
+        cache.cache_clear()
+    monkeypatch.setattr(library, "folder", lambda: str(HERE / "specs"))
+    monkeypatch.chdir(HERE)
+    yield tmp_path
+    for cache in caches:
+        cache.cache_clear()
+
+
+def cases(name: str) -> list[tuple[str, str, str]]:
+    """(name, text, message) of each case of a file."""
+    found = []
+    for block in (HERE / name).read_text(encoding="utf-8").split("=== ")[1:]:
+        title, _, rest = block.partition("\n")
+        text, _, message = rest.partition(ARROW)
+        found.append((title, text, message.strip("\n")))
+    return found
+
+
+def held(name: str, title: str, message: str) -> None:
+    """Compares a message with the one in the file, or writes it there."""
+    if not os.environ.get("ARCHSPEC_UPDATE"):
+        assert message == next(expected for found, _, expected in cases(name) if found == title)
+        return
+    blocks = [
+        (found, text.rstrip("\n") if ARROW not in text else text, message if found == title else old)
+        for found, text, old in cases(name)
+    ]
+    (HERE / name).write_text("\n".join(f"=== {t}\n{text}{ARROW}{m}\n" for t, text, m in blocks), encoding="utf-8")
+
+
+def config_error(folder: Path, text: str) -> str:
+    path = folder / "config.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(archspec.ArchspecError) as caught:
+        _ = archspec.load(path).params
+    return str(caught.value).replace(f"{folder}/", "")
+
+
+def spec_error(folder: Path, text: str) -> str:
+    path = folder / "toy.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(archspec.ArchspecError) as caught:
+        spec = library.load_file(str(path))
+        scope = Scope(spec, {})
+        scope.validate()
+        tensors(Builder(scope).build(require_architecture(spec)))
+    return str(caught.value).replace(f"{folder}/", "")
+
+
+@pytest.mark.parametrize("title", [title for title, _, _ in cases("config.txt")])
+def test_config(title: str, toys: Path) -> None:
+    text = next(text for found, text, _ in cases("config.txt") if found == title)
+    held("config.txt", title, config_error(toys, text))
+
+
+@pytest.mark.parametrize("title", [title for title, _, _ in cases("spec.txt")])
+def test_spec(title: str, toys: Path) -> None:
+    text = next(text for found, text, _ in cases("spec.txt") if found == title)
+    held("spec.txt", title, spec_error(toys, text))
+
+
+def test_nothing_is_executed(toys: Path) -> None:
+    """A spec's text is never handed to Python, and a config's never to anything but the JSON reader."""
+    sign = toys / "sign"
+    for expression in (
+        f"__import__('pathlib').Path({str(sign)!r}).touch()",
+        f"open({str(sign)!r}, 'w')",
+        f"[c for c in ().__class__.__base__.__subclasses__()][0]({str(sign)!r})",
+        f"!!python/object/apply:os.mkdir [{str(sign)!r}]",
+    ):
+        spec_error(toys, f"model_type: toy\nmodules:\n  ToyModel:\n    a: {expression}\narchitectures:\n  ToyModel:\n")
+        spec_error(toys, f"model_type: toy\nconfig:\n  a: = {expression}\narchitectures:\n  ToyModel:\n")
+        assert not sign.exists()
