@@ -2,40 +2,150 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 from archspec.tensors import Tensor
 
 Row = tuple[str, tuple[int, ...], str, bool, str | None]
 
+_NO_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
+_NO_META = ("meta tensor", "meta device", "on meta", "Meta device")
+
 
 class Refused(Exception):
-    """transformers does not build this class from this config."""
+    """transformers does not build this class from this config.
+
+    ``owners`` are the classes whose constructors were under way, the innermost first.
+    """
+
+    def __init__(self, message: str, owners: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.owners = owners
+
+
+class Unavailable(Exception):
+    """No verdict can be had here: a package, a file or memory is missing. This is no refusal."""
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions of torch and transformers that the comparison is with."""
+    _quiet()
+    import torch
+    import transformers
+
+    return {"transformers": transformers.__version__, "torch": torch.__version__}
+
+
+@cache
+def _quiet() -> None:
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
+    torch.set_num_threads(1)
+
+
+@cache
+def config_class(model_type: str) -> Any:
+    """transformers' config class of a model type. Errors: :class:`Unavailable` where there is none."""
+    _quiet()
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    try:
+        return CONFIG_MAPPING[model_type]
+    except (KeyError, ImportError, AttributeError, ValueError) as error:
+        raise Unavailable(f"transformers has no config class for {model_type}: {error}") from None
+
+
+@cache
+def model_class(architecture: str, model_type: str) -> Any:
+    """A class by name, as transformers' auto classes find it. Errors: :class:`Unavailable`."""
+    import importlib
+
+    _quiet()
+    import transformers
+    from transformers.models.auto.auto_factory import getattribute_from_module
+    from transformers.models.auto.configuration_auto import model_type_to_module_name
+
+    try:
+        if hasattr(transformers, architecture):
+            return getattr(transformers, architecture)
+        module = importlib.import_module(f"transformers.models.{model_type_to_module_name(model_type)}")
+        return getattribute_from_module(module, architecture)
+    except Exception as error:  # whatever the import of a module raises, the class is not to be had
+        raise Unavailable(_told(error)) from None
+
+
+def config_of(model_type: str, raw: dict[str, Any]) -> Any:
+    """transformers' config object of a raw config. Errors: :class:`Refused`, :class:`Unavailable`."""
+    cls = config_class(model_type)
+    settings = {key: value for key, value in copy.deepcopy(raw).items() if key != "model_type"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return cls(**settings)
+        except Exception as error:  # whatever the config class raises is its refusal
+            raise _verdict(error) from error
 
 
 def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -> list[Row]:
     """(name, shape, kind, trainable, tied to) of every parameter and persistent buffer.
 
-    Errors: :class:`Refused` with what the config class or the constructor raised.
+    Errors: :class:`Refused` with what the config class or the constructor raised;
+    :class:`Unavailable` where that says nothing about the config.
     """
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    import torch
-    import transformers
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+    cls = model_class(architecture, model_type)
+    return module_rows(built(cls, config_of(model_type, raw)))
 
-    transformers.logging.set_verbosity_error()
-    with warnings.catch_warnings():
+
+def built(cls: Any, config: Any) -> Any:
+    """An instance on meta, under the contexts in which transformers itself loads a checkpoint."""
+    import torch
+    from transformers import initialization
+    from transformers.monkey_patching import apply_patches
+
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         try:
-            settings = {key: value for key, value in raw.items() if key != "model_type"}
-            config = CONFIG_MAPPING[model_type](**settings)
-            with torch.device("meta"):
-                model = getattr(transformers, architecture)(config)
+            for context in (apply_patches(), torch.device("meta"), initialization.meta_device_safe_creation_ops()):
+                stack.enter_context(context)
+            return cls(config)
         except Exception as error:  # whatever the constructor raises is its refusal
-            raise Refused(f"{type(error).__name__}: {error}") from error
-    return module_rows(model)
+            raise _verdict(error) from error
+
+
+def _verdict(error: Exception) -> Refused | Unavailable:
+    """Whether an exception is about the config, or about this machine."""
+    import torch
+
+    text = _told(error)
+    if isinstance(error, ImportError | MemoryError | OSError | torch.OutOfMemoryError):
+        return Unavailable(text)
+    if isinstance(error, RuntimeError) and any(mark in text for mark in (*_NO_MEMORY, *_NO_META)):
+        return Unavailable(text)
+    owners: list[str] = []
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), torch.nn.Module):
+            name = type(frame.f_locals["self"]).__name__
+            if name not in owners[:1]:
+                owners.insert(0, name)
+        trace = trace.tb_next
+    return Refused(text, tuple(owners))
+
+
+def _told(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines)[:400]}"
 
 
 def module_rows(model: Any) -> list[Row]:

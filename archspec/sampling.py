@@ -1,67 +1,178 @@
-"""Random configs of a spec: seeded, small, flipping every flag, null and list length in turn."""
+"""Random configs of a spec: seeded, small, and led to every flag, null, text and list length in turn.
+
+A sampler draws blindly at first. What was accepted is told back to it, so that later configs are near
+valid ones, and so that it knows which of its goals (a flag flipped, a null, one layer, an odd size)
+have not been seen in a valid config yet.
+"""
 
 from __future__ import annotations
 
 import ast
+import copy
+import math
 import random
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
-from archspec.expression import Expression
 from archspec.scope import Scope, SubConfig
-from archspec.spec import Field, Part, Spec
+from archspec.spec import Field, Spec
+from archspec.texts import compared_texts
 
 _SIZES = (12, 24, 36, 48, 60, 72, 96, 120, 144, 192)
+_ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)
 _COUNTS = (1, 2, 3, 4, 6)
 _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
+_DEEP = ("layer", "depth", "block")
+_TRIES = 6
+
+Texts = Mapping[str, Sequence[str]]
+
+
+class Goal(NamedTuple):
+    """A value that a field should have in some valid config."""
+
+    field: str
+    value: Any
 
 
 class Sampler:
-    """Draws raw configs for one spec; which values are valid is for transformers to say."""
+    """Draws raw configs for one spec; which values are valid is for transformers to say.
 
-    def __init__(self, spec: Spec, seed: int) -> None:
+    ``texts`` are more texts to try, by field, beside those that the spec itself compares a field with.
+    """
+
+    def __init__(self, spec: Spec, seed: int, texts: Texts | None = None) -> None:
         self.spec = spec
         self.random = random.Random(f"{spec.model_type}:{seed}")
         self.defaults = Scope(spec, {})
-        self.strings = _compared_strings(spec)
+        found: dict[str, list[str]] = compared_texts(spec)
+        for name, more in (texts or {}).items():
+            found[name] = sorted({*found.get(name, ()), *more})
+        self.strings = found
         self.lengths: dict[int, int] | None = None
+        self.children: dict[str, Sampler] = {}
+        self.accepted: list[dict[str, Any]] = []
+        self.drawn: dict[str, Any] = {}
+        self.goals = dict.fromkeys(self.wanted(), 0)
+        self.aimed: list[int] = []
 
     def sample(self) -> dict[str, Any]:
-        """One config: some fields drawn, some left out, the numbers of layers kept small."""
+        """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old names."""
+        near = bool(self.accepted) and self.random.random() < 0.5
+        raw = self.near() if near else self.fresh()
+        open_goals = list(self.goals)
+        count = self.random.randint(0, min(len(open_goals), 2 + len(open_goals) // 8))
+        self.aimed = self.random.sample(range(len(open_goals)), count)
+        for index in self.aimed:
+            goal = open_goals[index]
+            self.goals[goal] += 1
+            raw[goal.field] = copy.deepcopy(goal.value)
+        for goal in [goal for goal, tries in self.goals.items() if tries >= _TRIES]:
+            del self.goals[goal]
+        self.drawn = copy.deepcopy(raw)
+        return self.renamed(raw)
+
+    def accept(self) -> None:
+        """Tells that the config drawn last is a valid one."""
+        self.accepted.append(self.drawn)
+        for goal in list(self.goals):
+            value = self.drawn.get(goal.field, ...)
+            if type(value) is type(goal.value) and value == goal.value:
+                del self.goals[goal]
+        for name, child in self.children.items():
+            if isinstance(self.drawn.get(name), dict):
+                child.accept()
+
+    def renamed(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """The same config with some fields under another name that the spec knows them by."""
+        names = {name: alias for alias, name in self.spec.attribute_map.items() if alias not in raw}
+        return {names[key] if key in names and self.random.random() < 0.15 else key: value for key, value in raw.items()}
+
+    def wanted(self) -> list[Goal]:
+        """Both values of a flag, null where it is allowed, each text, one layer, an odd size, another size."""
+        goals = []
+        for field in self.spec.fields.values():
+            value = self.default(field, {})
+            kinds = _kinds(field)
+            values: list[Any] = []
+            if isinstance(value, SubConfig):
+                continue
+            if "None" in kinds or field.computed:
+                values.append(None)
+            if isinstance(value, bool) or kinds == {"bool", "None"}:
+                values += [True, False]
+            elif isinstance(value, str) or ("str" in kinds and value is None):
+                values += self.strings.get(field.name, ())
+            elif isinstance(value, int) and not field.name.endswith(("_token_id", "_idx")):
+                deep = _is_deep(field.name) or value < 8
+                values += [1] if deep else [self.random.choice(_ODD[1:]), self.random.choice(_SIZES)]
+            goals += [Goal(field.name, chosen) for chosen in values]
+        return [goal for goal in goals if goal.value is None or isinstance(goal.value, int | str)]
+
+    def fresh(self) -> dict[str, Any]:
         raw: dict[str, Any] = {"model_type": self.spec.model_type}
         share = self.random.choice((0.15, 0.4, 0.8))
         self.lengths = {} if self.random.random() < 0.4 else None
         for field in sorted(self.spec.fields.values(), key=lambda field: field.computed):
             value = self.default(field, raw)
             if isinstance(value, SubConfig):
-                raw[field.name] = self.sub_config(value)
+                raw[field.name] = self.sub_config(field, value)
                 continue
-            deep = "layers" in field.name and isinstance(value, int) and value > 4 and not field.computed
+            deep = _is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
             resized = isinstance(value, list) and self.lengths is not None and not field.computed
             if self.random.random() < share or deep or resized:
-                drawn = self.draw(field, value)
+                drawn = self.draw(field, value, raw)
                 if drawn is not ...:
                     raw[field.name] = drawn
         if self.random.random() < 0.3:
-            raw["num_labels"] = self.random.choice((1, 3, 7))
+            labels = self.random.choice((1, 3, 7))
+            if self.random.random() < 0.3:
+                raw["id2label"] = {str(index): f"label {index}" for index in range(labels)}
+            else:
+                raw["num_labels"] = labels
+        return raw
+
+    def near(self) -> dict[str, Any]:
+        """A valid config with one to three fields drawn anew, or left out."""
+        raw = copy.deepcopy(self.random.choice(self.accepted))
+        fields = list(self.spec.fields.values())
+        for field in self.random.sample(fields, min(len(fields), self.random.randint(1, 3))):
+            value = self.default(field, raw)
+            if isinstance(value, SubConfig):
+                raw[field.name] = self.sub_config(field, value)
+            elif (drawn := self.draw(field, value, raw)) is not ...:
+                raw[field.name] = drawn
         return raw
 
     def default(self, field: Field, raw: dict[str, Any]) -> Any:
         """What the field is where it is left out; a computed default follows the fields drawn so far."""
         try:
-            return (Scope(self.spec, raw) if field.computed else self.defaults).get(field.name)
+            if not field.computed:
+                return self.defaults.get(field.name)
+            others = {name: value for name, value in raw.items() if name != field.name}
+            return Scope(self.spec, others).get(field.name)
         except ArchspecError:
             return None
 
-    def sub_config(self, value: SubConfig) -> dict[str, Any]:
+    def sub_config(self, field: Field, value: SubConfig) -> dict[str, Any]:
+        """A drawn sub-config; one sampler a field and model type remembers what was valid there."""
         from archspec.library import load
 
-        drawn = Sampler(load(value.model_type), self.random.randrange(2**30)).sample()
-        return {**value.raw, **drawn}
+        model_type = self.random.choice(_branches(field) or [value.model_type])
+        child = self.children.get(field.name)
+        if child is None or child.spec.model_type != model_type:
+            try:
+                child = Sampler(load(model_type), self.random.randrange(2**30))
+            except ArchspecError:  # not described yet: its defaults will do
+                return dict(value.raw)
+            self.children[field.name] = child
+        drawn = child.sample()
+        return drawn if self.random.random() < 0.5 else {**value.raw, **drawn}
 
-    def draw(self, field: Field, default: Any) -> Any:
+    def draw(self, field: Field, default: Any, raw: dict[str, Any]) -> Any:
         """A value of the field's type, or ... to leave it out."""
-        kinds = {kind.partition("[")[0] for kind in field.types}
+        kinds = _kinds(field)
         if ("None" in kinds or field.computed) and self.random.random() < 0.25:
             return None
         if isinstance(default, bool) or (kinds & {"bool"} and not kinds & {"int", "str"}):
@@ -76,19 +187,27 @@ class Sampler:
         if isinstance(default, int) or "int" in kinds:
             if field.computed and default is not None and self.random.random() < 0.4:
                 return default
-            drawn = self.number(field.name, default)
-            return [drawn, self.number(field.name, default)] if "list" in kinds and self.random.random() < 0.2 else drawn
+            drawn = self.number(field.name, default, raw)
+            return [drawn, self.number(field.name, default, raw)] if "list" in kinds and self.random.random() < 0.2 else drawn
+        if "list" in kinds:
+            return self.draw_missing_list(field, raw)
         return ...
 
-    def number(self, name: str, default: int | None) -> int:
+    def number(self, name: str, default: int | None, raw: dict[str, Any]) -> int:
         if name.endswith("_token_id"):
             return self.random.choice((0, 1, 5, default if isinstance(default, int) else 2))
-        if "layers" in name or (isinstance(default, int) and default < 32):
+        if _is_deep(name) or (isinstance(default, int) and default < 32) or name.endswith(("_heads", "_groups")):
             return self.random.choice(_COUNTS)
-        if self.random.random() < 0.05:
-            return self.random.randint(1, 200)
-        if self.random.random() < 0.15 and default:
+        chance = self.random.random()
+        if chance < 0.1:
+            return self.random.choice(_ODD)
+        if chance < 0.2 and default:
             return default
+        if chance < 0.3:  # equal sizes are a case of their own: a projection is then left out
+            others = [v for v in raw.values() if type(v) is int and v >= 12]
+            return self.random.choice(others or _SIZES)
+        if chance < 0.4:
+            return self.random.choice(_SIZES) * self.random.choice(_COUNTS)
         return self.random.choice(_SIZES)
 
     def draw_list(self, field: Field, default: list[Any]) -> Any:
@@ -102,45 +221,57 @@ class Sampler:
         pool: list[Any] = [*self.strings.get(field.name, ()), *(item for item in default if isinstance(item, str))]
         if pool:
             return [self.random.choice(pool) for _ in range(length)]
-        if default and all(isinstance(item, int) for item in default):
-            small = all(item < 32 for item in default)
-            drawn: list[Any] = [self.random.choice(_COUNTS if small else _SIZES) for _ in range(length)]
-            return drawn if self.random.random() < 0.6 else default[:length]
+        if default and all(type(item) is int for item in default):
+            return self.numbers(default, length)
+        if default and all(isinstance(item, list) for item in default):
+            return [self.numbers(item, len(item)) if _ints(item) else item for item in default[:length]]
+        if default and all(isinstance(item, bool) for item in default):
+            return [self.random.random() < 0.5 for _ in range(length)]
         if not default and "list[int]" in field.types:  # numbers of layers
             return self.random.sample(range(4), self.random.randint(0, 3))
         return ...
 
+    def numbers(self, default: list[int], length: int) -> list[int]:
+        if self.random.random() < 0.4:
+            return default[:length]
+        small = all(item < 32 for item in default)
+        if not small and self.random.random() < 0.3:  # a shared factor keeps what must divide
+            factor = math.gcd(*default)
+            return [factor * self.random.choice(_COUNTS) for _ in range(length)]
+        return [self.random.choice(_COUNTS if small else _SIZES) for _ in range(length)]
 
-def _compared_strings(spec: Spec) -> dict[str, list[str]]:
-    """Field -> the texts that the spec compares it with: those are the values that matter."""
-    found: dict[str, set[str]] = {}
-    for expression in _expressions(spec):
-        for node in ast.walk(expression.tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
-                name, start = ast.unparse(node.func.value), node.args[0]
-                default = spec.fields[name].default if name in spec.fields else None
-                if default and isinstance(default.tree, ast.Constant) and isinstance(start, ast.Constant):
-                    found.setdefault(name, set()).add(str(start.value) + str(default.tree.value))
-            if isinstance(node, ast.Compare):
-                calls = [c for c in ast.walk(node) if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)]
-                arguments = [argument for c in calls for argument in c.args]
-                constants = [c for c in ast.walk(node) if isinstance(c, ast.Constant) and c not in arguments]
-                texts = {c.value for c in constants if isinstance(c.value, str)}
-                for name in (n.id for n in ast.walk(node) if isinstance(n, ast.Name)):
-                    if name in spec.fields:
-                        found.setdefault(name, set()).update(texts)
-    return {name: sorted(texts) for name, texts in found.items() if texts}
-
-
-def _expressions(spec: Spec) -> list[Expression]:
-    found = [*spec.require, *spec.fixed.values(), *(f.default for f in spec.fields.values() if f.default)]
-    for module in spec.modules.values():
-        found += [*module.where.values(), *module.require, *_leaves(module.body)]
-    return found
+    def draw_missing_list(self, field: Field, raw: dict[str, Any]) -> Any:
+        """A list where the default is null: as long as a number of layers that was drawn."""
+        depths = [v for name, v in raw.items() if _is_deep(name) and type(v) is int]
+        length = self.random.choice(depths or _COUNTS)
+        if pool := self.strings.get(field.name):
+            return [self.random.choice(pool) for _ in range(length)]
+        inner = {kind for kind in field.types if kind.startswith("list[")}
+        if "list[bool]" in inner:
+            return [self.random.random() < 0.5 for _ in range(length)]
+        if "list[int]" in inner:
+            return [self.random.choice(_COUNTS) for _ in range(length)]
+        return ...
 
 
-def _leaves(part: Part) -> list[Expression]:
-    if isinstance(part, Expression):
-        return [part]
-    items = part.values() if isinstance(part, dict) else part
-    return [leaf for item in items for leaf in _leaves(item)]
+def _branches(field: Field) -> list[str]:
+    """The model types between which a sub-config's own default chooses, those that are counted."""
+    from archspec.library import load
+
+    tree = field.default.tree if field.default else None
+    first = tree.args[0] if isinstance(tree, ast.Call) and tree.args else None
+    both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else ()
+    types = [str(branch.value) for branch in both if isinstance(branch, ast.Constant)]
+    return [model_type for model_type in types if not load(model_type).refuse]
+
+
+def _kinds(field: Field) -> set[str]:
+    return {kind.partition("[")[0] for kind in field.types}
+
+
+def _is_deep(name: str) -> bool:
+    return any(part in name for part in _DEEP)
+
+
+def _ints(items: list[Any]) -> bool:
+    return bool(items) and all(type(item) is int for item in items)

@@ -1,95 +1,322 @@
-"""Specs held to transformers: tensor for tensor, at the default config and at random ones."""
+"""Specs held to transformers: tensor for tensor, at the default config and at random ones.
+
+:func:`verify` takes one architecture. Beside the tensors it compares which configs are refused, gives
+fields that the spec does not mention other values, and, with the base model of a model type, holds the
+spec's defaults and names to those of transformers' config class.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+import traceback
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from archspec.errors import ArchspecError
+from archspec.blame import blamed
+from archspec.errors import ArchspecError, Place
 from archspec.library import load
-from archspec.oracle import Refused, Row, spec_rows, transformers_rows
+from archspec.oracle import Refused, Row, Unavailable, spec_rows, transformers_rows
 from archspec.sampling import Sampler
 from archspec.scope import Scope
+from archspec.spec import Spec
 from archspec.tensors import tensors
-from archspec.tree import Builder
+from archspec.tree import Builder, Node
+from archspec.unmentioned import Other, applied, others, source_texts
+
+TRIES = 40  # configs drawn for each one that is to be compared
+MAX_DIFFERENCES = 200
+_SHRUNK = 3
+
+Config = dict[str, Any]
 
 
 class Difference(NamedTuple):
-    """One way in which a spec and transformers disagree for one config."""
+    """One way in which a spec and transformers disagree for one config.
+
+    ``kind`` is missing, extra, shape, kind, frozen or tie for a tensor; refused or accepted for a config
+    that only the spec or only transformers refuses; unmentioned for a field that changes the layout but
+    is not in the spec; default or alias for a config field; few where too few valid configs were found;
+    crash for a bug of archspec. ``places`` are the lines of the spec, the nearest first.
+    """
 
     architecture: str
-    config: dict[str, Any]
-    kind: str  # missing, extra, shape, tie, frozen, kind, refused, accepted
+    config: Config
+    kind: str
     name: str
     expected: str
     found: str
+    places: tuple[str, ...] = ()
 
 
 class Outcome(NamedTuple):
-    """How one architecture did: configs compared, configs both refuse, and the differences."""
+    """How one architecture did: configs compared, configs both refuse and why, and the differences.
+
+    ``unavailable`` says why nothing could be compared here: a package that is missing, for one.
+    """
 
     architecture: str
     model_type: str
     compared: int
     refused: int
     differences: tuple[Difference, ...]
+    refusals: tuple[tuple[str, int], ...] = ()
+    unavailable: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """exact, wrong, or unavailable."""
+        return "wrong" if self.differences else "unavailable" if self.unavailable else "exact"
 
 
-def counted_rows(model_type: str, architecture: str, raw: dict[str, Any]) -> list[Row]:
-    """The rows that the spec gives."""
-    scope = Scope(load(model_type), raw)
-    scope.validate()
-    return spec_rows(tensors(Builder(scope).build(architecture)))
+class Count(NamedTuple):
+    """What a spec gives for one config: its rows and tree, or what it refuses the config with."""
+
+    rows: list[Row]
+    tree: Node | None
+    error: ArchspecError | None
+
+
+def counted(spec: Spec, architecture: str, raw: Config) -> Count:
+    """What the spec gives; errors are part of the answer."""
+    try:
+        scope = Scope(spec, raw)
+        scope.validate()
+        tree = Builder(scope).build(architecture)
+        return Count(spec_rows(tensors(tree)), tree, None)
+    except ArchspecError as error:
+        return Count([], None, error)
+
+
+def counted_rows(model_type: str, architecture: str, raw: Config) -> list[Row]:
+    """The rows that the spec gives. Errors: :class:`ArchspecError` for a config that it refuses."""
+    found = counted(load(model_type), architecture, raw)
+    if found.error is not None:
+        raise found.error
+    return found.rows
 
 
 def verify(model_type: str, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
-    """Compares an architecture at its default config and at `samples` random valid configs."""
-    sampler = Sampler(load(model_type), seed)
-    compared = refused = 0
-    differences: list[Difference] = []
-    for raw in _configs(sampler, samples):
-        expected: list[Row] | str
+    """Compares an architecture at its default config and at ``samples`` random valid configs."""
+    return verify_spec(load(model_type), architecture, samples, seed)
+
+
+def verify_spec(spec: Spec, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
+    """The same for a spec that is not in the library, a draft for one."""
+    return _Verifier(spec, architecture, samples, seed).run()
+
+
+class _Verifier:
+    """One architecture under test."""
+
+    def __init__(self, spec: Spec, architecture: str, samples: int, seed: int) -> None:
+        self.spec, self.architecture, self.samples = spec, architecture, samples
+        self.random = random.Random(f"{architecture}:{spec.model_type}:{seed}")
+        self.sampler = Sampler(spec, seed, source_texts(spec))
+        self.others = list(others(spec))
+        self.compared = self.refused = self.shrunk = 0
+        self.screened = False  # whether every other value has been tried
+        self.refusals: dict[str, int] = {}
+        self.differences: list[Difference] = []
+
+    def run(self) -> Outcome:
+        default: Config = {"model_type": self.spec.model_type}
+        unavailable = ""
         try:
-            expected = transformers_rows(architecture, raw, model_type)
+            self.one(default)
+            self.settings()
+            if not self.samples:
+                self.all_others(default)
+        except Unavailable as error:  # the random configs may still be to be had
+            unavailable = str(error)
+        wanted = self.samples + (not unavailable)
+        for _ in range(TRIES * self.samples):
+            if self.compared >= wanted or len(self.differences) >= MAX_DIFFERENCES:
+                break
+            self.draw()
+        if self.compared < wanted and not self.differences and (self.compared or not unavailable):
+            found = f"{self.compared} of {TRIES * self.samples} drawn"
+            self.add({}, "few", "", f"{wanted} valid configs", found, [Place(self.spec.source, 1, 1)])
+        return self.outcome("" if self.compared else unavailable)
+
+    def outcome(self, unavailable: str) -> Outcome:
+        refusals = tuple(sorted(self.refusals.items(), key=lambda item: -item[1]))
+        differences = tuple(self.differences)
+        return Outcome(self.architecture, self.spec.model_type, self.compared, self.refused, differences, refusals, unavailable)
+
+    def draw(self) -> None:
+        """One random config, with other values for some of the unmentioned fields."""
+        raw = self.sampler.sample()
+        ours = counted(self.spec, self.architecture, raw)
+        if ours.error is not None and self.refused >= self.samples:
+            return  # enough of those were held against transformers
+        chosen = [other for other in self.others if self.random.random() < 0.15]
+        before = self.compared
+        try:
+            if not chosen or ours.error is not None:
+                self.one(raw)
+            elif not self.differs(applied(raw, chosen)):
+                self.compared += 1
+            else:
+                self.without_others(raw, chosen)
+        except Unavailable as error:
+            self.refusals[f"(not here) {error}"] = self.refusals.get(f"(not here) {error}", 0) + 1
+        if self.compared > before:
+            self.sampler.accept()
+            if not self.screened:
+                self.screened = True
+                self.all_others(raw)
+
+    def one(self, raw: Config) -> None:
+        """One config on both sides. Errors: :class:`Unavailable`."""
+        differences, cause = self.compare(raw)
+        if differences and self.shrunk < _SHRUNK:
+            self.shrunk += 1
+            differences = self.clearest(raw, differences)
+        self.differences += differences
+        if cause:
+            self.refused += 1
+            self.refusals[cause] = self.refusals.get(cause, 0) + 1
+        elif not any(difference.kind in ("accepted", "refused", "crash") for difference in differences):
+            self.compared += 1
+
+    def clearest(self, raw: Config, differences: list[Difference]) -> list[Difference]:
+        """The same differences at the smallest config that shows them all."""
+        causes = {_cause(difference) for difference in differences}
+        small = self.smallest(raw, lambda smaller: causes <= {_cause(found) for found in self.compare(smaller)[0]})
+        return [found for found in self.compare(small)[0] if _cause(found) in causes]
+
+    def compare(self, raw: Config) -> tuple[list[Difference], str]:
+        """The differences for a config, and why both refuse it if they do. Errors: :class:`Unavailable`."""
+        refusal: Refused | None = None
+        theirs: list[Row] = []
+        try:
+            theirs = transformers_rows(self.architecture, raw, self.spec.model_type)
         except Refused as error:
-            expected = str(error)
-        found: list[Row] | str
+            refusal = error
         try:
-            found = counted_rows(model_type, architecture, raw)
-        except ArchspecError as error:
-            found = str(error)
-        if isinstance(expected, str) and isinstance(found, str):
-            refused += 1
-        elif isinstance(expected, str):
-            differences.append(Difference(architecture, raw, "accepted", "", expected, "a count"))
-        elif isinstance(found, str):
-            differences.append(Difference(architecture, raw, "refused", "", "a model", found))
-        else:
-            compared += 1
-            differences += compare(architecture, raw, expected, found)
-        if compared > samples or len(differences) > 200:
-            break
-    return Outcome(architecture, model_type, compared, refused, tuple(differences))
+            ours = counted(self.spec, self.architecture, raw)
+        except Exception:  # a bug of archspec is reported like any other difference
+            return [self.difference(raw, "crash", "", "", traceback.format_exc(limit=-3), [])], ""
+        if refusal is not None and ours.error is not None:
+            return [], str(refusal)[:160]
+        if refusal is not None:
+            places = blamed(self.spec, ours.tree, "accepted", "", refusal.owners)
+            return [self.difference(raw, "accepted", "", str(refusal), "a count", places)], ""
+        if ours.error is not None:
+            places = [problem.place for problem in ours.error.problems if problem.place]
+            return [self.difference(raw, "refused", "", "a model", str(ours.error), places)], ""
+        assert ours.tree is not None
+        found = compare(self.architecture, raw, theirs, ours.rows, lambda *what: blamed(self.spec, ours.tree, *what))
+        return found, ""
+
+    def differs(self, raw: Config) -> bool:
+        """Whether anything is wrong, or refused, for a config."""
+        differences, cause = self.compare(raw)
+        return bool(differences or cause)
+
+    def all_others(self, raw: Config) -> None:
+        """Every unmentioned field at once, its values in turn; what both refuse is left out from then on."""
+        by_path: dict[tuple[str, ...], list[Other]] = {}
+        for other in self.others:
+            by_path.setdefault(other.path, []).append(other)
+        for turn in range(max(map(len, by_path.values()), default=0)):
+            chosen = [values[turn] for values in by_path.values() if turn < len(values)]
+            if self.differs(applied(raw, chosen)):
+                self.without_others(raw, chosen, count=False)
+
+    def without_others(self, raw: Config, chosen: list[Other], count: bool = True) -> None:
+        """Finds what is to blame: the config itself, or one of the other values, which is then dropped."""
+        if self.differs(raw):
+            if count:
+                self.one(raw)
+            return
+        guilty = self.guilty(raw, chosen)
+        for other in guilty:
+            self.others.remove(other)
+            differences, _ = self.compare(applied(raw, [other]))
+            if any(difference.kind != "accepted" for difference in differences):
+                self.blame(raw, other, differences)
+        if count and not self.differs(applied(raw, [other for other in chosen if other not in guilty])):
+            self.compared += 1
+
+    def guilty(self, raw: Config, chosen: list[Other]) -> list[Other]:
+        """The values that matter one by one, found by halving."""
+        if not chosen or not self.differs(applied(raw, chosen)):
+            return []
+        if len(chosen) == 1:
+            return chosen
+        middle = len(chosen) // 2
+        found = self.guilty(raw, chosen[:middle]) + self.guilty(raw, chosen[middle:])
+        return found or chosen[:1]
+
+    def blame(self, raw: Config, other: Other, differences: list[Difference]) -> None:
+        small = self.smallest(raw, lambda smaller: self.differs(applied(smaller, [other])) and not self.differs(smaller))
+        path = ".".join(other.path)
+        shown = ", ".join(f"{d.kind} {d.name}" for d in differences[:3])
+        places = blamed(self.spec, None, "unmentioned", other.path[0], ())
+        self.add(applied(small, [other]), "unmentioned", path, shown, f"no field {path}", places)
+
+    def smallest(self, raw: Config, shows: Callable[[Config], Any]) -> Config:
+        """A config with nothing in it that a difference does not need."""
+        small = dict(raw)
+        for name in [name for name in raw if name != "model_type"]:
+            without = {key: value for key, value in small.items() if key != name}
+            try:
+                if shows(without):
+                    small = without
+            except Unavailable:
+                continue
+        return small
+
+    def settings(self) -> None:
+        """With the base model: defaults, names, and null for every field. Errors: :class:`Unavailable`."""
+        from archspec.settings import settings_differences
+
+        if self.architecture != next(iter(self.spec.architectures), None):
+            return
+        for kind, name, expected, found, place in settings_differences(self.spec):
+            self.add({}, kind, name, expected, found, [place] if place else [])
+        for name in self.spec.fields:
+            self.differences += self.compare({"model_type": self.spec.model_type, name: None})[0]
+
+    def add(self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]) -> None:
+        self.differences.append(self.difference(raw, kind, name, expected, found, places))
+
+    def difference(self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]) -> Difference:
+        return Difference(self.architecture, raw, kind, name, expected, found, tuple(map(str, places)))
 
 
-def _configs(sampler: Sampler, samples: int) -> Iterator[dict[str, Any]]:
-    yield {"model_type": sampler.spec.model_type}
-    for _ in range(25 * samples):
-        yield sampler.sample()
+def _cause(difference: Difference) -> tuple[str, tuple[str, ...]]:
+    return difference.kind, difference.places[:1]
 
 
-def compare(architecture: str, raw: dict[str, Any], expected: list[Row], found: list[Row]) -> list[Difference]:
+Blame = Callable[[str, str, Any], list[Place]]
+
+
+def compare(
+    architecture: str, raw: Config, expected: list[Row], found: list[Row], blame: Blame | None = None
+) -> list[Difference]:
     """The differences between what transformers builds and what the spec says, by tensor name."""
-    differences = []
+    from archspec.places import prefixes, top_missing
+
     theirs, ours = {row[0]: row for row in expected}, {row[0]: row for row in found}
     columns = ("shape", "kind", "frozen", "tie")
+    if theirs == ours:
+        return []
+    known = prefixes(list(theirs))
+    differences = []
+
+    def add(kind: str, name: str, one: str, other: str, detail: Any) -> None:
+        places = tuple(map(str, blame(kind, name, detail))) if blame else ()
+        differences.append(Difference(architecture, raw, kind, name, one, other, places))
+
     for name in theirs.keys() | ours.keys():
         if name not in ours:
-            differences.append(Difference(architecture, raw, "missing", name, str(theirs[name][1]), ""))
+            add("missing", name, str(theirs[name][1]), "", name)
         elif name not in theirs:
-            differences.append(Difference(architecture, raw, "extra", name, "", str(ours[name][1])))
+            add("extra", name, "", str(ours[name][1]), top_missing(name, known))
         else:
             for column, one, other in zip(columns, theirs[name][1:], ours[name][1:], strict=True):
                 if one != other:
-                    differences.append(Difference(architecture, raw, column, name, str(one), str(other)))
+                    add(column, name, str(one), str(other), other or one if column == "tie" else name)
     return sorted(differences, key=lambda difference: difference.name)

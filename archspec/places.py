@@ -1,0 +1,151 @@
+"""From a tensor's name back to the lines of the spec that give it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from archspec.errors import Place
+from archspec.expression import Expression, names
+from archspec.scope import Scope
+from archspec.spec import Module, Part, Spec
+from archspec.tensors import modules
+from archspec.tree import Node
+
+_DEPTH = 20
+
+
+def trail(root: Node, name: str) -> list[Place]:
+    """The lines on the way to a tensor or module, the outermost first; the last one gives it, or would.
+
+    Where the tree has no such name, the last place is the expression that decided against it, or the
+    module that lacks the attribute.
+    """
+    found = [root.module.place] if root.module else []
+    node: Node | None = root
+    body: Part | None = None
+    owner = root.module
+    scope = root.scope
+    parts = name.split(".") if name else []
+    while node is not None:
+        if node.module is not None:
+            owner, scope, body = node.module, node.scope, node.module.body
+        bodies: list[dict[str, Part]] = []
+        if body is not None and owner is not None and scope is not None:
+            bodies, calls = _bodies(body, owner, scope.spec)
+            found += [place for place in calls if place not in found]
+        if not parts or node.leaf:
+            break
+        child = node.children.get(parts[0])
+        given = next((inner[parts[0]] for inner in bodies if parts[0] in inner), None)
+        if isinstance(given, Expression):
+            found += [*_read(given, owner, scope), given.place]
+        elif child is None and node.module is not None:
+            found.append(node.module.place)
+        body = given if isinstance(given, dict | list) else None
+        node = child
+        parts = parts[1:]
+    return _unique(found)
+
+
+def _bodies(body: Part, owner: Module, spec: Spec) -> tuple[list[dict[str, Part]], list[Place]]:
+    """The attributes that a body gives, and the lines of the calls that it is given by."""
+    if isinstance(body, dict):
+        return [body], []
+    if isinstance(body, list):
+        return [{str(index): item for index, item in enumerate(body)}], []
+    found: list[dict[str, Part]] = []
+    places = [body.place]
+    pending, seen = [body], 0
+    while pending and seen < _DEPTH:
+        expression, seen = pending.pop(), seen + 1
+        for module in _called(expression.tree, spec):
+            if isinstance(module.body, Expression):
+                pending.append(module.body)
+                places.append(module.body.place)
+            elif isinstance(module.body, list):
+                found.append({str(index): item for index, item in enumerate(module.body)})
+            else:
+                found.append(module.body)
+    return found, places
+
+
+def _called(tree: ast.expr, spec: Spec) -> Iterator[Module]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (module := spec.module(node.func.id)):
+            yield module
+
+
+def _read(expression: Expression, module: Module | None, scope: Scope | None) -> list[Place]:
+    """The lines of the local names and of the derived fields that an expression reads."""
+    found: list[Place] = []
+    pending, seen = list(names(expression.tree)), set[str]()
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        definition: Expression | None = None
+        if module is not None and name in module.where:
+            definition = module.where[name]
+        elif scope is not None:
+            field = scope.spec.fields.get(scope.canonical(name))
+            fixed = scope.spec.fixed.get(scope.canonical(name))
+            definition = fixed if fixed is not None else field.default if field is not None and field.computed else None
+        if definition is not None:
+            found.append(definition.place)
+            pending += names(definition.tree)
+    return found
+
+
+def tie_place(root: Node, name: str, source: str) -> list[Place]:
+    """The line that ties a tensor, else the innermost module that has both ends and does not tie them."""
+    holders: list[Place] = []
+    for prefix, node in modules(root):
+        for target, origin, tie in node.ties:
+            ends = [f"{prefix}.{end}" if prefix else end for end in (target, origin)]
+            if any(end == given or given.startswith(end + ".") for end in ends for given in (name, source)):
+                return [tie.place]
+        inside = not prefix or all(given.startswith(prefix + ".") for given in (name, source) if given)
+        if node.module is not None and inside:
+            holders.append(node.module.place)
+    return holders[-1:]
+
+
+def top_missing(name: str, known: set[str]) -> str:
+    """The shortest prefix of a tensor's name that the other side has nothing under.
+
+    >>> top_missing("layers.2.mlp.weight", {"layers", "layers.1", "layers.1.mlp", "layers.1.mlp.weight"})
+    'layers.2'
+    """
+    parts = name.split(".")
+    prefixes = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return next((prefix for prefix in prefixes if prefix not in known), name)
+
+
+def prefixes(all_names: list[str]) -> set[str]:
+    """Every name and every dotted beginning of one."""
+    found: set[str] = set()
+    for name in all_names:
+        while name and name not in found:
+            found.add(name)
+            name = name.rpartition(".")[0]
+    return found
+
+
+def class_place(spec: Spec, owners: tuple[str, ...]) -> Place | None:
+    """The line of the innermost of some transformers classes that a spec describes."""
+    return next((module.place for name in owners if (module := spec.module(name))), None)
+
+
+def _unique(places: list[Place]) -> list[Place]:
+    """Each line once, at its last mention."""
+    last = {(place.source.name, place.line): place for place in places}
+    seen: set[tuple[str, int]] = set()
+    ordered = []
+    for place in reversed(places):
+        key = (place.source.name, place.line)
+        if key not in seen:
+            seen.add(key)
+            ordered.append(last[key])
+    return ordered[::-1]

@@ -1,0 +1,90 @@
+"""A spec's defaults and names held to those of transformers' config class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from archspec.errors import ArchspecError, Place
+from archspec.oracle import config_class, config_of
+from archspec.scope import Scope, SubConfig
+from archspec.spec import Spec
+
+_ABSENT = object()
+
+
+class SettingDifference(NamedTuple):
+    """A field whose default, or a name whose meaning, is another one in transformers."""
+
+    kind: str
+    name: str
+    expected: str
+    found: str
+    place: Place | None
+
+
+def settings_differences(spec: Spec) -> list[SettingDifference]:
+    """Every field of a spec at the default config, every name of its attribute_map.
+
+    Errors: :class:`archspec.oracle.Unavailable`, :class:`archspec.oracle.Refused`.
+    """
+    config = config_of(spec.model_type, {"model_type": spec.model_type})
+    scope = Scope(spec, {"model_type": spec.model_type})
+    return [*_defaults(scope, config, ""), *_names(spec)]
+
+
+def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifference]:
+    spec = scope.spec
+    for name in [*spec.fields, *spec.fixed]:
+        theirs = getattr(config, name, _ABSENT)
+        field = spec.fields.get(name)
+        place = field.place if field else spec.fixed[name].place
+        try:
+            ours = scope.get(name)
+        except ArchspecError as error:
+            if theirs is not _ABSENT and field is not None and not field.required:
+                yield SettingDifference("default", path + name, _shown(theirs), str(error), place)
+            continue
+        if isinstance(ours, SubConfig):
+            if theirs is None or theirs is _ABSENT:
+                yield SettingDifference("default", path + name, "null", f"a config of {ours.model_type}", place)
+            else:
+                yield from _sub_config(ours, theirs, path + name, place)
+        elif theirs is not _ABSENT and not _same(ours, theirs, bool(field and field.computed) or name in spec.fixed):
+            yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), place)
+
+
+def _sub_config(ours: SubConfig, theirs: Any, path: str, place: Place) -> Iterator[SettingDifference]:
+    if ours.model_type != theirs.model_type:
+        yield SettingDifference("default", path + ".model_type", str(theirs.model_type), ours.model_type, place)
+        return
+    try:
+        scope = ours.scope
+    except ArchspecError:  # not described yet, or refused: then the whole architecture says so
+        return
+    for difference in _defaults(scope, theirs, path + "."):
+        yield difference._replace(place=place)
+
+
+def _same(ours: Any, theirs: Any, computed: bool) -> bool:
+    if theirs is None and computed:
+        return True  # computed where the model is built, not in the config class
+    if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
+        return len(ours) == len(theirs) and all(_same(a, b, False) for a, b in zip(ours, theirs, strict=True))
+    if isinstance(ours, bool) != isinstance(theirs, bool):
+        return False
+    return bool(ours == theirs)
+
+
+def _names(spec: Spec) -> Iterator[SettingDifference]:
+    """Names that transformers' config class knows a field by, and the spec does not, or otherwise."""
+    theirs: dict[str, str] = getattr(config_class(spec.model_type), "attribute_map", {})
+    for alias, name in theirs.items():
+        field = spec.fields.get(spec.attribute_map.get(name, name))
+        if field is not None and field.name != alias and spec.attribute_map.get(alias, alias) != field.name:
+            yield SettingDifference("alias", alias, f"a name of {name}", "no such name", field.place)
+
+
+def _shown(value: Any) -> str:
+    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) < 120 else text[:117] + "..."

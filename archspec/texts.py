@@ -1,0 +1,57 @@
+"""The texts that a field is compared with: those are its values that matter."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterator
+
+from archspec.expression import Expression
+from archspec.spec import Part, Spec
+
+
+def compared_texts(spec: Spec) -> dict[str, list[str]]:
+    """Field -> the texts that a spec compares it with."""
+    found: dict[str, set[str]] = {}
+    for expression in expressions(spec):
+        collect(expression.tree, spec.fields, found)
+        for node in ast.walk(expression.tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
+                name, start = ast.unparse(node.func.value), node.args[0]
+                default = spec.fields[name].default if name in spec.fields else None
+                if default and isinstance(default.tree, ast.Constant) and isinstance(start, ast.Constant):
+                    found.setdefault(name, set()).add(str(start.value) + str(default.tree.value))
+    return {name: sorted(texts) for name, texts in found.items() if texts}
+
+
+def collect(tree: ast.AST, fields: Container[str], found: dict[str, set[str]]) -> None:
+    """Adds the texts that any comparison in a tree holds a field to; a field is a name or an attribute."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            calls = [c for c in ast.walk(node) if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)]
+            arguments = [argument for c in calls for argument in c.args]
+            constants = [c for c in ast.walk(node) if isinstance(c, ast.Constant) and c not in arguments]
+            texts = {c.value for c in constants if isinstance(c.value, str)}
+            for part in ast.walk(node):
+                name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
+                if texts and name in fields:
+                    found.setdefault(name, set()).update(texts)
+
+
+def expressions(spec: Spec) -> Iterator[Expression]:
+    """Every expression of a spec that a count depends on."""
+    yield from spec.require
+    yield from spec.fixed.values()
+    yield from (field.default for field in spec.fields.values() if field.default)
+    for module in spec.modules.values():
+        yield from module.where.values()
+        yield from module.require
+        yield from leaves(module.body)
+
+
+def leaves(part: Part) -> Iterator[Expression]:
+    """The expressions of a module's body, in order."""
+    if isinstance(part, Expression):
+        yield part
+    else:
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from leaves(item)
