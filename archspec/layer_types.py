@@ -1,0 +1,31 @@
+"""Lists of layer types as transformers' base config class reads them: old names renamed, unknown ones refused.
+
+Source: transformers/configuration_utils.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+RENAMED = {
+    "mamba": "linear_attention",
+    "attention": "full_attention",
+    "deepseek_sparse_attention": "indexed_attention",
+    "qwen_sparse_attention": "indexed_attention",
+}
+_ATTENTION = (
+    "full_attention sliding_attention chunked_attention window_attention indexed_attention compressed_sparse_attention "
+    "heavily_compressed_attention minimax_m3_sparse conv moe hybrid hybrid_sliding reference_sliding_attention linear_attention"
+)
+ALLOWED = {"layer_types": tuple(_ATTENTION.split()), "mlp_layer_types": ("sparse", "dense")}
+
+
+def renamed(listed: Any) -> Any:
+    """A list of layer types by the names of today; anything else as it is.
+
+    >>> renamed(["mamba", "attention", "conv"])
+    ['linear_attention', 'full_attention', 'conv']
+    """
+    if not isinstance(listed, list | tuple):
+        return listed
+    return [RENAMED.get(item, item) if isinstance(item, str) else item for item in listed]
