@@ -12,6 +12,7 @@ from typing import Any
 
 from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
 from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe
+from archspec.layer_types import ALLOWED, renamed
 from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
 from archspec.values import MAX_INT, fits, frozen, is_negative, kind_of, numbers, shown
@@ -72,6 +73,9 @@ class Scope(Evaluator):
                 raise ConfigError(self.origin.problem(alias, message, "keep one of the two"))
             if chosen or (other is None and not known):
                 values[name], self.given[name] = value, alias
+        for name in (self.canonical("layer_types"), "mtp_layer_types"):
+            if name in values:
+                values[name] = renamed(values[name])
         flat = self.spec.flat
         if flat and (self.origin.brought(flat) or not isinstance(values.get(flat), Mapping)):
             outer = {k: v for k, v in values.items() if k not in self.spec.fields and k != "model_type"}
@@ -129,6 +133,9 @@ class Scope(Evaluator):
             listed, layers = self.get(name) if self.has(name) else self.raw.get(name), self.get("num_hidden_layers")
             if not isinstance(listed, list):
                 break
+            if unknown := [item for item in listed if item not in ALLOWED[name]]:
+                message = f"{unknown[0]!r} is no layer type that transformers knows"
+                return [self.problem(name, message, f"known: {', '.join(ALLOWED[name])}")]
             if layers is not None and len(listed) != layers:
                 message = f"names {len(listed)} layers, but num_hidden_layers is {layers}"
                 return [self.problem(name, message, f"give one for each layer, or leave {name} out")]
@@ -174,7 +181,9 @@ class Scope(Evaluator):
         if name == "given":
             field = str(self.visit(node.args[0], local)) if node.args else ""
             name = self.canonical(field)
-            return self.raw.get(name) if self.given.get(name, field) == field else None  # transformers reads other names last
+            absent = self.visit(node.args[1], local) if len(node.args) > 1 else None
+            own = self.given.get(name, name) == field  # transformers reads other names last
+            return self.raw.get(name, absent) if own else absent
         return super().call(name, node, local)
 
     def get(self, name: str) -> Any:
