@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "encoding", "utf-8").lower() not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
+        if (getattr(stream, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(given)
@@ -83,7 +83,13 @@ def _verb(verb: str, given: list[str]) -> int:
 
     name, summary = VERBS[verb]
     module = importlib.import_module(name)
-    parser = argparse.ArgumentParser(prog=f"archspec {verb}", description=summary, allow_abbrev=False)
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and 20 < int(columns[:6]) else 110
+
+    def formatter(prog: str) -> argparse.HelpFormatter:  # told its width, argparse need not import shutil to ask for it
+        return argparse.HelpFormatter(prog, width=width)
+
+    parser = argparse.ArgumentParser(prog=f"archspec {verb}", description=summary, allow_abbrev=False, formatter_class=formatter)
     module.add_arguments(parser)
     try:
         args = parser.parse_args(given)

@@ -28,7 +28,23 @@ class Item(NamedTuple):
 
 def outline(root: Node, tensors: list[Tensor]) -> Item:
     """The modules of a tree; ``tensors`` are those that :func:`archspec.tensors.tensors` gives for it."""
-    return _Outliner(tensors).item(root, "", "")[0]
+    return _scaled(_Outliner(tensors).item(root, "", "")[0], 1)
+
+
+def shares(root: Node, tensors: list[Tensor]) -> dict[str, int]:
+    """The parameters of each child of the root; a tied tensor counts where it stands first.
+
+    >>> import archspec
+    >>> model = archspec.load("BertModel")
+    >>> shares(model.tree, model.tensors())
+    {'embeddings': 23837184, 'encoder': 85054464, 'pooler': 590592}
+    """
+    found = dict.fromkeys(root.children, 0)
+    for tensor in tensors:
+        if tensor.tied_to is None and tensor.kind == "parameter":
+            name = tensor.name.partition(".")[0]
+            found[name] = found.get(name, 0) + tensor.numel
+    return found
 
 
 class _Outliner:
@@ -37,20 +53,23 @@ class _Outliner:
         self.kinds: dict[object, int] = {}
 
     def item(self, node: Node, path: str, name: str) -> tuple[Item, int]:
-        """A module, and a number that identical modules share."""
+        """A module, its numbers those of one copy, and a number that identical modules share."""
         own = [(leaf.name, self.tensors[_joined(path, leaf.name)]) for leaf in node.tensors]
         children: list[Item] = []
         kinds: list[int] = []
         for key, child in node.children.items():
             item, kind = self.item(child, _joined(path, key), key)
             if node.cls == "ModuleList" and kinds and kinds[-1] == kind:
-                children[-1] = _folded(children[-1], item)
+                first = children[-1]
+                children[-1] = first._replace(name=f"{first.name.partition('-')[0]}-{key}", copies=first.copies + 1)
             else:
                 children.append(item)
                 kinds.append(kind)
-        counted = [tensor for _, tensor in own if tensor.tied_to is None]
-        params = sum(t.numel for t in counted if t.kind == "parameter") + sum(child.params for child in children)
-        buffers = sum(t.numel for t in counted if t.kind == "buffer") + sum(child.buffers for child in children)
+        params, buffers = (
+            sum(t.numel for _, t in own if t.kind == kind and t.tied_to is None)
+            + sum(getattr(child, counter) * child.copies for child in children)
+            for kind, counter in (("parameter", "params"), ("buffer", "buffers"))
+        )
         marks, label = _marks(own), _label(node, own)
         facts = (label, params, buffers, tuple(mark.partition(" to ")[0] for mark in marks))
         inside = tuple((kind, child.name, child.copies) for kind, child in zip(kinds, children, strict=True))
@@ -58,15 +77,11 @@ class _Outliner:
         return Item(path, name, label, 1, params, buffers, marks, tuple(children)), kind
 
 
-def _folded(first: Item, other: Item) -> Item:
-    """Adds one more of the same layer to those before it; their common inside is scaled with them."""
-    start = first.name.partition("-")[0]
-    return _scaled(first, first.copies + 1, first.copies)._replace(name=f"{start}-{other.name}", copies=first.copies + 1)
-
-
-def _scaled(item: Item, copies: int, before: int) -> Item:
-    children = tuple(_scaled(child, copies, before) for child in item.children)
-    return item._replace(params=item.params // before * copies, buffers=item.buffers // before * copies, children=children)
+def _scaled(item: Item, outer: int) -> Item:
+    """The numbers of all copies in place of those of one."""
+    copies = outer * item.copies
+    children = tuple(_scaled(child, copies) for child in item.children)
+    return item._replace(params=item.params * copies, buffers=item.buffers * copies, children=children)
 
 
 def _marks(own: list[tuple[str, Tensor]]) -> tuple[str, ...]:

@@ -7,39 +7,17 @@ scalar means is decided by the expression language alone.
 
 from __future__ import annotations
 
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
+from archspec import plain
 from archspec.errors import Place, Problem, Source, SpecError
+from archspec.nodes import MAX_DEPTH
+from archspec.nodes import Mapping as Mapping
+from archspec.nodes import Node as Node
+from archspec.nodes import Scalar as Scalar
+from archspec.nodes import Sequence as Sequence
 
-MAX_DEPTH = 32
 MAX_SPEC_BYTES = 1_000_000
-
-
-class Scalar(NamedTuple):
-    """A text as it stands; ``raw`` is the slice of the file, so that columns inside it hold."""
-
-    text: str
-    place: Place
-    quoted: bool
-    raw: str
-
-    @property
-    def empty(self) -> bool:
-        return not self.quoted and not self.text
-
-
-class Sequence(NamedTuple):
-    items: list[Node]
-    place: Place
-
-
-class Mapping(NamedTuple):
-    items: dict[str, Node]
-    keys: dict[str, Place]
-    place: Place
-
-
-Node = Scalar | Sequence | Mapping
 
 
 def parse(source: Source) -> Node:
@@ -48,10 +26,15 @@ def parse(source: Source) -> Node:
     Errors: :class:`SpecError` with line and column for text that is not YAML, and for the parts of
     YAML that specs do not use.
     """
-    import yaml
-
     if len(source.text) > MAX_SPEC_BYTES:
         raise SpecError(Problem(f"the file is longer than {MAX_SPEC_BYTES:,} characters", Place(source, 1, 1)))
+    return plain.read(source) or with_pyyaml(source)
+
+
+def with_pyyaml(source: Source) -> Node:
+    """The same, by PyYAML alone, which knows all of YAML and takes longer to import than a model to count."""
+    import yaml
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _compose(yaml.parse(source.text, Loader=loader), source)

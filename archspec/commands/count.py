@@ -8,7 +8,7 @@ from archspec import TRANSFORMERS_VERSION
 from archspec.commands.common import add_model, load_model
 from archspec.counts import counted
 from archspec.errors import ArchspecError
-from archspec.outline import outline
+from archspec.outline import shares
 from archspec.show import number, share, size, table
 from archspec.ties import tie_notes, tied_groups
 
@@ -48,7 +48,6 @@ def report(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """The counts as plain data, as `--json` prints them."""
     tensors = model.tensors()
     counts = counted(tensors)
-    modules = outline(model.tree, tensors).children
     notes = model.notes
     size_at: int | None = None
     try:
@@ -64,7 +63,10 @@ def report(model: Model, dtype: str | None = None) -> dict[str, Any]:
         **counts,
         "dtype": dtype or model.dtype,
         "bytes": size_at,
-        "modules": [{"name": m.name, "params": m.params, "share": m.params / whole if whole else 0.0} for m in modules],
+        "modules": [
+            {"name": name, "params": params, "share": params / whole if whole else 0.0}
+            for name, params in shares(model.tree, tensors).items()
+        ],
         "tied": [{"tensors": list(g.names), "tied_to": g.source, "params": g.numel} for g in tied_groups(tensors)],
         "notes": [*tie_notes(tensors, whole), *notes],
         "transformers_version": TRANSFORMERS_VERSION,

@@ -1,0 +1,36 @@
+"""What YAML text becomes: texts, lists and mappings that know where they stand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from archspec.errors import Place
+
+MAX_DEPTH = 32
+
+
+class Scalar(NamedTuple):
+    """A text as it stands; ``raw`` is the slice of the file, so that columns inside it hold."""
+
+    text: str
+    place: Place
+    quoted: bool
+    raw: str
+
+    @property
+    def empty(self) -> bool:
+        return not self.quoted and not self.text
+
+
+class Sequence(NamedTuple):
+    items: list[Node]
+    place: Place
+
+
+class Mapping(NamedTuple):
+    items: dict[str, Node]
+    keys: dict[str, Place]
+    place: Place
+
+
+Node = Scalar | Sequence | Mapping
