@@ -23,7 +23,7 @@ from archspec.spec import Module, Spec, Tie
 from archspec.tensors import tensors
 from archspec.tree import Builder
 
-_READ_BY_ITSELF = {"tie_word_embeddings", "num_labels"}
+_READ_BY_ITSELF = {"tie_word_embeddings", "num_labels", "layer_types"}  # layer types are checked with every config
 
 
 def shipped() -> list[str]:
