@@ -27,6 +27,7 @@ _NODES: tuple[type[ast.AST], ...] = (
     *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.comprehension, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
+_CONSTANTS = {"true": "True", "false": "False", "null": "None"}
 METHODS = frozenset({"split", "startswith", "endswith", "get", "index", "count", "requires_grad_", "routed"})
 
 
@@ -115,6 +116,8 @@ def _check(expression: Expression) -> None:
                 _reject(f"{what} is not part of the spec language", expression.at(node), expression.path, _HELP)
             if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str | bool | None):
                 _reject(f"{node.value!r} has no meaning in a spec", expression.at(node), expression.path, _HELP)
+            if isinstance(node, ast.Name) and node.id in _CONSTANTS:
+                _reject(f"{node.id} is not Python", expression.at(node), expression.path, f"write {_CONSTANTS[node.id]}")
             if isinstance(node, ast.Name) and node.id.startswith("__"):
                 _reject(f"{node.id} is not a name of the spec language", expression.at(node), expression.path, _HELP)
             if isinstance(node, ast.Attribute) and node.attr.startswith("__"):

@@ -35,6 +35,7 @@ RESERVED = ("where", "require", "tied", "alias")
 TYPES = ("int", "float", "bool", "str", "list", "dict", "None")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
 _FIELD_TYPE = re.compile(r"(?:list\[[a-z| \[\]]*\]|[A-Za-z]+)(?:\s*\|\s*(?:list\[[a-z| \[\]]*\]|[A-Za-z]+))*")
 
 
@@ -256,7 +257,7 @@ class _Parser:
                 if rest.startswith("="):
                     default = self.parsed(node, path, len(text) - len(rest) + 1)
                     return default and Field(name, types, default, not _literal(default), place)
-        if not node.quoted and text.startswith("="):
+        if text.startswith("="):  # quoted too, where YAML would read a colon in it
             default = self.parsed(node, path, 1)
             return default and Field(name, (), default, True, place)
         default = self.value(node, path)
@@ -272,9 +273,9 @@ class _Parser:
             self.problem("one expression is expected here", node.place, path, "write a list as [1, 2]")
             return None
         constant: Any = node.text
+        if node.raw.startswith("="):
+            return self.parsed(node, path, 1)
         if not node.quoted:
-            if node.raw.startswith("="):
-                return self.parsed(node, path, 1)
             constants = {"true": True, "false": False, "null": None, "~": None, "": None}
             if node.text in constants:
                 constant = constants[node.text]
@@ -286,6 +287,8 @@ class _Parser:
         modules = {}
         for key, node in mapping.items.items():
             name, parameters = self.signature(key, mapping.keys[key], path)
+            if name in modules:
+                self.problem(f"{name} is described twice", mapping.keys[key], path, "keep one of the two")
             if name and not (path == "architectures" and isinstance(node, source.Scalar) and node.empty):
                 modules[name] = self.module(name, parameters, node, mapping.keys[key], home)
         return modules
@@ -293,10 +296,11 @@ class _Parser:
     def signature(self, key: str, place: Place, path: str) -> tuple[str, dict[str, Expression | None]]:
         """`Name` or `Name(parameter, other=default)`, read as Python reads it."""
         try:
-            tree = ast.parse(f"def {key if '(' in key else key + '()'}: ...").body[0]
+            body = ast.parse(f"def {key if '(' in key else key + '()'}: ...").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            tree = None
-        if not isinstance(tree, ast.FunctionDef):
+            body = []
+        tree = body[0] if len(body) == 1 else None
+        if not isinstance(tree, ast.FunctionDef) or tree.returns:
             self.problem(f"{key!r} is not a class name", place, path, "write Name or Name(parameter, other=default)")
             return "", {}
         arguments = tree.args
@@ -362,7 +366,8 @@ class _Parser:
         ties = []
         for target, node in mapping.items.items():
             text = self.scalar(node)
-            origin, _, rest = text.partition(" ")
+            origin = _TIE.match(text).group()  # type: ignore[union-attr]  # it matches nothing, too
+            rest = text[len(origin) :]
             turns = None
             if rest.strip():
                 loops = rest.strip() if rest.strip().startswith("for ") else f"for _ in range(1) {rest.strip()}"

@@ -1,0 +1,541 @@
+"""What the library's specs must be able to say, each with an example of transformers', held to torch's own tensors."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.library import load_file
+from archspec.oracle import Row, module_rows, spec_rows
+from archspec.scope import Scope
+from archspec.tensors import tensors
+from archspec.tree import Builder, require_architecture
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+torch = pytest.importorskip("torch")
+nn = torch.nn
+Says = Callable[..., list[Row]]
+
+
+@pytest.fixture
+def says(tmp_path: Path) -> Says:
+    """The rows of the first architecture of a spec text, for a config."""
+
+    def rows(text: str, /, **config: Any) -> list[Row]:
+        path = tmp_path / "toy.yaml"
+        path.write_text(f"model_type: toy\n{text}", encoding="utf-8")
+        spec = load_file(str(path))
+        scope = Scope(spec, config)
+        scope.validate()
+        return spec_rows(tensors(Builder(scope).build(require_architecture(spec))))
+
+    return rows
+
+
+def built(build: Callable[[], Any]) -> list[Row]:
+    with torch.device("meta"):
+        return module_rows(build())
+
+
+def module(**parts: Any) -> Any:
+    whole = nn.Module()
+    for name, part in parts.items():
+        setattr(whole, name, part)
+    return whole
+
+
+def shapes(rows: list[Row]) -> dict[str, tuple[int, ...]]:
+    return {name: shape for name, shape, *_ in rows}
+
+
+@pytest.mark.parametrize("config", [{}, {"hidden_size": 100}, {"hidden_size": 64, "time_step_rank": 5}, {"use_bias": True}])
+def test_1_defaults_from_other_fields(says: Says, config: dict[str, Any]) -> None:
+    mamba = pytest.importorskip("transformers.models.mamba.modeling_mamba")
+    spec = """
+config:
+  hidden_size: 768
+  state_size: 16
+  conv_kernel: 4
+  expand: 2
+  use_bias: false
+  use_conv_bias: true
+  time_step_rank: int | str | None = "auto"
+  intermediate_size: = int(expand * hidden_size)
+modules:
+  ToyMixer:
+    where:
+      rank: ceil(hidden_size / 16) if time_step_rank == "auto" else time_step_rank
+    A_log: Parameter(intermediate_size, state_size)
+    D: Parameter(intermediate_size)
+    conv1d: Conv1d(intermediate_size, intermediate_size, conv_kernel, groups=intermediate_size, bias=use_conv_bias)
+    in_proj: Linear(hidden_size, intermediate_size * 2, bias=use_bias)
+    x_proj: Linear(intermediate_size, rank + state_size * 2, bias=False)
+    dt_proj: Linear(rank, intermediate_size)
+    out_proj: Linear(intermediate_size, hidden_size, bias=use_bias)
+architectures:
+  ToyMixer:
+"""
+    assert says(spec, **config) == built(lambda: mamba.MambaMixer(mamba.MambaConfig(**config), 0))
+
+
+def test_1_null_is_absent_and_zero_is_not(says: Says) -> None:
+    spec = """
+config: {heads: 8, size: 64, kv_heads: = heads, head_dim: = size // heads}
+architectures:
+  Toy:
+    k: Linear(size, kv_heads * head_dim, bias=False)
+"""
+    for config, width in (({}, 64), ({"kv_heads": None}, 64), ({"kv_heads": 2}, 16), ({"kv_heads": 0}, 0), ({"head_dim": 5}, 40)):
+        assert shapes(says(spec, **config)) == {"k.weight": (width, 64)}
+
+
+@pytest.mark.parametrize("ratio", [4.0, 2.7, 0.1, 1 / 3])
+@pytest.mark.parametrize("size", [96, 10, 7])
+def test_2_int_truncates(says: Says, ratio: float, size: int) -> None:
+    spec = "config: {dim: 96, mlp_ratio: 4.0}\narchitectures:\n  Toy:\n    dense: Linear(dim, int(mlp_ratio * dim))\n"
+    assert says(spec, dim=size, mlp_ratio=ratio) == built(lambda: module(dense=nn.Linear(size, int(ratio * size))))
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"block_ffn_dim_multiplier": 0.7}, {"block_auto_adjust_ff_dim": False}, {"intermediate_size": 1234}]
+)
+def test_2_rounding_up_to_a_multiple(says: Says, config: dict[str, Any]) -> None:
+    lfm2 = pytest.importorskip("transformers.models.lfm2.modeling_lfm2")
+    spec = """
+config:
+  hidden_size: 256
+  intermediate_size: 1200
+  block_multiple_of: 64
+  block_ffn_dim_multiplier: float | None = 1.3
+  block_auto_adjust_ff_dim: true
+modules:
+  ToyMLP:
+    where:
+      third: int(2 * intermediate_size / 3)
+      scaled: int(block_ffn_dim_multiplier * third)
+      rounded: block_multiple_of * ((scaled + block_multiple_of - 1) // block_multiple_of)
+      adjusted: rounded if block_ffn_dim_multiplier is not None else third
+      width: adjusted if block_auto_adjust_ff_dim else intermediate_size
+    w1: Linear(hidden_size, width, bias=False)
+    w3: Linear(hidden_size, width, bias=False)
+    w2: Linear(width, hidden_size, bias=False)
+architectures:
+  ToyMLP:
+"""
+    given = {"hidden_size": 256, "intermediate_size": 1200, "block_multiple_of": 64, "block_ffn_dim_multiplier": 1.3, **config}
+    assert says(spec, **given) == built(lambda: lfm2.Lfm2MLP(lfm2.Lfm2Config(**given)))
+
+
+def test_2_make_divisible_and_ceil(says: Says) -> None:
+    """MobileNetV2's channel counts and ALIGN's block counts, for multipliers that round either way."""
+    mobilenet = pytest.importorskip("transformers.models.mobilenet_v2.modeling_mobilenet_v2")
+    spec = """
+config: {channels: [16, 24, 32], depth_multiplier: 1.0, depth_divisible_by: 8, min_depth: 8, depth: 1.0, repeats: [1, 2, 3]}
+modules:
+  ToyBlock(channels):
+    where:
+      value: int(round(channels * depth_multiplier))
+      new: max(min_depth, int(value + depth_divisible_by / 2) // depth_divisible_by * depth_divisible_by)
+    conv: Linear(1, new + depth_divisible_by if new < 0.9 * value else new, bias=False)
+architectures:
+  Toy:
+    blocks: ToyBlock(c) for c, n in zip(channels, repeats) for _ in range(int(ceil(depth * n)))
+"""
+    for multiplier, depth in ((1.0, 1.0), (0.35, 1.1), (0.5, 1.8), (1.4, 3.1), (0.11, 2.6)):
+        config = {"channels": [16, 24, 33, 320], "repeats": [1, 2, 3, 1], "depth_multiplier": multiplier, "depth": depth}
+        whole = mobilenet.MobileNetV2Config(depth_multiplier=multiplier)
+        expected = [
+            mobilenet.apply_depth_multiplier(whole, channels)
+            for channels, repeats in zip(config["channels"], config["repeats"], strict=True)  # type: ignore[call-overload]
+            for _ in range(math.ceil(depth * repeats))
+        ]
+        assert [shape[0] for shape in shapes(says(spec, **config)).values()] == expected
+
+
+def test_3_powers_of_the_index(says: Says) -> None:
+    """Swin's stages: each doubles the width, and halves the length but at the end."""
+    swin = pytest.importorskip("transformers.models.swin.modeling_swin")
+    spec = """
+config: {embed_dim: 96, depths: [2, 2, 6, 2]}
+modules:
+  ToyMerging(dim):
+    reduction: Linear(4 * dim, 2 * dim, bias=False)
+    norm: LayerNorm(4 * dim)
+architectures:
+  Toy:
+    layers: "ToyMerging(int(embed_dim * 2**i)) if i < len(depths) - 1 else None for i in range(len(depths))"
+"""
+    merged = [swin.SwinPatchMerging(12 * 2**i) for i in range(3)]
+    assert says(spec, embed_dim=12) == built(lambda: module(layers=nn.ModuleList(merged)))
+
+
+def test_3_lists_by_index(says: Says) -> None:
+    """Wav2Vec2's convolutions: the first reads the wave, each other the one before it."""
+    wav2vec2 = pytest.importorskip("transformers.models.wav2vec2.modeling_wav2vec2")
+    spec = """
+config: {conv_dim: [8, 8], conv_kernel: [3, 3], conv_bias: false, feat_extract_norm: group}
+modules:
+  ToyConv(i):
+    conv: "Conv1d(conv_dim[i - 1] if i > 0 else 1, conv_dim[i], conv_kernel[i], bias=conv_bias)"
+    layer_norm: >-
+      LayerNorm(conv_dim[i]) if feat_extract_norm == "layer"
+      else GroupNorm(conv_dim[i], conv_dim[i]) if i == 0 else None
+architectures:
+  Toy:
+    conv_layers: ToyConv(i) for i in range(len(conv_dim))
+"""
+    for norm in ("group", "layer"):
+        given = {"conv_dim": [8, 12, 6], "conv_kernel": [5, 3, 2], "feat_extract_norm": norm}
+        config = wav2vec2.Wav2Vec2Config(**given, conv_stride=[1, 1, 1])
+        assert sorted(says(spec, **given)) == sorted(built(lambda config=config: wav2vec2.Wav2Vec2FeatureEncoder(config)))
+
+
+def test_4_lists(says: Says) -> None:
+    """Repeat and cut (RecurrentGemma), reverse and slice (U-Nets), membership (Mllama), sum, product, lists of lists (LCNet)."""
+    spec = """
+config:
+  block_types: [recurrent, recurrent, attention]
+  num_layers: 7
+  widths: [4, 8, 16]
+  cross: [1, 3]
+  patch: [2, 3, 5]
+  blocks: [[[3, 4, 8], [5, 8, 8]], [[3, 8, 16]]]
+architectures:
+  Toy:
+    where:
+      kinds: (block_types * 100)[:num_layers]
+      down: widths + widths[::-1][1:]
+    temporal: Linear(1, 2 if kind == "attention" else 3, bias=False) for kind in kinds
+    steps: Linear(a, b, bias=False) for a, b in zip(down[:-1], down[1:])
+    crossed: "Linear(1, 1, bias=False) if i in cross else None for i in range(5)"
+    pooled: Linear(prod(patch), sum(widths), bias=False)
+    blocks: "[[Conv1d(b, c, a, bias=False) for a, b, c in stage] for stage in blocks]"
+"""
+    found = shapes(says(spec))
+    assert [shape[0] for name, shape in found.items() if name.startswith("temporal")] == [3, 3, 2, 3, 3, 2, 3]
+    assert [shape for name, shape in found.items() if name.startswith("steps")] == [(8, 4), (16, 8), (8, 16), (4, 8)]
+    assert [name for name in found if name.startswith("crossed")] == ["crossed.1.weight", "crossed.3.weight"]
+    assert found["pooled.weight"] == (28, 30)
+    blocks = {name: shape for name, shape in found.items() if name.startswith("blocks")}
+    assert blocks == {"blocks.0.0.weight": (8, 4, 3), "blocks.0.1.weight": (8, 8, 5), "blocks.1.0.weight": (16, 8, 3)}
+
+
+def test_5_conditions_on_the_layer(says: Says) -> None:
+    """A threshold (DeepSeek), an offset (Jamba), a step (Qwen3-MoE), a kind, the end (Gemma3n), and fields of one layer's own."""
+    spec = """
+config:
+  size: 4
+  n: 6
+  first_k: 2
+  shared: 1
+  layer_types: "= ['full' if (i + 1) % 3 == 0 else 'sliding' for i in range(n)]"
+  per_layer_config: dict | None = None
+modules:
+  ToyLayer(i):
+    dense: Linear(1, size, bias=False) if i < first_k else None
+    mamba: Linear(2, size, bias=False) if i % 4 != 1 else None
+    moe: Linear(3, size, bias=False) if i >= first_k and (i + 1) % 2 == 0 else None
+    full: Linear(4, size, bias=False) if layer_types[i] == "full" else None
+    k: Linear(5, size, bias=False) if i < n - shared else None
+architectures:
+  Toy:
+    where:
+      given_layers: per_layer_config if per_layer_config is not None else {}
+    layers: ToyLayer(i, **given_layers.get(str(i), {})) for i in range(n)
+"""
+    names = {str(i): [] for i in range(6)}  # type: dict[str, list[str]]
+    for name, shape in shapes(says(spec, per_layer_config={"2": {"size": 9}})).items():
+        names[name.split(".")[1]].append(name.split(".")[2])
+        assert shape[0] == (9 if name.startswith("layers.2.") else 4)
+    assert list(names.values()) == [
+        ["dense", "mamba", "k"],
+        ["dense", "k"],
+        ["mamba", "full", "k"],
+        ["mamba", "moe", "k"],
+        ["mamba", "k"],
+        ["moe", "full"],
+    ]
+
+
+@pytest.mark.parametrize("rank", [None, 0, 3])
+@pytest.mark.parametrize("norm", ["group", "layer"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_6_conditions_on_flags_texts_and_null(says: Says, rank: int | None, norm: str, bias: bool) -> None:
+    spec = """
+config: {bias: false, norm: group, rank: int | None = 3, scale: 0.0}
+architectures:
+  Toy:
+    q: Linear(6, 6, bias=bias) if rank is None else [Linear(6, rank, bias=bias), Linear(rank, 6)]
+    norm: LayerNorm(6) if norm == "layer" else GroupNorm(2, 6)
+    scale: Parameter(6) if scale > 0 else None
+"""
+    q = nn.Linear(6, 6, bias=bias) if rank is None else nn.ModuleList([nn.Linear(6, rank, bias=bias), nn.Linear(rank, 6)])
+    parts = {"q": q, "norm": nn.LayerNorm(6) if norm == "layer" else nn.GroupNorm(2, 6)}
+    assert says(spec, bias=bias, norm=norm, rank=rank) == built(lambda: module(**parts))
+    assert ("scale", (6,), "parameter", True, None) in says(spec, bias=bias, norm=norm, rank=rank, scale=1e-6)
+
+
+def test_7_parts_that_other_specs_describe(says: Says) -> None:
+    transformers = pytest.importorskip("transformers")
+    spec = """
+config:
+  text_config: AutoConfig(llama, hidden_size=8, num_attention_heads=2, num_hidden_layers=1, vocab_size=20)
+  image_config: Config(clip_vision_model, hidden_size=12, num_hidden_layers=1, num_attention_heads=2)
+  audio_config: AutoConfig(whisper, optional=True)
+architectures:
+  Toy:
+    text: AutoModelForCausalLM(text_config)
+    image: CLIPVisionModel(image_config)
+    audio: AutoModel(audio_config) if audio_config is not None else None
+    bridge: Linear(image_config.hidden_size, text_config.hidden_size)
+"""
+    small = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2}
+    texts = (
+        {"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 20},
+        {"model_type": "gpt2", "n_embd": 8, "n_head": 2, "n_layer": 1, "vocab_size": 20, "n_positions": 9},
+    )
+    for number, text in enumerate(texts):
+        settings = {key: value for key, value in text.items() if key != "model_type"}
+        config = transformers.AutoConfig.for_model(text["model_type"], **settings)
+        parts = {
+            "text": transformers.AutoModelForCausalLM.from_config(config),
+            "image": transformers.CLIPVisionModel(transformers.CLIPVisionConfig(**small)),
+            "bridge": nn.Linear(12, 8),
+        }
+        given = {} if number == 0 else {"text_config": text, "image_config": small}
+        assert says(spec, **given) == built(lambda parts=parts: module(**parts))
+
+
+def test_8_what_is_not_described_is_refused(says: Says) -> None:
+    spec = """
+config: {backbone_config: AutoConfig(resnet)}
+architectures:
+  Toy:
+    backbone: AutoBackbone(backbone_config)
+"""
+    assert len(says(spec)) > 100
+    with pytest.raises(archspec.ArchspecError, match=r"timm_backbone is not counted: .*timm"):
+        says(spec, backbone_config={"model_type": "timm_backbone", "backbone": "resnet50"})
+    with pytest.raises(archspec.ArchspecError, match="toy is not counted: it is made of a text"):
+        says("refuse: it is made of a text\narchitectures:\n  Toy:\n    a: Linear(1, 1)\n")
+
+
+def test_9_fields_set_anew_at_a_call(says: Says) -> None:
+    """T5's decoder is its encoder's class with other fields."""
+    spec = """
+config: {d_model: 4, num_layers: 1, num_decoder_layers: = num_layers, is_decoder: false}
+modules:
+  ToyBlock:
+    attention: Linear(d_model, d_model, bias=False)
+    crossed: Linear(d_model, d_model, bias=False) if is_decoder else None
+  ToyStack:
+    block: ToyBlock() for i in range(num_layers)
+architectures:
+  Toy:
+    encoder: ToyStack()
+    decoder: ToyStack(num_layers=num_decoder_layers, is_decoder=True)
+"""
+    names = list(shapes(says(spec, num_layers=2, num_decoder_layers=1)))
+    assert names == [
+        *(f"encoder.block.{i}.attention.weight" for i in range(2)),
+        *("decoder.block.0.attention.weight", "decoder.block.0.crossed.weight"),
+    ]
+
+
+def test_10_constructor_arguments(says: Says) -> None:
+    spec = """
+config: {size: 4, n: 3}
+modules:
+  ToyLayer(has_bias=False, is_cross=False):
+    q: Linear(size, size, bias=False)
+    relative: Embedding(32, size) if has_bias else None
+    cross: Linear(size, size, bias=False) if is_cross else None
+  ToyBase(add_pooling_layer=True):
+    layers: ToyLayer(i == 0, is_cross=i == n - 1) for i in range(n)
+    pooler: Linear(size, size) if add_pooling_layer else None
+architectures:
+  Toy:
+    base: ToyBase(add_pooling_layer=False)
+    other: ToyBase()
+"""
+    names = [name for name in shapes(says(spec)) if not name.endswith("q.weight")]
+    ends = ["layers.0.relative.weight", "layers.2.cross.weight"]
+    poolers = ["other.pooler.weight", "other.pooler.bias"]
+    assert names == [*(f"base.{end}" for end in ends), *(f"other.{end}" for end in ends), *poolers]
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_11_ties_of_weights_and_biases(says: Says, tied: bool) -> None:
+    """BERT ties the decoder's weight to the embedding and its bias to the head's; the flag is the config's."""
+    spec = """
+config: {size: 4, vocab: 9, tie_word_embeddings: true}
+architectures:
+  Toy:
+    words: Embedding(vocab, size)
+    decoder: Linear(size, vocab)
+    bias: Parameter(vocab)
+    tied: {decoder.weight: words.weight, decoder.bias: bias}
+"""
+
+    def build() -> Any:
+        whole = module(words=nn.Embedding(9, 4), decoder=nn.Linear(4, 9), bias=nn.Parameter(torch.empty(9)))
+        if tied:
+            whole.decoder.weight, whole.decoder.bias = whole.words.weight, whole.bias
+        return whole
+
+    assert says(spec, tie_word_embeddings=tied) == built(build)
+
+
+def test_11_ties_in_a_loop(says: Says) -> None:
+    """Deformable DETR's box heads are one head under many names, in the decoder too; Zamba2 shares whole blocks."""
+    spec = """
+config: {n: 4, blocks: 2}
+modules:
+  ToyHead:
+    layers: Linear(3, 3) for _ in range(2)
+  ToyLayer:
+    shared: ToyHead()
+    own: Linear(2, 2, bias=False)
+architectures:
+  Toy:
+    decoder:
+      boxes: ToyHead() for _ in range(n)
+    boxes: ToyHead() for _ in range(n)
+    layers: ToyLayer() for _ in range(n)
+    alias:
+      boxes.{i}: boxes.{0} for i in range(1, n)
+      decoder.boxes: boxes
+      layers.{i}.shared: layers.{i % blocks}.shared for i in range(blocks, n)
+"""
+
+    def build() -> Any:
+        def head() -> Any:
+            return module(layers=nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)]))
+
+        box, kept = head(), [head() for _ in range(2)]
+        layers = [module(shared=kept[i % 2], own=nn.Linear(2, 2, bias=False)) for i in range(4)]
+        boxes = [nn.ModuleList([box] * 4) for _ in range(2)]
+        return module(decoder=module(boxes=boxes[0]), boxes=boxes[1], layers=nn.ModuleList(layers))
+
+    assert says(spec) == built(build)
+
+
+def test_11_one_flag_per_level_of_a_composite_model(says: Says) -> None:
+    spec = """
+config:
+  tie_word_embeddings: true
+  text_config: Config(llama)
+architectures:
+  Toy:
+    inner: LlamaForCausalLM(text_config)
+    outer: Linear(8, 20, bias=False)
+    tied: {outer.weight: inner.model.embed_tokens.weight}
+"""
+    small = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 0, "vocab_size": 20}
+    for outer, inner in ((True, True), (True, False), (False, True), (False, False)):
+        given = {"tie_word_embeddings": outer, "text_config": {**small, "tie_word_embeddings": inner}}
+        ties = {name: tie for name, *_, tie in says(spec, **given) if tie}
+        both = {"inner.lm_head.weight": inner, "outer.weight": outer}
+        assert ties == {name: "inner.model.embed_tokens.weight" for name, tied in both.items() if tied}
+
+
+def test_12_frozen_parameters(says: Says) -> None:
+    """Whisper's sinusoidal positions; DETR's stem."""
+    spec = """
+config: {size: 4, freeze: true}
+modules:
+  ToyStem:
+    conv: Conv2d(3, size, 3)
+    norm: FrozenBatchNorm2d(size)
+architectures:
+  Toy:
+    positions: Embedding(10, size).requires_grad_(False)
+    scale: Parameter(size, requires_grad=False)
+    stem: ToyStem().requires_grad_(not freeze)
+    layer: Linear(size, size)
+"""
+    for freeze in (True, False):
+        frozen = {name for name, _, kind, trainable, _ in says(spec, freeze=freeze) if kind == "parameter" and not trainable}
+        assert frozen == {"positions.weight", "scale", *(["stem.conv.weight", "stem.conv.bias"] if freeze else [])}
+
+
+def test_13_weight_norm(says: Says) -> None:
+    wav2vec2 = pytest.importorskip("transformers.models.wav2vec2.modeling_wav2vec2")
+    spec = """
+config: {size: 32, kernel: 128, groups: 16}
+architectures:
+  Toy:
+    conv: weight_norm(Conv1d(size, size, kernel, groups=groups), name="weight", dim=2)
+"""
+    config = wav2vec2.Wav2Vec2Config(hidden_size=32)
+    assert says(spec) == built(lambda: wav2vec2.Wav2Vec2PositionalConvEmbedding(config))
+
+
+def test_15_persistent_buffers_apart_from_parameters(says: Says) -> None:
+    spec = (
+        "architectures:\n  Toy:\n    norm: BatchNorm2d(3)\n    ids: Buffer(1, 5)\n    scale: Parameter()\n    steps: Buffer()\n"
+    )
+    rows = says(spec)
+    assert [row[0] for row in rows if row[2] == "parameter"] == ["scale", "norm.weight", "norm.bias"]
+    buffers = ["ids", "steps", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
+    assert sorted(row[0] for row in rows if row[2] == "buffer") == sorted(buffers)
+
+    def build() -> Any:
+        whole = module(norm=nn.BatchNorm2d(3), scale=nn.Parameter(torch.empty(())))
+        whole.register_buffer("ids", torch.empty(1, 5))
+        whole.register_buffer("steps", torch.empty(()))
+        return whole
+
+    assert rows == built(build)
+
+
+def test_16_positions_count_modules_without_tensors(says: Says) -> None:
+    spec = """
+architectures:
+  Toy:
+    a: Sequential(Linear(2, 3), ReLU(), Dropout(0.1), Linear(3, 4))
+    b:
+      - GELU()
+      - Linear(2, 3)
+      - None
+      - c: Linear(5, 6)
+    d: "{name: Linear(1, size) for name, size in [['x', 2], ['y', 3]]}"
+"""
+    parts = {
+        "a": nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Dropout(0.1), nn.Linear(3, 4)),
+        "b": nn.ModuleList([nn.GELU(), nn.Linear(2, 3), nn.Identity(), module(c=nn.Linear(5, 6))]),
+        "d": nn.ModuleDict({"x": nn.Linear(1, 2), "y": nn.Linear(1, 3)}),
+    }
+    assert says(spec) == built(lambda: module(**parts))
+
+
+@pytest.mark.parametrize("downsamples", [[True] * 4, [False, True, False, True], [False] * 4])
+def test_16_several_modules_a_turn(says: Says, downsamples: list[bool]) -> None:
+    """SwiftFormer's network: a stage, and an embedding after it where the next stage is smaller or wider."""
+    spec = """
+config: {embed_dims: [4, 4, 6, 8], downsamples: [true, true, true, true]}
+modules:
+  ToyStage(i):
+    mix: Linear(embed_dims[i], embed_dims[i])
+  ToyEmbeddings(i):
+    proj: Conv2d(embed_dims[i], embed_dims[i + 1], 3)
+architectures:
+  Toy:
+    where:
+      last: len(embed_dims) - 1
+    network: >-
+      part for i in range(last + 1) for part in
+      [ToyStage(i)] + ([ToyEmbeddings(i)] if i < last and (downsamples[i] or embed_dims[i] != embed_dims[i + 1]) else [])
+"""
+    sizes, network = [4, 4, 6, 8], []
+    for i, size in enumerate(sizes):
+        network.append(module(mix=nn.Linear(size, size)))
+        if i < 3 and (downsamples[i] or size != sizes[i + 1]):
+            network.append(module(proj=nn.Conv2d(size, sizes[i + 1], 3)))
+    assert says(spec, downsamples=downsamples) == built(lambda: module(network=nn.ModuleList(network)))
