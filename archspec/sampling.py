@@ -181,7 +181,8 @@ class Sampler:
             choices = [*self.strings.get(field.name, ()), *([default] if default else [])]
             return self.random.choice(choices) if choices else ...
         if isinstance(default, list):
-            return self.draw_list(field, default)
+            whole = self.whole(default, raw) if field.computed and self.random.random() < 0.7 else []
+            return [item for item in whole if self.random.random() < 0.7] or self.draw_list(field, default)
         if isinstance(default, float):
             return self.random.choice((*_FLOATS, default))
         if isinstance(default, int) or "int" in kinds:
@@ -209,6 +210,18 @@ class Sampler:
         if chance < 0.4:
             return self.random.choice(_SIZES) * self.random.choice(_COUNTS)
         return self.random.choice(_SIZES)
+
+    def whole(self, default: list[Any], raw: dict[str, Any]) -> list[str]:
+        """The list of texts that a computed default is a part of, as out_features are of stage_names."""
+        scope = Scope(self.spec, raw)
+        for name in self.spec.fixed if default and all(isinstance(item, str) for item in default) else ():
+            try:
+                value = scope.get(name)
+            except ArchspecError:
+                continue
+            if isinstance(value, list) and all(item in value for item in default):
+                return value
+        return []
 
     def draw_list(self, field: Field, default: list[Any]) -> Any:
         if field.computed and self.random.random() < 0.5:
