@@ -15,7 +15,6 @@ from archspec.source import MAX_SPEC_BYTES
 from archspec.spec import Spec, parse_spec
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_ARCHITECTURES = re.compile(r"^architectures:[^\n]*\n((?:[ \t]+[^\n]*\n|#[^\n]*\n|\s*\n)*)", re.MULTILINE)
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_\-]+$")
 
 
@@ -85,21 +84,22 @@ def _shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
+def catalogue() -> dict[str, tuple[str, ...]]:
+    """Model type -> its architectures, the base model first; specs are not parsed for it."""
+    from archspec.catalogue import architectures
+
+    def text(model_type: str) -> str:
+        with open(os.path.join(folder(), model_type + ".yaml"), encoding="utf-8", errors="replace") as file:
+            return file.read(MAX_SPEC_BYTES + 1)
+
+    return architectures(model_types(), text, lambda model_type: load(model_type).architectures)
+
+
 @cache
 def index() -> dict[str, tuple[str, ...]]:
-    """Architecture -> the model types that have it, read off the files without parsing them whole.
-
-    A spec that extends another lists only what it adds, so those are loaded.
-    """
+    """Architecture -> the model types that have it."""
     found: dict[str, list[str]] = {}
-    for model_type in model_types():
-        with open(os.path.join(folder(), model_type + ".yaml"), encoding="utf-8") as file:
-            text = file.read()
-        if re.search(r"^extends:", text, re.MULTILINE):
-            names = list(load(model_type).architectures)
-        else:
-            block = _ARCHITECTURES.search(text)
-            names = re.findall(r"^[ \t]{2}([A-Za-z]\w*)(?:\([^)\n]*\))?:", block.group(1), re.MULTILINE) if block else []
+    for model_type, names in catalogue().items():
         for name in names:
             found.setdefault(name, []).append(model_type)
     return {name: tuple(types) for name, types in found.items()}

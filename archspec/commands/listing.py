@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from archspec.commands.common import add_json, print_json
 from archspec.errors import Problem, UnknownArchitectureError, did_you_mean
-from archspec.library import index, model_types
+from archspec.library import catalogue
 from archspec.show import table
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found = described()
+    found = catalogue()
     wanted = args.filter.lower()
     shown = {
-        model_type: names if wanted in model_type.lower() else [name for name in names if wanted in name.lower()]
+        model_type: list(names) if wanted in model_type.lower() else [name for name in names if wanted in name.lower()]
         for model_type, names in found.items()
         if wanted in model_type.lower() or any(wanted in name.lower() for name in names)
     }
@@ -36,12 +36,3 @@ def run(args: argparse.Namespace) -> int:
     caption = f"{sum(map(len, shown.values()))} architectures of {len(shown)} model types"
     table("model type|architectures", rows, caption=caption, header=False)
     return 0
-
-
-def described() -> dict[str, list[str]]:
-    """Model type -> its architectures, the base model first."""
-    found: dict[str, list[str]] = {model_type: [] for model_type in model_types()}
-    for name, types in index().items():
-        for model_type in types:
-            found[model_type].append(name)
-    return found
