@@ -63,7 +63,7 @@ def rounded(text: str) -> tuple[Decimal, Decimal]:
     """A printed size, and half a unit of its last digit that is not a trailing zero.
 
     >>> rounded("1320M"), rounded("175.0B")
-    ((Decimal('1320000000'), Decimal('5000000.0')), (Decimal('175000000000'), Decimal('500000000.0')))
+    ((Decimal('1320000000'), Decimal('5E+6')), (Decimal('175000000000'), Decimal('5E+8')))
     """
     unit = {"M": 6, "B": 9}[text[-1]]
     number = Decimal(text[:-1]).normalize()
