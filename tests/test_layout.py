@@ -14,21 +14,28 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # The flow, one stage a line (docs/design.md); a module imports from its own line and the lines above it.
 STAGES = [
     {"errors"},
-    {"source", "places", "paths", "operations", "values"},
+    {"nodes", "operations", "values", "layer_types", "catalogue", "show"},
+    {"plain"},
+    {"source"},
     {"expression", "layers"},
     {"spec"},
     {"library"},
     {"origin", "scope", "texts"},
     {"config", "overrides", "notes"},
     {"tree"},
-    {"ties", "tensors"},
-    {"counts"},
-    {"symbolic"},
+    {"tensors"},
+    {"ties", "outline", "counts", "places", "resolve"},
+    {"paths"},
+    {"symbols"},
+    {"symbolic", "rows"},
+    {"layer_counts"},
     {"quantities"},
     {"closed_form"},
     {"notation", "render"},
     {"forms"},
     {"model"},
+    {"diff", "html", "lint", "schema"},
+    {"diff_forms"},
 ]
 ORACLE = {"oracle", "pool", "unmentioned", "derive"}
 
