@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Problem, UnknownArchitectureError, did_you_mean
@@ -182,22 +182,23 @@ def changed(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
 
 def dependents(names: set[str]) -> set[str]:
     """Some specs and all that extend, use or contain them, directly or through others."""
-    needs = {name: {_base(other) for other in used} for name, used in _uses()}
+    _, needs = texts_and_needs()
     found = set(names)
     while more := {name for name, used in needs.items() if used & found} - found:
         found |= more
     return found
 
 
-def _uses() -> Iterator[tuple[str, set[str]]]:
+def texts_and_needs() -> tuple[dict[str, str], dict[str, set[str]]]:
+    """Each spec file's text by its name, and the names of the specs that it extends, uses or contains."""
+    texts: dict[str, str] = {}
     for path, _, files in os.walk(folder()):
         for file in files:
             if file.endswith(".yaml"):
                 with open(os.path.join(path, file), encoding="utf-8") as stream:
-                    text = stream.read()
-                used = {name for match in _USED.finditer(text) for name in re.findall(r"[\w\-/]+", match.group(1))}
-                yield file.removesuffix(".yaml"), used | set(_PART.findall(text))
-
-
-def _base(name: str) -> str:
-    return name.rpartition("/")[2]
+                    texts[file.removesuffix(".yaml")] = stream.read()
+    needs: dict[str, set[str]] = {}
+    for name, text in texts.items():
+        used = {other for match in _USED.finditer(text) for other in re.findall(r"[\w\-/]+", match.group(1))}
+        needs[name] = {other.rpartition("/")[2] for other in used | set(_PART.findall(text))}
+    return texts, needs

@@ -69,7 +69,7 @@ def _coverage(args: argparse.Namespace, jobs: int) -> int:
             print(problem)
         return 1 if problems else 0
     with progress(0) as done:
-        wrong = coverage.update(args.samples, args.seed, jobs, done)
+        wrong = coverage.update(args.samples, args.seed, jobs, done, everything=args.all)
     return 1 if wrong else 0
 
 
