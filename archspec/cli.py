@@ -18,7 +18,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "formula": ("archspec.commands.formula", "the closed form of a count, in the config's own fields"),
     "sensitivity": ("archspec.commands.sensitivity", "how a count answers to each field, and which do not enter"),
     "diff": ("archspec.commands.diff", "what differs between two architectures or configs, in numbers and symbols"),
+    "sweep": ("archspec.commands.sweep", "counts over a grid of configs: a table, a file, a picture, a SQL query"),
+    "solve": ("archspec.commands.solve", "the configs that come nearest a budget of parameters or bytes"),
     "list": ("archspec.commands.listing", "the model types and architectures that are described"),
+    "derive": ("archspec.derive.command", "draft a spec from the constructor of a class, and verify it"),
     "lint": ("archspec.commands.lint", "check spec files; --schema prints their JSON Schema"),
 }
 _EPILOG = "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."

@@ -1,0 +1,359 @@
+"""Attributes and items: of configs, modules, lists, and of what Python itself has."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+from typing import Any
+
+from archspec.derive import terms
+from archspec.derive.evaluator import Evaluator
+from archspec.derive.values import (
+    MISSING,
+    UNKNOWN,
+    Bound,
+    Choice,
+    Config,
+    Container,
+    Element,
+    Instance,
+    Iter,
+    Leaf,
+    ListValue,
+    Mix,
+    Mod,
+    Parameters,
+    Raised,
+    Super,
+    Sym,
+    Tensor,
+    TensorOf,
+    Unsupported,
+    symbolic,
+    witness,
+)
+
+# Fields that steer the forward pass, bookkeeping or kernels; their value at the default config is taken.
+STILL = frozenset(
+    "output_attentions output_hidden_states return_dict use_return_dict use_cache gradient_checkpointing architectures dtype "
+    "torch_dtype name_or_path rope_parameters rope_scaling rope_theta problem_type id2label label2id transformers_version "
+    "is_heterogeneous per_layer_config quantization_config initializer_range".split()
+)
+
+
+class Attributes(Evaluator):
+    """Reads attributes and items."""
+
+    def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
+        """The types of a field, None for one that the config class does not declare."""
+        raise NotImplementedError
+
+    def extra(self, config: Config, field: str, default: Any) -> Any:
+        """A field that the config class does not declare, read with a default."""
+        raise NotImplementedError
+
+    def extra_known(self, config: Config, field: str) -> Any:
+        """The same, where it was read with a default before."""
+        raise NotImplementedError
+
+    def run_function(self, function: Any, arguments: list[Any], keywords: dict[str, Any], cls: Any = None) -> Any:
+        raise NotImplementedError
+
+    def attribute(self, value: Any, name: str) -> Any:
+        if isinstance(value, Choice):
+            return self.lift(value, lambda side: self.attribute(side, name))
+        if isinstance(value, Config):
+            return self.config_attribute(value, name)
+        if isinstance(value, Mix):
+            return self.fork(value.test, value.holds, lambda: self.attribute(value.then, name), lambda: self.attribute(value.other, name))
+        if isinstance(value, Mod):
+            return self.mod_attribute(value, name)
+        if isinstance(value, Tensor):
+            return self.tensor_attribute(value, name)
+        if isinstance(value, Super):
+            return self.super_attribute(value, name)
+        if isinstance(value, TensorOf):
+            if name in ("data", "T"):
+                return value
+            if name == "shape":
+                return self.sizes_of(value)
+            return Bound(value, name)
+        if isinstance(value, Sym):
+            if name == "value" and not hasattr(value.value, "value"):
+                return value
+            return Bound(value, name)
+        if isinstance(value, ListValue | Parameters | Iter) or (isinstance(value, dict) and symbolic(value)):
+            return Bound(value, name)
+        if isinstance(value, dict) and type(value) is dict:
+            return Bound(value, name)
+        if isinstance(value, str) and name in ("join", "format"):
+            return Bound(value, name)
+        found = self.native(getattr, [value, name])
+        return ListValue(found) if type(found) is list else found
+
+    def config_attribute(self, config: Config, name: str) -> Any:
+        cls = config.cls
+        name = getattr(cls, "attribute_map", {}).get(name, name)
+        if name in config.store:
+            return config.store[name]
+        if name in ("__class__", "__dict__"):
+            return cls if name == "__class__" else copy.copy(vars(config.real))
+        if name.startswith("_attn_implementation"):
+            return "eager"
+        if name == "num_labels" and hasattr(cls, "attribute_map"):
+            return Sym(config.node(name), getattr(config.real, name, 2), ("int",))
+        if name in config.children:
+            return config.children[name]
+        static = inspect.getattr_static(cls, name, MISSING)
+        if isinstance(static, property) and static.fget is not None and name not in STILL and not name.startswith("_"):
+            return self.run_function(static.fget, [config], {})
+        seen = getattr(config.real, name, MISSING) if config.real is not None else MISSING
+        if seen is not MISSING and hasattr(type(seen), "model_type") and hasattr(type(seen), "to_dict"):
+            return self.child(config, name, seen)
+        specs = getattr(cls, "sub_configs_defaults", {})
+        if name in specs:
+            return self.child(config, name, seen if seen is not MISSING else None)
+        if (name.startswith("_") or name in STILL) and seen is not MISSING:
+            return copy.deepcopy(seen) if isinstance(seen, dict | list) else seen
+        if inspect.isfunction(static) or isinstance(static, classmethod | staticmethod):
+            return Bound(config, name, getattr(cls, name))
+        types = self.config_types(config, name)
+        if types is None:
+            if seen is not MISSING and name not in vars(config.real or object):
+                return seen
+            if seen is MISSING and (known := self.extra_known(config, name)) is not MISSING:
+                return known
+            if seen is MISSING:
+                raise Raised(f"AttributeError: {cls.__name__} has no {name}")
+            types = ()
+        if seen is MISSING:
+            seen = UNKNOWN
+        return Sym(config.node(name), list(seen) if isinstance(seen, tuple) else seen, types)
+
+    def child(self, config: Config, name: str, seen: Any) -> Config:
+        """A sub-config; one that is null by default is looked at as its default class would be."""
+        spec = getattr(config.cls, "sub_configs_defaults", {}).get(name)
+        dynamic = spec is None or not hasattr(spec.config_class, "to_dict")
+        optional = bool(spec and spec.optional)
+        real = seen if seen is not None and seen is not MISSING else None
+        cls = type(real) if real is not None else None
+        if cls is None and spec is not None:
+            try:
+                made = spec.default_config
+                cls = type(made)
+            except Exception as error:  # noqa: BLE001 - a sub-config without a default of its own
+                raise Unsupported(f"the sub-config {name} has no default") from error
+        assert cls is not None
+        made_config = Config(cls, (*config.path, name), real, dynamic, optional)
+        if real is None:
+            made_config.real = None
+        self.write(config.children, name, made_config)
+        return made_config
+
+    def mod_attribute(self, mod: Mod, name: str) -> Any:
+        if isinstance(mod, Instance):
+            if name in mod.patched:
+                return mod.patched[name]
+            if name in mod.attrs:
+                found = mod.attrs[name]
+                return found if mod.template is None else self.outside(found, mod.rebind())
+            if mod.base is not None and (isinstance(mod.base, Container) or name in ("weight", "bias", "training")):
+                if isinstance(mod.base, Leaf) or name in ("_modules",):
+                    return TensorOf(mod, name)
+        elif name in mod.attrs:
+            return mod.attrs[name]
+        if name == "__class__":
+            return mod.cls
+        if isinstance(mod, Element):
+            return self.attribute(mod.like, name)
+        if isinstance(mod, Container) and mod.kind == "ModuleDict" and name in mod.items:
+            return mod.items[name]
+        leaf = mod if isinstance(mod, Leaf) else getattr(mod, "base", None)
+        if isinstance(leaf, Leaf):
+            arguments = dict(leaf.arguments)
+            if name in arguments:
+                return arguments[name]
+            if name in ("weight", "bias"):
+                return TensorOf(mod, name)
+            if leaf.kind in ("Parameter", "Buffer"):
+                if name == "data":
+                    return leaf
+                if name == "shape":
+                    return tuple(value for key, value in leaf.arguments if key == "")
+        static = inspect.getattr_static(mod.cls, name, MISSING)
+        if static is MISSING:
+            if name in ("config",) and isinstance(mod, Instance) and mod.config is not None:
+                return mod.config
+            if name in _MODULE_METHODS:
+                return Bound(mod, name)
+            raise Raised(f"AttributeError: {mod.cls.__name__} has no {name}")
+        if isinstance(static, property) and static.fget is not None:
+            return self.run_function(static.fget, [mod], {})
+        if isinstance(static, staticmethod):
+            return static.__func__
+        if isinstance(static, classmethod):
+            return getattr(mod.cls, name)
+        if inspect.isfunction(static):
+            return Bound(mod, name, static, mod.cls)
+        return ListValue(static) if type(static) is list else static
+
+    def outside(self, value: Any, mapping: dict[str, ast.expr]) -> Any:
+        """A value of a finished module, in the terms of those around it."""
+        if not mapping:
+            return value
+        if isinstance(value, Sym) and value.node is not None:
+            return Sym(terms.substitute(value.node, mapping), value.value, value.types)
+        if isinstance(value, tuple) and type(value) is tuple:
+            return tuple(self.outside(item, mapping) for item in value)
+        if isinstance(value, ListValue) and value.plain:
+            return ListValue([self.outside(item, mapping) for item in value.items()])
+        if isinstance(value, Leaf):
+            made = Leaf(value.cls, value.kind, [(key, self.outside(item, mapping)) for key, item in value.arguments])
+            made.flags = value.flags
+            return made
+        if isinstance(value, Instance):
+            other = copy.copy(value)
+            other.arguments = {key: self.outside(item, mapping) for key, item in value.arguments.items()}
+            other.overrides = {key: self.outside(item, mapping) for key, item in value.overrides.items()}
+            return other
+        return value
+
+    def super_attribute(self, value: Super, name: str) -> Any:
+        cls = value.owner if isinstance(value.owner, type) else value.owner.cls
+        order = list(cls.__mro__)
+        for base in order[order.index(value.cls) + 1 :]:
+            if name in vars(base):
+                found = vars(base)[name]
+                if isinstance(found, property) and found.fget is not None:
+                    return self.run_function(found.fget, [value.owner], {}, base)
+                if isinstance(found, staticmethod | classmethod):
+                    return found.__func__ if isinstance(found, staticmethod) else Bound(cls, name, found.__func__, base)
+                return Bound(value.owner, name, found, base) if callable(found) else found
+        raise Raised(f"AttributeError: {name}")
+
+    def tensor_attribute(self, value: Tensor, name: str) -> Any:
+        if name == "shape":
+            return tuple(value.sizes())
+        if name == "data":
+            return value
+        if name in ("device", "dtype", "ndim", "T") and value.real is not None:
+            found = getattr(value.real, name)
+            return Tensor(list(reversed(value.sizes())), found) if name == "T" else found
+        return Bound(value, name)
+
+    def sizes_of(self, value: TensorOf) -> Any:
+        leaf = value.owner if isinstance(value.owner, Leaf) else getattr(value.owner, "base", None)
+        if isinstance(leaf, Leaf):
+            arguments = [item for _, item in leaf.arguments]
+            if leaf.kind in ("Linear", "Embedding") and value.name == "weight":
+                return tuple(arguments[1::-1] if leaf.kind == "Linear" else arguments[:2])
+            if leaf.kind in ("LayerNorm", "RMSNorm"):
+                return (arguments[0],)
+        raise Unsupported("the shape of a layer's tensor")
+
+    def item(self, value: Any, index: Any) -> Any:
+        if isinstance(value, Choice):
+            return self.lift(value, lambda side: self.item(side, index))
+        if isinstance(index, Choice):
+            return self.lift(index, lambda side: self.item(value, side))
+        if isinstance(value, Mix):
+            return self.fork(value.test, value.holds, lambda: self.item(value.then, index), lambda: self.item(value.other, index))
+        if isinstance(value, dict):
+            return self.dict_item(value, index)
+        if isinstance(value, Container):
+            return self.module_item(value, index)
+        if isinstance(value, Instance) and isinstance(value.base, Container):
+            return self.module_item(value.base, index)
+        if isinstance(value, Tensor):
+            return Tensor(None, _or_none(self.seen(lambda v, i: v[i], value, index)))
+        if isinstance(value, tuple | range) and not isinstance(index, Sym) and not symbolic(index):
+            return self.native(lambda v, i: v[i], [value, index]) if not symbolic(value) else value[index]
+        if isinstance(value, ListValue):
+            found = self.list_item(value, index)
+            if found is not MISSING:
+                return found
+        if not symbolic(value) and not symbolic(index) and not isinstance(index, slice):
+            return self.native(lambda v, i: v[i], [value, index])
+        if self.fitted(value, index):
+            return Sym(None, self.seen(lambda v, i: v[i], value, index))
+        position = self.slice_node(index) if isinstance(index, slice) else self.node(index)
+        seen = self.seen(lambda v, i: v[i], value, self.plain_slice(index))
+        subscript = ast.Subscript(self.node(value), position, ast.Load())
+        types = (type(seen).__name__,) if seen is not UNKNOWN and seen is not None else ()
+        return Sym(subscript, seen, types)
+
+    def plain_slice(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return index
+        parts = [witness(part) for part in (index.start, index.stop, index.step)]
+        return UNKNOWN if any(part is UNKNOWN for part in parts) else slice(*parts)
+
+    def slice_node(self, index: slice) -> ast.expr:
+        parts = [None if part is None else self.node(part) for part in (index.start, index.stop, index.step)]
+        return ast.Slice(*parts)
+
+    def list_item(self, value: ListValue, index: Any) -> Any:
+        if isinstance(index, slice) and not any(isinstance(part, Sym) for part in (index.start, index.stop, index.step)) and value.plain:
+            return ListValue(value.items()[index])
+        if type(index) is int:
+            parts = value.parts
+            if value.plain:
+                return self.native(lambda v, i: v[i], [parts, index])[1]
+            if index >= 0 and len(parts) > index and all(part[0] == "item" for part in parts[: index + 1]):
+                return parts[index][1]
+            if index < 0 and len(parts) >= -index and all(part[0] == "item" for part in parts[index:]):
+                return parts[index][1]
+        if all(part[0] in ("item", "each") and isinstance(part[1], Mod) for part in value.parts) and value.parts:
+            return value.parts[-1][1]
+        return MISSING
+
+    def module_item(self, value: Container, index: Any) -> Any:
+        if isinstance(value.items, dict):
+            return self.dict_item(value.items, index)
+        if isinstance(index, slice):
+            found = self.list_item(value.items, index)
+            if found is MISSING:
+                raise Unsupported("a part of a list of modules")
+            return Container(value.cls, value.kind, found)
+        found = self.list_item(value.items, index)
+        if found is MISSING:
+            raise Unsupported("an item of a list of modules")
+        return Element(value, index, found) if isinstance(index, Sym) else found
+
+    def dict_item(self, value: dict[Any, Any], index: Any) -> Any:
+        if type(value).__name__ == "ClassInstantier" and (isinstance(index, Sym) or index in value):
+            return self.activation(value, index)
+        if not isinstance(index, Sym):
+            if index not in value and not hasattr(type(value), "__missing__"):
+                raise Raised(f"KeyError: {index!r}")
+            found = value[index]
+            return ListValue(found) if type(found) is list else found
+        if index.node is None:
+            return value[index.value]
+        keys = [key for key in value if isinstance(key, str | int | bool | None)]
+        if len(keys) > 40:
+            return value[index.value]
+
+        def chosen(rest: list[Any]) -> Any:
+            if not rest:
+                raise Raised("KeyError")
+            asked = self.compare(ast.Eq, index, rest[0])
+            if isinstance(asked, bool):
+                return value[rest[0]] if asked else chosen(rest[1:])
+            return self.fork(asked.node, asked.value, lambda: value[rest[0]], lambda: chosen(rest[1:]))
+
+        return chosen(keys)
+
+    def activation(self, table: Any, index: Any) -> Any:
+        raise NotImplementedError
+
+
+_MODULE_METHODS = frozenset(
+    "to half float eval train requires_grad_ parameters named_parameters children named_children modules named_modules apply "
+    "append extend insert items values keys".split()
+)
+
+
+def _or_none(value: Any) -> Any:
+    return None if value is UNKNOWN else value

@@ -1,0 +1,252 @@
+"""The config classes: their fields, their types, and what `__post_init__` makes of them."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+from typing import Any
+
+from archspec.derive import terms
+from archspec.derive.methods import Methods
+from archspec.derive.state import Frame
+from archspec.derive.terms import Facts
+from archspec.derive.values import MISSING, UNKNOWN, Bound, Config, Raised, Sym, Unsupported
+
+_KINDS = {"int": "int", "float": "float", "bool": "bool", "str": "str", "list": "list", "tuple": "list", "dict": "dict", "None": "None"}
+_KINDS |= {"List": "list", "Tuple": "list", "Dict": "dict", "Sequence": "list", "Iterable": "list"}
+
+
+class ConfigModel:
+    """A config class as read: fields with types and defaults, computed ones with their expression, what is demanded."""
+
+    def __init__(self, cls: type, real: Any) -> None:
+        self.cls, self.real = cls, real
+        self.types: dict[str, tuple[str, ...]] = {}
+        self.defaults: dict[str, Any] = {}
+        self.computed: dict[str, ast.expr] = {}
+        self.fixed: dict[str, ast.expr] = {}
+        self.require: list[ast.expr] = []
+        self.extras: dict[str, Any] = {}
+        self.notes: list[str] = []
+
+
+class Reader(Methods):
+    """The whole machine: it knows the config classes too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.models: dict[type, ConfigModel] = {}
+
+    def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
+        model = self.model(config.cls, config.real)
+        if field in model.fixed:
+            return model.types.get(field, ())
+        types = model.types.get(field)
+        if types is not None and field in model.computed:
+            return tuple(kind for kind in types if kind != "None")
+        return types
+
+    def extra(self, config: Config, field: str, default: Any) -> Any:
+        model = self.model(config.cls, config.real)
+        if isinstance(default, bool | int | float | str | None):
+            known = model.extras.setdefault(field, default)
+            if type(known) is type(default) and known == default:
+                types = ("int", "None") if default is None else (type(default).__name__,)
+                return Sym(config.node(field), default, types)
+        return default
+
+    def extra_known(self, config: Config, field: str) -> Any:
+        model = self.model(config.cls, config.real)
+        return self.extra(config, field, model.extras[field]) if field in model.extras else MISSING
+
+    def model(self, cls: type, real: Any) -> ConfigModel:
+        """Reads a config class once.  Fields of a plain class are what its object has."""
+        if cls in self.models:
+            return self.models[cls]
+        if real is None:
+            real = cls()
+        found = self.models[cls] = ConfigModel(cls, real)
+        if dataclasses.is_dataclass(cls):
+            for field in dataclasses.fields(cls):
+                default: Any = field.default
+                if default is dataclasses.MISSING:
+                    default = field.default_factory() if field.default_factory is not dataclasses.MISSING else MISSING
+                found.types[field.name] = annotated(field.type)
+                found.defaults[field.name] = default
+        for name, value in vars(real).items():
+            if not name.startswith("_") and name not in found.types:
+                found.types[name] = _of(value)
+                found.defaults[name] = value
+        if hasattr(cls, "__post_init__") and hasattr(cls, "model_type"):
+            self.post_init(found)
+        return found
+
+    def post_init(self, model: ConfigModel) -> None:
+        raw = Config(model.cls, (), _Raw(model))
+        before = self.log, self.facts, self.scope, self.models[model.cls]
+        declared = ConfigModel(model.cls, model.real)
+        declared.types, declared.defaults = dict(model.types), model.defaults
+        self.models[model.cls] = declared
+        self.log, self.facts, self.scope = [], Facts(), raw
+        frame = Frame()
+        self.frames.append(frame)
+        try:
+            self.effects(raw, "__post_init__", model)
+            values = dict(raw.store)
+            for name in dir(model.cls):
+                if name.startswith("validate_") and name not in _VALIDATORS:
+                    self.effects(raw, name, model)
+        finally:
+            self.frames.pop()
+            self.log, self.facts, self.scope = before[:3]
+            self.models[model.cls] = model
+        model.extras |= declared.extras
+        model.require = [*frame.require.values(), *self.general(model, raw)]
+        model.notes += list(frame.notes)
+        for name, value in values.items():
+            self.resolved(model, name, value)
+
+    def general(self, model: ConfigModel, raw: Config) -> list[ast.expr]:
+        """What PreTrainedConfig itself demands: an even rotary dimension, a kind for every layer."""
+        found = []
+        rope = getattr(model.real, "rope_parameters", None)
+        if isinstance(rope, dict) and rope:
+            inner = [part for part in rope.values() if isinstance(part, dict)] or [rope]
+            if any(part.get("partial_rotary_factor", 1.0) >= 1 for part in inner):
+                try:
+                    size = self.node(self.attribute(raw, "head_dim"))
+                except (Raised, Unsupported):
+                    size = terms.constant(None)
+                if not terms.is_constant(size):
+                    even = terms.compare(terms.binary(ast.Mod, size, terms.constant(2)), ast.Eq, terms.constant(0))
+                    none = self.none_test(size) if "None" in (self.config_types(raw, "head_dim") or ()) else ast.Constant(False)
+                    found.append(terms.either([none, even, terms.compare(size, ast.LtE, terms.constant(4))]))
+        if "layer_types" in model.types and hasattr(model.real, "num_hidden_layers"):
+            kinds, number = self.attribute(raw, "layer_types"), self.attribute(raw, "num_hidden_layers")
+            if isinstance(kinds, Sym) and kinds.node is not None:
+                none = self.none_test(kinds.node) if "None" in kinds.types and "layer_types" not in raw.store else ast.Constant(False)
+                found.append(terms.either([none, terms.compare(terms.call("len", kinds.node), ast.Eq, self.node(number))]))
+        return found
+
+    def effects(self, raw: Config, name: str, model: ConfigModel) -> None:
+        for base in model.cls.__mro__:
+            if name in vars(base):
+                function = vars(base)[name]
+                inherited = base.__module__.startswith("transformers.configuration_utils") and name != "validate_architecture"
+                if inherited or not inspect.isfunction(inspect.unwrap(function)):
+                    return
+                try:
+                    self.run_function(function, [raw], {}, base)
+                except Raised as error:
+                    model.notes.append(f"{name} was not followed: {error}")
+                except Unsupported as error:
+                    model.notes.append(f"{name} was not read to its end: {error}")
+                return
+
+    def super_attribute(self, value: Any, name: str) -> Any:
+        if name in ("__post_init__",) and isinstance(value.owner, Config):
+            order = value.owner.cls.__mro__
+            base = next((b for b in order[order.index(value.cls) + 1 :] if name in vars(b)), None)
+            if base is None or base.__module__.startswith("transformers.configuration_utils"):
+                return lambda *a, **k: None
+            return Bound(value.owner, "$super", vars(base)[name], base)
+        return super().super_attribute(value, name)
+
+    def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        if name == "$super":
+            return self.run_function(function, [config, *arguments], keywords)
+        if name in _CONFIG_SKIPPED:
+            return None
+        return super().config_method(config, name, function, arguments, keywords)
+
+    def resolved(self, model: ConfigModel, name: str, value: Any) -> None:
+        """What `__post_init__` left in a field: its default where absent, or a value of its own."""
+        types = model.types.get(name)
+        try:
+            node = self.node(value)
+        except Unsupported:
+            return
+        own = terms.text(node)
+        if own == name:
+            return
+        if types is not None and isinstance(node, ast.IfExp):
+            none = f"{name} is None"
+            test, then, other = node.test, node.body, node.orelse
+            if terms.text(test) == f"{name} is not None":
+                test, then, other = terms.negation(test), other, then
+            if terms.text(test) == none and terms.text(other) == name and name not in terms.names(then):
+                model.computed[name] = then
+                return
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and terms.text(node.values[0]) == name and len(node.values) == 2:
+            if types is not None and "None" in types and name not in terms.names(node.values[1]):
+                model.computed[name] = node.values[1]
+                return
+        if name not in terms.names(node):
+            model.fixed[name] = node
+            model.types.setdefault(name, self.types(value))
+            return
+        replaced = terms.substitute(node, {name: terms.call("given", ast.Constant(name))})
+        default = model.defaults.get(name, MISSING)
+        if default not in (None, MISSING) and isinstance(default, bool | int | float | str | list | tuple):
+            given = terms.call("given", ast.Constant(name))
+            absent = ast.IfExp(ast.Compare(given, [ast.Is()], [ast.Constant(None)]), terms.constant(default), given)
+            replaced = terms.substitute(node, {name: absent})
+        model.fixed[name] = replaced
+        seen = getattr(model.real, name, UNKNOWN)
+        model.types[name] = _of(seen) if seen is not UNKNOWN else ()
+
+
+class _Raw:
+    """A config as it is before `__post_init__`: the fields' defaults."""
+
+    def __init__(self, model: ConfigModel) -> None:
+        for name, value in model.defaults.items():
+            if value is not MISSING and name in {f.name for f in dataclasses.fields(model.cls)}:  # type: ignore[arg-type]
+                self.__dict__[name] = value
+        for name in getattr(model.cls, "sub_configs_defaults", {}):
+            self.__dict__[name] = getattr(model.real, name, None)
+
+    def get_text_config(self, *arguments: Any, **keywords: Any) -> Any:
+        return self
+
+
+_CONFIG_SKIPPED = frozenset(
+    "validate convert_rope_params_to_dict standardize_rope_params set_output_features_output_indices verify_out_features_out_indices "
+    "validate_rope _set_attn_implementation".split()
+)
+_VALIDATORS = frozenset("validate_output_attentions validate_token_ids validate_rope validate_layer_type".split())
+
+
+def annotated(annotation: Any) -> tuple[str, ...]:
+    """The kinds of value that an annotation allows, () where it does not tell.
+
+    >>> annotated("int | list[int] | None")
+    ('int', 'list', 'None')
+    """
+    text = annotation if isinstance(annotation, str) else annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    if text in ("Any", "typing.Any"):
+        return ()
+    if "Optional[" in text:
+        text += " | None"
+    text = text.replace("typing.", "").replace("NoneType", "None")
+    while re.search(r"\[[^\[\]]*\]", text):
+        literal = re.search(r"Literal\[([^\[\]]*)\]", text)
+        if literal and re.search(r"Literal\[[^\[\]]*\]", text):
+            kinds = {type(ast.literal_eval(part.strip())).__name__ for part in literal.group(1).split(",") if part.strip()}
+            text = text.replace(literal.group(0), " | ".join(sorted(kinds)))
+            continue
+        union = re.search(r"(Union|Optional)\[([^\[\]]*)\]", text)
+        if union:
+            text = text.replace(union.group(0), union.group(2).replace(",", " |"))
+            continue
+        text = re.sub(r"\[[^\[\]]*\]", "", text)
+    found = dict.fromkeys(_KINDS.get(part.strip().strip("'\""), "?") for part in text.split("|"))
+    found.pop("?", None) if len(found) > 1 else None
+    return () if "?" in found else tuple(found)
+
+
+def _of(value: Any) -> tuple[str, ...]:
+    kind = "list" if isinstance(value, list | tuple) else "None" if value is None else type(value).__name__
+    return (kind,) if kind in _KINDS.values() and kind != "None" else ()

@@ -1,0 +1,391 @@
+"""Expressions of a constructor, over values that may carry an expression of the config."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any
+
+from archspec.derive import terms
+from archspec.derive.state import State
+from archspec.derive.values import (
+    MISSING,
+    UNKNOWN,
+    Choice,
+    Config,
+    Env,
+    Function,
+    Iter,
+    ListValue,
+    Mix,
+    Mod,
+    Raised,
+    Sym,
+    Tensor,
+    Unsupported,
+    symbolic,
+    witness,
+)
+
+
+class Evaluator(State):
+    """Evaluates the expressions of Python code that the spec language has a word for."""
+
+    def evaluate(self, node: ast.expr, env: Env) -> Any:
+        method = getattr(self, f"on_{type(node).__name__}", None)
+        if method is None:
+            raise Unsupported(f"{type(node).__name__} in an expression")
+        return method(node, env)
+
+    def call(self, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def attribute(self, value: Any, name: str) -> Any:
+        raise NotImplementedError
+
+    def on_Constant(self, node: ast.Constant, env: Env) -> Any:
+        return node.value
+
+    def on_Name(self, node: ast.Name, env: Env) -> Any:
+        for names in (env.local, env.around, env.outer, vars(builtins)):
+            if node.id in names:
+                found = names[node.id]
+                return found
+        raise Unsupported(f"the name {node.id} is not known")
+
+    def on_List(self, node: ast.List, env: Env) -> Any:
+        parts: list[Any] = []
+        for item in node.elts:
+            if isinstance(item, ast.Starred):
+                parts += self.as_list(self.evaluate(item.value, env)).parts
+            else:
+                parts.append(("item", self.evaluate(item, env)))
+        return ListValue.of(parts)
+
+    def on_Tuple(self, node: ast.Tuple, env: Env) -> Any:
+        found = self.on_List(ast.List(node.elts, ast.Load()), env)
+        return tuple(found.items()) if found.plain else found
+
+    def on_Set(self, node: ast.Set, env: Env) -> Any:
+        items = [self.evaluate(item, env) for item in node.elts]
+        return ListValue(items) if symbolic(items) else set(items)
+
+    def on_Dict(self, node: ast.Dict, env: Env) -> Any:
+        made: dict[Any, Any] = {}
+        for key, item in zip(node.keys, node.values, strict=True):
+            value = self.evaluate(item, env)
+            if key is not None:
+                made[self.hashable(self.evaluate(key, env))] = value
+            elif isinstance(value, dict):
+                made |= value
+            else:
+                raise Unsupported("`**` of something that is no dict")
+        return made
+
+    def hashable(self, value: Any) -> Any:
+        if isinstance(value, Sym):
+            raise Unsupported("a key that depends on the config")
+        return value
+
+    def on_Attribute(self, node: ast.Attribute, env: Env) -> Any:
+        return self.attribute(self.evaluate(node.value, env), node.attr)
+
+    def on_Starred(self, node: ast.Starred, env: Env) -> Any:
+        raise Unsupported("a starred expression")
+
+    def on_NamedExpr(self, node: ast.NamedExpr, env: Env) -> Any:
+        value = self.evaluate(node.value, env)
+        self.write(env.local, node.target.id, value)
+        return value
+
+    def on_Lambda(self, node: ast.Lambda, env: Env) -> Any:
+        return Function(node, env)
+
+    def on_JoinedStr(self, node: ast.JoinedStr, env: Env) -> Any:
+        pieces: list[Any] = []
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                pieces.append(part.value)
+                continue
+            assert isinstance(part, ast.FormattedValue)
+            value = self.evaluate(part.value, env)
+            if isinstance(value, Sym):
+                if value.node is None:
+                    return Sym(None, UNKNOWN)
+                pieces.append(Sym(terms.call("str", self.node(value)), str(value.value)))
+            elif symbolic(value):
+                return "a text"
+            else:
+                spec = "".join(str(self.evaluate(v, env)) for v in getattr(part.format_spec, "values", []))
+                shown = {114: repr, 115: str}.get(part.conversion, lambda v: v)(value)
+                try:
+                    pieces.append(format(shown, spec))
+                except (TypeError, ValueError):
+                    return "a text"
+        if not any(isinstance(piece, Sym) for piece in pieces):
+            return "".join(pieces)
+        total: Any = "".join(pieces[:0])
+        for piece in pieces:
+            total = piece if total == "" and not isinstance(total, Sym) else self.binary(ast.Add, total, piece)
+        return total
+
+    def on_BinOp(self, node: ast.BinOp, env: Env) -> Any:
+        return self.binary(type(node.op), self.evaluate(node.left, env), self.evaluate(node.right, env))
+
+    def binary(self, op: type[ast.operator], left: Any, right: Any) -> Any:
+        for value, way in ((left, 0), (right, 1)):
+            if isinstance(value, Choice):
+                return self.lift(value, lambda v, w=way: self.binary(op, v, right) if not w else self.binary(op, left, v))
+        if isinstance(left, ListValue | list) and isinstance(right, ListValue | list | Sym) and op is ast.Add:
+            return ListValue.of([*self.as_list(left).parts, *self.as_list(right).parts])
+        if isinstance(right, ListValue | list) and isinstance(left, Sym) and op is ast.Add:
+            return ListValue.of([*self.as_list(left).parts, *self.as_list(right).parts])
+        if op is ast.Mult and isinstance(left, ListValue | list) and isinstance(right, int):
+            return ListValue.of(self.as_list(left).parts * right)
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return self.tensor_binary(op, left, right)
+        if not symbolic(left) and not symbolic(right):
+            return self.native(_operator(op), [left, right])
+        if isinstance(left, tuple) and isinstance(right, tuple) and op is ast.Add:
+            return left + right
+        if isinstance(left, tuple) and isinstance(right, int) and op is ast.Mult:
+            return left * right
+        seen = self.seen(_operator(op), left, right)
+        if op not in terms.BINARY or self.fitted(left, right):
+            return Sym(None, seen)
+        found = terms.binary(op, self.node(left), self.node(right))
+        if terms.is_constant(found):
+            return terms.value_of(found)
+        return Sym(found, seen)
+
+    def tensor_binary(self, op: type[ast.operator], left: Any, right: Any) -> Any:
+        real = self.seen(_operator(op), left, right)
+        tensors = [value for value in (left, right) if isinstance(value, Tensor)]
+        shape = tensors[0].shape if len(tensors) == 1 and not isinstance(right if tensors[0] is left else left, ListValue) else None
+        return Tensor(shape, None if real is UNKNOWN else real)
+
+    def fitted(self, *values: Any) -> bool:
+        return any(isinstance(value, Sym) and value.node is None for value in values)
+
+    def seen(self, function: Any, *arguments: Any) -> Any:
+        """The value at the default config, UNKNOWN where it cannot be told."""
+        values = [witness(argument) for argument in arguments]
+        if any(value is UNKNOWN for value in values):
+            return UNKNOWN
+        try:
+            return function(*values)
+        except Exception:  # noqa: BLE001 - whatever the code raises on these values
+            return UNKNOWN
+
+    def native(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
+        """A call on plain Python values; what it raises is raised on this way of the code."""
+        try:
+            found = function(*map(self.plain, arguments), **{k: self.plain(v) for k, v in (keywords or {}).items()})
+        except Unsupported:
+            raise
+        except Exception as error:
+            raise Raised(f"{type(error).__name__}: {error}") from error
+        return ListValue(found) if type(found) is list else found
+
+    def plain(self, value: Any) -> Any:
+        """A value as Python has it, where nothing in it depends on the config."""
+        if isinstance(value, ListValue):
+            return value.kind(self.plain(item) for item in value.items())
+        if isinstance(value, tuple) and type(value) is tuple:
+            return tuple(self.plain(item) for item in value)
+        return value
+
+    def on_UnaryOp(self, node: ast.UnaryOp, env: Env) -> Any:
+        value = self.evaluate(node.operand, env)
+        if isinstance(node.op, ast.Not):
+            truth, seen = self.truth(value)
+            return not truth if isinstance(truth, bool) else Sym(terms.negation(truth), self.seen(lambda v: not v, seen), ("bool",))
+        if isinstance(value, Tensor):
+            return Tensor(value.shape, value.real)
+        if not symbolic(value):
+            operators = {ast.USub: lambda v: -v, ast.UAdd: lambda v: +v, ast.Invert: lambda v: ~v}
+            return self.native(operators[type(node.op)], [value])
+        if isinstance(node.op, ast.Invert) or self.fitted(value):
+            return Sym(None, self.seen(lambda v: -v, value))
+        return Sym(ast.UnaryOp(node.op, self.node(value)), self.seen(lambda v: -v, value))
+
+    def on_BoolOp(self, node: ast.BoolOp, env: Env) -> Any:
+        first, rest = node.values[0], node.values[1:]
+        value = self.evaluate(first, env)
+        if not rest:
+            return value
+        truth, seen = self.truth(value)
+        goes_on = isinstance(node.op, ast.And)
+        following = ast.BoolOp(node.op, rest) if len(rest) > 1 else rest[0]
+        if isinstance(truth, bool):
+            return self.evaluate(following, env) if truth == goes_on else value
+
+        def further() -> Any:
+            return self.evaluate(following, env)
+
+        def stays() -> Any:
+            return value
+
+        return self.fork(truth, seen, further, stays) if goes_on else self.fork(truth, seen, stays, further)
+
+    def on_IfExp(self, node: ast.IfExp, env: Env) -> Any:
+        truth, seen = self.truth(self.evaluate(node.test, env))
+        if isinstance(truth, bool):
+            return self.evaluate(node.body if truth else node.orelse, env)
+        return self.fork(truth, seen, lambda: self.evaluate(node.body, env), lambda: self.evaluate(node.orelse, env))
+
+    def truth(self, value: Any) -> tuple[bool | ast.expr, Any]:
+        """Whether a value counts as true: known, or a condition and what it is at the default config."""
+        if isinstance(value, Choice):
+            return self.truth(self.lift(value, lambda v: self.truth_value(v)))
+        if isinstance(value, Mix):
+            then, other = value.then is not None, value.other is not None
+            if then == other:
+                return then, then
+            return (value.test if then else terms.negation(value.test)), self.seen(lambda v: bool(v) == then, value.holds)
+        if isinstance(value, Sym):
+            if value.node is None:
+                if value.value is UNKNOWN:
+                    raise Unsupported("a condition on a value that is not known")
+                self.note("a condition was decided as at the default config")
+                return bool(value.value), bool(value.value)
+            decided = self.facts.decide(value.node)
+            if isinstance(decided, ast.Constant):
+                return bool(decided.value), bool(decided.value)
+            return decided, self.seen(bool, value)
+        if isinstance(value, ListValue):
+            if value.plain or any(part[0] == "item" for part in value.parts):
+                return bool(value.parts), bool(value.parts)
+            return terms.call("len", self.node(value)), UNKNOWN
+        if symbolic(value) and not isinstance(value, list | tuple | dict | set):
+            return True, True
+        return bool(value), bool(value)
+
+    def truth_value(self, value: Any) -> Any:
+        truth, seen = self.truth(value)
+        return truth if isinstance(truth, bool) else Sym(truth, seen, ("bool",))
+
+    def lift(self, choice: Choice, function: Any) -> Any:
+        """Applies something to both sides of a choice."""
+        return self.fork(choice.test, choice.holds, lambda: function(choice.then), lambda: function(choice.other))
+
+    def on_Compare(self, node: ast.Compare, env: Env) -> Any:
+        left = self.evaluate(node.left, env)
+        result: Any = True
+        for index, (op, part) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            right = self.evaluate(part, env)
+            found = self.compare(type(op), left, right)
+            if index == 0:
+                result = found
+            elif isinstance(result, Sym) or isinstance(found, Sym):
+                result = Sym(terms.both([self.node(result), self.node(found)]), self.seen(lambda a, b: a and b, result, found), ("bool",))
+            else:
+                result = result and found
+            left = right
+        return result
+
+    def compare(self, op: type[ast.cmpop], left: Any, right: Any) -> Any:
+        for value, way in ((left, 0), (right, 1)):
+            if isinstance(value, Choice):
+                return self.lift(value, lambda v, w=way: self.compare(op, v, right) if not w else self.compare(op, left, v))
+        identity = op in (ast.Is, ast.IsNot)
+        if right is None and op in (ast.Is, ast.IsNot, ast.Eq, ast.NotEq):
+            return self.is_none(left, op in (ast.Is, ast.Eq))
+        if isinstance(left, Mod | Config) or isinstance(right, Mod | Config) or isinstance(left, type) or isinstance(right, type):
+            if op in (ast.Is, ast.IsNot, ast.Eq, ast.NotEq):
+                return (left is right) == (op in (ast.Is, ast.Eq))
+            if not symbolic(left):
+                return self.native(terms.COMPARE[op], [left, right])
+            raise Unsupported("a comparison of modules")
+        if not symbolic(left) and not symbolic(right):
+            return self.native(terms.COMPARE[op], [left, right])
+        if op in (ast.In, ast.NotIn) and isinstance(right, dict | set | frozenset):
+            right = list(right)
+        if isinstance(left, Tensor) or isinstance(right, Tensor) or self.fitted(left, right):
+            return Sym(None, self.seen(terms.COMPARE[op], left, right))
+        first, second = self.node(left), self.node(right)
+        if identity:
+            op = ast.Eq if op is ast.Is else ast.NotEq
+        found = self.facts.decide(ast.Compare(first, [op()], [second]))
+        if isinstance(found, ast.Constant):
+            return bool(found.value)
+        if terms.text(first) == terms.text(second) and op in (ast.Eq, ast.NotEq):
+            return op is ast.Eq
+        return Sym(found, self.seen(terms.COMPARE[op], left, right), ("bool",))
+
+    def is_none(self, value: Any, positive: bool) -> Any:
+        if isinstance(value, Mix):
+            truth, seen = self.truth(value)
+            if isinstance(truth, bool):
+                return truth != positive
+            return Sym(terms.negation(truth) if positive else truth, self.seen(lambda v: bool(v) != positive, seen), ("bool",))
+        if isinstance(value, Config) and value.optional and value.path:
+            asked = ast.Compare(terms.name(".".join(value.path)), [ast.Is()], [ast.Constant(None)])
+            return Sym(asked if positive else terms.negation(asked), (value.real is None) == positive, ("bool",))
+        if not isinstance(value, Sym):
+            return (value is None) == positive
+        if value.node is None:
+            return (value.value is None) == positive if value.value is not UNKNOWN else not positive
+        certain = (value.types and "None" not in value.types) or isinstance(value.node, ast.BinOp | ast.Compare | ast.Call | ast.List)
+        if certain:
+            return not positive
+        asked = self.facts.decide(self.none_test(value.node))
+        if isinstance(asked, ast.Constant):
+            return bool(asked.value) == positive
+        return Sym(asked if positive else terms.negation(asked), self.seen(lambda v: (v is None) == positive, value), ("bool",))
+
+    def none_test(self, node: ast.expr) -> ast.expr:
+        """`x is None`, looked up on both sides of a conditional expression."""
+        if isinstance(node, ast.IfExp):
+            then, other = self.none_test(node.body), self.none_test(node.orelse)
+            return terms.conditional(node.test, then, other)
+        if isinstance(node, ast.Constant):
+            return ast.Constant(node.value is None)
+        if isinstance(node, ast.BinOp | ast.Compare | ast.Call | ast.List):
+            return ast.Constant(False)
+        return ast.Compare(node, [ast.Is()], [ast.Constant(None)])
+
+    def on_Subscript(self, node: ast.Subscript, env: Env) -> Any:
+        value = self.evaluate(node.value, env)
+        if isinstance(node.slice, ast.Slice):
+            parts = [self.evaluate(part, env) if part else None for part in (node.slice.lower, node.slice.upper, node.slice.step)]
+            return self.item(value, slice(*parts))
+        return self.item(value, self.evaluate(node.slice, env))
+
+    def item(self, value: Any, index: Any) -> Any:
+        raise NotImplementedError
+
+    def as_list(self, value: Any) -> ListValue:
+        """A value as a list that can be added to."""
+        if isinstance(value, ListValue):
+            return value
+        if isinstance(value, list | tuple | set | range | dict):
+            return ListValue(value)
+        if isinstance(value, Sym) and value.node is not None:
+            return ListValue.of([("all", value)])
+        if isinstance(value, Iter):
+            return ListValue.of([("all", Sym(self.iterable(value), UNKNOWN))])
+        if isinstance(value, Sym) and isinstance(value.value, list | tuple):
+            return ListValue([Sym(None, item) for item in value.value])
+        if hasattr(value, "__iter__") and not symbolic(value):
+            return ListValue(list(value))
+        raise Unsupported(f"{type(value).__name__} is not a list")
+
+    def iterable(self, value: Any) -> ast.expr:
+        """What stands after `in` of a loop."""
+        if isinstance(value, Iter):
+            parts = [self.iterable(part) for part in value.parts]
+            if value.kind == "enumerate" and value.start != 0:
+                raise Unsupported("enumerate from another start")
+            return terms.call(value.kind, *parts)
+        return self.node(value)
+
+
+def _operator(op: type[ast.operator]) -> Any:
+    import operator
+
+    more = {ast.BitOr: operator.or_, ast.BitAnd: operator.and_, ast.MatMult: operator.matmul, ast.BitXor: operator.xor}
+    return terms.BINARY.get(op) or {**more, ast.LShift: operator.lshift, ast.RShift: operator.rshift}[op]
+
+
+__all__ = ["MISSING", "Evaluator"]

@@ -1,0 +1,161 @@
+"""The config section of a draft: the fields that its modules read, with transformers' types and defaults."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from typing import Any, NamedTuple
+
+from archspec.derive import terms
+from archspec.derive.configs import ConfigModel
+from archspec.derive.texts import line, quoted
+from archspec.derive.values import MISSING
+
+
+class Fields(NamedTuple):
+    """What a draft says of its config."""
+
+    config: dict[str, str]
+    fixed: dict[str, str]
+    require: list[str]
+    attribute_map: dict[str, str]
+    parts: dict[str, str]  # sub-config -> its default model type
+    notes: list[str]
+
+    def lines(self) -> list[str]:
+        lines: list[str] = []
+        if self.attribute_map:
+            lines += ["attribute_map:", *(f"  {alias}: {name}" for alias, name in self.attribute_map.items())]
+        if self.config:
+            lines.append("config:")
+            for name, text in self.config.items():
+                lines += line(name, text, 2) if quoted(text) == text else [f"  {name}: {text}"]
+        if self.fixed:
+            lines.append("fixed:")
+            for name, text in self.fixed.items():
+                lines += line(name, text, 2) if quoted(text) == text else [f"  {name}: {text}"]
+        if self.require:
+            lines += ["require:", *(f"  - {quoted(text)}" for text in self.require)]
+        return [*(f"# {note}" for note in self.notes), *lines]
+
+
+def fields_of(model: ConfigModel, used: set[str]) -> Fields:
+    """The section for the fields that are used, directly or by the default of another."""
+    known = {*model.types, *model.extras, *model.fixed}
+    parts = sub_configs(model)
+    wanted: set[str] = set()
+    open_names = {name.split(".")[0] for name in used}
+    require: list[ast.expr] = []
+    while True:
+        more = [name for name in open_names if name in known | parts.keys() and name not in wanted]
+        for name in more:
+            wanted.add(name)
+            for node in (model.computed.get(name), model.fixed.get(name)):
+                if node is not None:
+                    open_names |= {part.split(".")[0] for part in _read(node)}
+        if more:
+            continue
+        require = [node for node in model.require if {part.split(".")[0] for part in _read(node)} <= known | parts.keys()]
+        extra = {part.split(".")[0] for node in require for part in _read(node)} - wanted
+        if not extra:
+            break
+        open_names |= extra
+    config, fixed, notes = {}, {}, list(model.notes)
+    for name in [*model.types, *model.extras, *(n for n in model.fixed if n not in model.types)]:
+        if name not in wanted or name in config or name in fixed or name == "num_labels":
+            continue
+        if name in parts:
+            config[name] = parts[name][1]
+        elif name in model.fixed:
+            fixed[name] = f"= {terms.text(model.fixed[name])}" if not terms.is_constant(model.fixed[name]) else literal(terms.value_of(model.fixed[name]))
+        else:
+            text = declaration(model, name)
+            if text is None:
+                notes.append(f"the default of {name} cannot be written here")
+            else:
+                config[name] = text
+    aliases = {alias: name for alias, name in getattr(model.cls, "attribute_map", {}).items() if name in wanted}
+    texts = [terms.text(node) for node in require]
+    return Fields(config, fixed, texts, aliases, {name: parts[name][0] for name in parts if name in wanted}, notes)
+
+
+def _read(node: ast.expr) -> set[str]:
+    functions = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+    bound = {n for part in ast.walk(node) if isinstance(part, ast.comprehension) for n in terms.names(part.target)}
+    return {name for name in terms.names(node) - functions - bound if not name.startswith("$")}
+
+
+def declaration(model: ConfigModel, name: str) -> str | None:
+    """`32000`, `= hidden_size // num_attention_heads`, `int | None = 1536`, `int`."""
+    types = model.types.get(name, ())
+    if name in model.extras:
+        default = model.extras[name]
+        return "int | None = None" if default is None else f"{type(default).__name__} | None = {literal(default, True)}"
+    default = model.defaults.get(name, MISSING)
+    if name in model.computed and default in (None, MISSING):
+        return f"= {terms.text(model.computed[name])}"
+    if default is MISSING:
+        return " | ".join(types) if types else "int"
+    if isinstance(default, tuple):
+        default = list(default)
+    try:
+        json.dumps(default)
+        node = terms.constant(default)
+    except (TypeError, ValueError):
+        return None
+    kinds = list(types) or ([type(default).__name__] if default is not None else ["int", "None"])
+    own = "None" if default is None else type(default).__name__
+    if own == "float" and set(kinds) <= {"float", "int"}:
+        return literal(default)
+    if kinds == [own] and own in ("int", "bool", "str", "list"):
+        return literal(default)
+    if own not in kinds:
+        kinds.append(own)
+    kinds = [kind for kind in ("list", "str", "bool", "float", "int", "dict") if kind in kinds] + (["None"] if "None" in kinds else [])
+    return f"{' | '.join(kinds)} = {terms.text(node)}"
+
+
+def literal(value: Any, typed: bool = False) -> str:
+    """A plain default as YAML writes it."""
+    if isinstance(value, bool | None):
+        return repr(value) if typed else {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, str) and not typed:
+        return value if value.replace("_", "a").replace("-", "a").isalnum() and value not in _WORDS and not value[0].isdigit() and value[0] != "-" else quoted_text(value)
+    return terms.text(terms.constant(value))
+
+
+_WORDS = {"true", "false", "null", "on", "off", "yes", "no", "int", "float", "bool", "str", "list", "dict"}
+
+
+def quoted_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
+    """Sub-config field -> its default model type and its line."""
+    found: dict[str, tuple[str, str]] = {}
+    for name, spec in getattr(model.cls, "sub_configs_defaults", {}).items():
+        fixed = hasattr(spec.config_class, "to_dict") and inspect.isclass(spec.config_class)
+        default = getattr(model.real, name, None)
+        kind = getattr(default, "model_type", "") or spec.model_type
+        if not kind:
+            continue
+        function = "Config" if fixed else "AutoConfig"
+        options = [f"{key}={terms.text(terms.constant(value))}" for key, value in spec.init_kwargs.items() if key != "model_type" and plain_value(value)]
+        if spec.optional:
+            options.append("optional=True")
+        first = kind if kind.isidentifier() else repr(kind)
+        found[name] = (kind, f"{function}({', '.join([first, *options])})")
+    for name, value in vars(model.real).items():
+        if name not in found and hasattr(type(value), "model_type") and hasattr(value, "to_dict") and value.model_type:
+            found[name] = (value.model_type, f"Config({value.model_type if value.model_type.isidentifier() else repr(value.model_type)})")
+    return found
+
+
+def plain_value(value: Any) -> bool:
+    try:
+        terms.constant(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,407 @@
+"""Loops: over what has a known length turn by turn, over the config's own lengths once, as a loop of the draft."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from archspec.derive import terms
+from archspec.derive.attributes import Attributes
+from archspec.derive.values import (
+    MISSING,
+    UNKNOWN,
+    Choice,
+    Container,
+    Env,
+    Instance,
+    Iter,
+    ListValue,
+    Mod,
+    Sym,
+    Tensor,
+    Unsupported,
+    symbolic,
+)
+
+Status = tuple[str, str, Any]
+MAX_TURNS = 400
+
+
+class Carried(NamedTuple):
+    """A value that one turn of a loop leaves for the next."""
+
+    container: dict[Any, Any]
+    key: Any
+    mark: str
+    start: Any
+    after: Any
+
+
+class Loops(Attributes):
+    """Comprehensions and for statements."""
+
+    def block(self, statements: list[ast.stmt], env: Env) -> Status:
+        raise NotImplementedError
+
+    def assign(self, target: ast.expr, value: Any, env: Env) -> None:
+        raise NotImplementedError
+
+    def spread(self, value: Any) -> list[Any] | None:
+        """The items of something whose length is known, None otherwise."""
+        if isinstance(value, Choice):
+            raise Unsupported("a loop over one of two things")
+        if isinstance(value, Iter):
+            parts = [self.spread(part) for part in value.parts]
+            if any(part is None for part in parts):
+                return None
+            lists = [part for part in parts if part is not None]
+            if value.kind == "zip":
+                return list(zip(*lists, strict=False))
+            if value.kind == "enumerate":
+                return [(self.binary(ast.Add, index, value.start), item) for index, item in enumerate(lists[0])]
+            return list(reversed(lists[0]))
+        if isinstance(value, Container):
+            if isinstance(value.items, dict):
+                return list(value.items)
+            return [part[1] for part in value.items.parts] if all(part[0] in ("item", "each") for part in value.items.parts) else None
+        if isinstance(value, Instance) and isinstance(value.base, Container):
+            return self.spread(value.base)
+        if isinstance(value, ListValue):
+            if value.plain:
+                return value.items()
+            modules = all(part[0] in ("item", "each") and isinstance(part[1], Mod) for part in value.parts)
+            return [part[1] for part in value.parts] if modules else None
+        if isinstance(value, Sym):
+            if value.node is None and isinstance(value.value, list | tuple | range):
+                return [Sym(None, item) for item in value.value]
+            return None
+        if isinstance(value, Tensor):
+            if value.real is not None and value.real.dim() and value.real.shape[0] <= MAX_TURNS:
+                return [Tensor(None, item) for item in value.real]
+            raise Unsupported("a loop over a tensor")
+        if isinstance(value, Mod):
+            raise Unsupported(f"a loop over {value.cls.__name__}")
+        return list(value)
+
+    def opened(self, target: ast.expr, value: Any) -> tuple[ast.expr, ast.expr, Any]:
+        """A loop's target and iterable as the draft has them, and what the target stands for in it."""
+        if isinstance(value, Iter) and value.kind == "enumerate" and value.start == 0:
+            if isinstance(target, ast.Tuple) and len(target.elts) == 2:
+                index, inner = target.elts
+            else:
+                index, inner = ast.Name("i"), ast.Name("item")
+            counter = self.fresh(index.id if isinstance(index, ast.Name) else "i")
+            node, iterable, item = self.opened(inner, value.parts[0])
+            both = ast.Tuple([terms.name(counter), node], ast.Store())
+            return both, terms.call("enumerate", iterable), (Sym(terms.name(counter), 0, ("int",)), item)
+        if isinstance(value, Iter) and value.kind == "zip":
+            elements = target.elts if isinstance(target, ast.Tuple) and len(target.elts) == len(value.parts) else [ast.Name("x")] * len(value.parts)
+            opened = [self.opened(one, part) for one, part in zip(elements, value.parts, strict=True)]
+            return (
+                ast.Tuple([part[0] for part in opened], ast.Store()),
+                terms.call("zip", *(part[1] for part in opened)),
+                tuple(part[2] for part in opened),
+            )
+        iterable = self.iterable(value)
+        seen = self.seen_list(value)
+        first = seen[0] if seen else UNKNOWN
+        if isinstance(target, ast.Tuple) and isinstance(first, list | tuple) and len(first) == len(target.elts):
+            names = [self.fresh(part.id if isinstance(part, ast.Name) else "x") for part in target.elts]
+            items = tuple(Sym(terms.name(n), v, _type(v)) for n, v in zip(names, first, strict=True))
+            return ast.Tuple([terms.name(n) for n in names], ast.Store()), iterable, items
+        variable = self.fresh(target.id if isinstance(target, ast.Name) and target.id != "_" else "i")
+        uniform = {_type(item) for item in seen or ()}
+        types = next(iter(uniform)) if len(uniform) == 1 else ()
+        return terms.name(variable), iterable, Sym(terms.name(variable), first, types)
+
+    def seen_list(self, value: Any) -> list[Any] | None:
+        found = self.seen(list, value)
+        return None if found is UNKNOWN else found
+
+    def on_ListComp(self, node: ast.ListComp | ast.GeneratorExp, env: Env) -> Any:
+        return ListValue.of(self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner)))
+
+    def on_GeneratorExp(self, node: ast.GeneratorExp, env: Env) -> Any:
+        return self.on_ListComp(node, env)
+
+    def on_SetComp(self, node: ast.SetComp, env: Env) -> Any:
+        found = ListValue.of(self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner)))
+        return set(found.items()) if found.plain and not symbolic(found.items()) else found
+
+    def on_DictComp(self, node: ast.DictComp, env: Env) -> Any:
+        def pair(inner: Env) -> Any:
+            return (self.evaluate(node.key, inner), self.evaluate(node.value, inner))
+
+        parts = self.comprehended(node.generators, env, pair)
+        if all(part[0] == "item" and not isinstance(part[1][0], Sym) for part in parts):
+            return {part[1][0]: part[1][1] for part in parts}
+        if len(parts) == 1 and parts[0][0] == "each":
+            return {"$each": parts[0]}
+        raise Unsupported("a dict whose keys depend on the config")
+
+    def comprehended(self, generators: list[ast.comprehension], env: Env, element: Callable[[Env], Any]) -> list[Any]:
+        """The parts of the list that a comprehension gives."""
+        first, rest = generators[0], generators[1:]
+        value = self.evaluate(first.iter, env)
+        items = self.spread(value)
+        if items is not None:
+            parts: list[Any] = []
+            for item in items:
+                inner = env.inner()
+                self.assign(first.target, item, inner)
+                tests = self.tests(first.ifs, inner)
+                if tests is False:
+                    continue
+                found = self.comprehended(rest, inner, element) if rest else [("item", element(inner))]
+                for test in tests or ():
+                    found = [("if", test, ListValue.of(found), ListValue(), UNKNOWN)]
+                parts += found
+            return parts
+        target, iterable, item = self.opened(first.target, value)
+        inner = env.inner()
+        self.assign(first.target, item, inner)
+        self.frames[-1].loops.append((target, iterable))
+        try:
+            tests = self.tests(first.ifs, inner)
+            if tests is False:
+                return []
+            found = self.comprehended(rest, inner, element) if rest else [("item", element(inner))]
+        finally:
+            self.frames[-1].loops.pop()
+        return self.looped(found, target, iterable, tests or [])
+
+    def tests(self, conditions: list[ast.expr], env: Env) -> list[ast.expr] | bool | None:
+        tests = []
+        for condition in conditions:
+            truth, _ = self.truth(self.evaluate(condition, env))
+            if truth is False:
+                return False
+            if not isinstance(truth, bool):
+                tests.append(truth)
+        return tests or None
+
+    def looped(self, parts: Any, target: ast.expr, iterable: ast.expr, tests: Any = ()) -> list[Any]:
+        """The parts that one turn adds, over all turns."""
+        turn = (target, iterable, tuple(tests))
+        if len(parts) == 1 and parts[0][0] == "item":
+            return [("each", parts[0][1], (turn,))]
+        if len(parts) == 1 and parts[0][0] == "each":
+            return [("each", parts[0][1], (turn, *parts[0][2]))]
+        if len(parts) == 1 and parts[0][0] == "if" and not parts[0][3].parts:
+            return self.looped(parts[0][2].parts, target, iterable, [*tests, parts[0][1]])
+        item = self.fresh("item")
+        return [("each", Sym(terms.name(item), UNKNOWN), (turn, (terms.name(item), ListValue.of(parts), ())))] if parts else []
+
+    def on_for(self, statement: ast.For, env: Env) -> Status:
+        value = self.evaluate(statement.iter, env)
+        items = self.spread(value)
+        if items is None:
+            mark = len(self.log)
+            try:
+                return self.symbolic_loop(statement, value, env)
+            except Unsupported as error:
+                self.rollback(mark)
+                items = self.unrolled(value, str(error))
+        if len(items) > MAX_TURNS:
+            raise Unsupported(f"a loop of {len(items)} turns")
+        body = [*statement.body, ast.Continue()]
+        for item in items:
+            self.assign(statement.target, item, env)
+            _, kind, result = self.block(body, env)
+            if kind == "return":
+                return ("$status", "return", result)
+            if kind == "break":
+                return ("$status", "normal", None)
+        return self.block(statement.orelse, env)
+
+    def unrolled(self, value: Any, reason: str) -> list[Any]:
+        """The turns at the default config."""
+        seen = self.seen_list(value) if not isinstance(value, Iter) else None
+        if isinstance(value, Iter):
+            lists = [self.spread(part) or self.unrolled(part, reason) for part in value.parts]
+            return list(zip(*lists, strict=False)) if value.kind == "zip" else list(enumerate(lists[0]))
+        if seen is None:
+            raise Unsupported(reason)
+        self.note(f"a loop was unrolled as at the default config ({reason})")
+        if isinstance(value, Sym) and isinstance(value.value, range):
+            return seen
+        return [self.item(value, index) for index in range(len(seen))]
+
+    def symbolic_loop(self, statement: ast.For, value: Any, env: Env) -> Status:
+        """One turn is read for all; what a turn leaves for the next is solved for its index."""
+        target, iterable, item = self.opened(statement.target, value)
+        writes, first = self.turn(statement, (target, iterable, item), env, [])
+        own = {part.id for part in ast.walk(statement.target) if isinstance(part, ast.Name)}
+        before = {key: old for key, old in first.items() if old is not MISSING}
+        carried = []
+        for key, (container, name, _) in writes.items():
+            old = before.get(key, MISSING)
+            scalar = isinstance(old, Sym) or (isinstance(old, int | float) and not isinstance(old, bool))
+            if scalar and not (container is env.local and name in own) and name != "parts":
+                carried.append((container, name, self.fresh("carried"), old))
+        if carried:
+            marks = [(c, n, Sym(terms.name(m), getattr(old, "value", old), self.types(old))) for c, n, m, old in carried]
+            writes, _ = self.turn(statement, (target, iterable, item), env, marks)
+            after = {(id(c), n): v for c, n, v in writes.values()}
+            chain = [Carried(c, n, m, old, after.get((id(c), n), old)) for c, n, m, old in carried]
+            if self.uses_marks(writes, chain):
+                if self.index_of(target, iterable) is None:
+                    counter = self.fresh("i")
+                    item_value = item
+                    target = ast.Tuple([terms.name(counter), target], ast.Store())
+                    iterable = terms.call("enumerate", iterable)
+                    item = item_value
+                solved = self.solve(chain, target, iterable)
+                values = [(c.container, c.key, solved[c.mark][0]) for c in chain if c.mark in solved]
+                writes, _ = self.turn(statement, (target, iterable, item), env, values)
+                for part in chain:
+                    if part.mark in solved:
+                        writes[id(part.container), part.key] = (part.container, part.key, solved[part.mark][1])
+        for container, name, left in writes.values():
+            if name == "parts" and isinstance(left, tuple):
+                old = container.get("parts", ())
+                if left[: len(old)] != old:
+                    raise Unsupported("a list that is changed in a loop")
+                added = left[len(old) :]
+                self.write(container, "parts", (*old, *self.looped(added, target, iterable)) if added else old)
+            elif left is not MISSING:
+                self.write(container, name, left)
+        return self.block(statement.orelse, env)
+
+    def turn(self, statement: ast.For, loop: tuple[ast.expr, ast.expr, Any], env: Env, given: Any) -> tuple[Any, Any]:
+        """Reads the body once; what it wrote, and what stood there before."""
+        target, iterable, item = loop
+        mark = len(self.log)
+        for container, key, value in given:
+            self.write(container, key, value)
+        start = len(self.log)
+        self.assign(statement.target, item, env)
+        self.frames[-1].loops.append((target, iterable))
+        try:
+            _, kind, _ = self.block([*statement.body, ast.Continue()], env)
+        finally:
+            self.frames[-1].loops.pop()
+        if kind in ("return", "break"):
+            raise Unsupported("a loop that ends early")
+        first: dict[Any, Any] = {}
+        for container, key, old in self.log[start:]:
+            first.setdefault((id(container), key), old)
+        writes = self.rollback(start)
+        self.rollback(mark)
+        return writes, first
+
+    def uses_marks(self, writes: Any, chain: list[Carried]) -> bool:
+        return bool(chain)
+
+    def index_of(self, target: ast.expr, iterable: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:
+        """The loop's counter, where it starts and the number of turns."""
+        assert isinstance(iterable, ast.expr)
+        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
+            arguments = iterable.args
+            if iterable.func.id == "range" and len(arguments) <= 2 and isinstance(target, ast.Name):
+                start = arguments[0] if len(arguments) == 2 else terms.constant(0)
+                return target.id, start, terms.binary(ast.Sub, arguments[-1], start)
+            if iterable.func.id == "enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
+                return target.elts[0].id, terms.constant(0), length(arguments[0])
+        return None
+
+    def solve(self, chain: list[Carried], target: ast.expr, iterable: ast.expr) -> dict[str, tuple[Any, Any]]:
+        """Each carried value as a function of the loop's counter, and its value after the loop."""
+        found = self.index_of(target, iterable)
+        assert found is not None
+        counter, start, turns = found
+        index = terms.binary(ast.Sub, terms.name(counter), start)
+        marks = {part.mark for part in chain}
+        solved: dict[str, tuple[Any, Any]] = {}
+        known: dict[str, ast.expr] = {}
+        for _ in chain:
+            for part in chain:
+                if part.mark in solved:
+                    continue
+                step = terms.substitute(self.node(part.after), known)
+                init = self.node(part.start)
+                inside = terms.names(step) & marks
+                if not inside:
+                    earlier = self.shifted(step, target, iterable, terms.binary(ast.Sub, terms.name(counter), terms.constant(1)))
+                    last = self.shifted(step, target, iterable, terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1)))
+                    here = terms.conditional(ast.Compare(terms.name(counter), [ast.Eq()], [start]), init, earlier)
+                    end = terms.conditional(ast.Compare(turns, [ast.Gt()], [terms.constant(0)]), last, init)
+                elif inside == {part.mark} and (series := self.series(step, part.mark, init, target, iterable, index, turns)):
+                    here, end = series
+                else:
+                    continue
+                known[part.mark] = here
+                seen = getattr(part.start, "value", part.start)
+                solved[part.mark] = (Sym(here, seen, self.types(part.start)), Sym(end, UNKNOWN, self.types(part.start)))
+        if len(solved) < len(chain):
+            raise Unsupported("a value that every turn changes")
+        return solved
+
+    def series(
+        self, step: ast.expr, mark: str, init: ast.expr, target: ast.expr, iterable: ast.expr, index: ast.expr, turns: ast.expr
+    ) -> tuple[ast.expr, ast.expr] | None:
+        """x + k, x - k, x * k and x // k, repeated."""
+        if not isinstance(step, ast.BinOp):
+            return None
+        own, by = step.left, step.right
+        if not (isinstance(own, ast.Name) and own.id == mark) and isinstance(step.op, ast.Add | ast.Mult):
+            own, by = by, own
+        if not (isinstance(own, ast.Name) and own.id == mark) or mark in terms.names(by):
+            return None
+        op = type(step.op)
+        if terms.names(by) & terms.names(target):
+            if op not in (ast.Add, ast.Sub):
+                return None
+
+            def upto(end: ast.expr) -> ast.expr:
+                inner = self.fresh("j")
+                each = self.shifted(by, target, iterable, terms.name(inner))
+                turns_ = ast.comprehension(terms.name(inner), terms.call("range", end), [], 0)
+                return terms.binary(op, init, terms.call("sum", ast.ListComp(each, [turns_])))
+
+            return upto(index), upto(turns)
+        if op in (ast.Add, ast.Sub):
+            return tuple(terms.binary(op, init, terms.binary(ast.Mult, by, n)) for n in (index, turns))  # type: ignore[return-value]
+        if op in (ast.Mult, ast.FloorDiv):
+            return tuple(terms.binary(op, init, terms.binary(ast.Pow, by, n)) for n in (index, turns))  # type: ignore[return-value]
+        return None
+
+    def shifted(self, node: ast.expr, target: ast.expr, iterable: ast.expr, position: ast.expr) -> ast.expr:
+        """An expression of a loop's variables at another turn."""
+        return terms.substitute(node, self.at(target, iterable, position))
+
+    def at(self, target: ast.expr, iterable: ast.expr, position: ast.expr) -> dict[str, ast.expr]:
+        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
+            if iterable.func.id == "range" and len(iterable.args) <= 2 and isinstance(target, ast.Name):
+                return {target.id: position}
+            if iterable.func.id == "enumerate" and isinstance(target, ast.Tuple):
+                assert isinstance(target.elts[0], ast.Name)
+                return {target.elts[0].id: position} | self.at(target.elts[1], iterable.args[0], position)
+            if iterable.func.id == "zip" and isinstance(target, ast.Tuple):
+                found: dict[str, ast.expr] = {}
+                for part, inner in zip(target.elts, iterable.args, strict=True):
+                    found |= self.at(part, inner, position)
+                return found
+        item: ast.expr = ast.Subscript(iterable, position, ast.Load())
+        if isinstance(target, ast.Tuple):
+            return {p.id: ast.Subscript(item, terms.constant(k), ast.Load()) for k, p in enumerate(target.elts) if isinstance(p, ast.Name)}
+        assert isinstance(target, ast.Name)
+        return {target.id: item}
+
+
+def length(iterable: ast.expr) -> ast.expr:
+    """The number of turns of a loop."""
+    if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
+        if iterable.func.id == "range":
+            arguments = iterable.args
+            return terms.binary(ast.Sub, arguments[1], arguments[0]) if len(arguments) == 2 else arguments[0]
+        if iterable.func.id == "enumerate":
+            return length(iterable.args[0])
+        if iterable.func.id == "zip":
+            return length(iterable.args[0])
+    return terms.call("len", iterable)
+
+
+def _type(value: Any) -> tuple[str, ...]:
+    return () if value is UNKNOWN else ("None",) if value is None else (type(value).__name__,)

@@ -1,0 +1,193 @@
+"""From classes to a draft: constructors read until the parameters of every module are known, then written."""
+
+from __future__ import annotations
+
+import ast
+import os
+from typing import Any
+
+from archspec.derive import terms
+from archspec.derive.configs import ConfigModel, Reader
+from archspec.derive.emit import Emitter, Module
+from archspec.derive.fields import fields_of
+from archspec.derive.modules import Template
+from archspec.derive.sharing import share
+from archspec.derive.texts import module_lines
+from archspec.derive.values import Config, Raised, Unsupported
+from archspec.errors import ArchspecError
+from archspec.spec import camel_case
+
+MAX_ROUNDS = 10
+
+
+class Draft:
+    """A model type's spec as text; ``failed`` names the classes that could not be read, with the reason."""
+
+    def __init__(self, model_type: str, text: str, architectures: list[str], failed: dict[str, str], parts: dict[str, str]) -> None:
+        self.model_type, self.text, self.architectures, self.failed, self.parts = model_type, text, architectures, failed, parts
+
+    def told(self, architecture: str, verdict: str, compared: int) -> None:
+        """Says in the draft how a class did under verify."""
+        mark = f"  {architecture}"
+        lines = self.text.split("\n")
+        start = lines.index("architectures:") if "architectures:" in lines else 0
+        for index in range(start, len(lines)):
+            if lines[index].startswith((mark + ":", mark + "(")):
+                lines.insert(index, f"  # verify: {verdict} at {compared} configs")
+                break
+        self.text = "\n".join(lines)
+
+
+def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> list[Draft]:
+    """Drafts a model type's classes, the base model first, and the model types of its sub-configs that no spec describes.
+
+    ``config`` is the default config object. Errors: :class:`ArchspecError` where no class can be read.
+    """
+    formal: dict[tuple[type, str], set[str]] = {}
+    for _ in range(MAX_ROUNDS):
+        reader = Reader()
+        reader.formal = formal
+        read: dict[type, Template] = {}
+        failed: dict[str, str] = {}
+        for cls in classes:
+            root = Config(type(config), (), config)
+            reader.scope = root
+            try:
+                reader.model(type(config), config)
+                made = reader.construct(cls, [root], {})
+                read[cls] = made.template
+            except (Unsupported, Raised) as error:
+                failed[cls.__name__] = f"{type(error).__name__}: {error}"
+            except RecursionError:
+                failed[cls.__name__] = "a recursion without end"
+        emitter = Emitter(reader, model_type)
+        written: dict[str, Module] = {}
+        for cls, template in read.items():
+            try:
+                module = emitter.module(template)
+                if module is None:
+                    failed[cls.__name__] = "it has no tensors"
+                else:
+                    written[cls.__name__] = module
+            except (Unsupported, TypeError, RecursionError) as error:
+                failed[cls.__name__] = f"{type(error).__name__}: {error}"
+        again = differing(emitter, formal) or reader.retry
+        if not again:
+            break
+        reader.retry = False
+    if not written:
+        raise ArchspecError("; ".join(f"{name}: {reason}" for name, reason in failed.items()) or f"{model_type}: nothing to derive")
+    return assembled(model_type, reader, emitter, written, failed, type(config))
+
+
+def differing(emitter: Emitter, formal: dict[tuple[type, str], set[str]]) -> bool:
+    """Finds arguments that make two variants of a class differ; they become parameters."""
+    found = False
+    for (_, cls), modules in emitter.variants.items():
+        templates = [module.template for module in modules if module.template is not None]
+        for one in templates[1:]:
+            first = templates[0]
+            for name in first.closed.keys() | one.closed.keys():
+                a, b = first.closed.get(name), one.closed.get(name)
+                if a != b and a is not None and b is not None and scalar(a) and scalar(b) and (cls, name) not in formal:
+                    formal[cls, name] = set()
+                    found = True
+    return found
+
+
+def scalar(text: str) -> bool:
+    """Whether what an argument was recorded as is an expression."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    return not text.startswith(("config ", "choice ", "<", "seen"))
+
+
+def assembled(
+    model_type: str, reader: Reader, emitter: Emitter, written: dict[str, Module], failed: dict[str, str], cls: type
+) -> list[Draft]:
+    for module in emitter.modules.values():
+        share(module)
+    homes: dict[str, list[Module]] = {}
+    for (home, _), module in emitter.modules.items():
+        homes.setdefault(home, []).append(module)
+    drafts = []
+    for home in [model_type, *(home for home in homes if home != model_type)]:
+        modules = homes.get(home, [])
+        model = reader.models.get(cls) if home == model_type else model_of(reader, home)
+        if model is None:
+            continue
+        drafts.append(one_draft(home, model, modules, written if home == model_type else {}, failed if home == model_type else {}, emitter))
+    return drafts
+
+
+def model_of(reader: Reader, home: str) -> ConfigModel | None:
+    return next((model for cls, model in reader.models.items() if getattr(cls, "model_type", "") == home), None)
+
+
+def one_draft(
+    home: str, model: ConfigModel, modules: list[Module], written: dict[str, Module], failed: dict[str, str], emitter: Emitter
+) -> Draft:
+    used: set[str] = set()
+    for module in emitter.modules.values():
+        prefix = ".".join(module.path) + "." if module.path else ""
+        if module in modules:
+            used |= {name.removeprefix(prefix) for name in module.used if not name.startswith("$")}
+            if module.tied:
+                used.add("tie_word_embeddings")
+    section = fields_of(model, used)
+    names = {module.name for module in written.values()}
+    inner = [module for module in modules if module.name not in names and emitter.norm(module) is None]
+    known = {*model.types, *model.extras, *model.fixed}
+    first = next(iter(written), home)
+    lines = [f"# {home}: drafted by `archspec derive` from the constructors; say here what the model is."]
+    code = source_path(model.cls)
+    lines.append(f"# code: {code}")
+    lines.append(f"model_type: {home}")
+    prefix = first.removesuffix("Model") if written else ""
+    if written and prefix != camel_case(home) and not first.startswith(camel_case(home)):
+        lines.append(f"prefix: {prefix}")
+    lines += section.lines()
+    architectures: list[str] = []
+    if inner:
+        lines.append("modules:")
+        for module in inner:
+            lines += module_lines(module, known)
+    if written:
+        lines.append("architectures:")
+        done: set[str] = set()
+        for name, module in written.items():
+            architectures.append(name)
+            if module.name != name:
+                lines.append(f"  {name}: {module.name}()")
+            elif name not in done:
+                lines += module_lines(module, known)
+            done.add(name)
+    for name, reason in failed.items():
+        lines.append(f"# not described: {name}: {' '.join(reason.split())[:200]}")
+    return Draft(home, "\n".join(lines) + "\n", architectures, failed, section.parts)
+
+
+def source_path(cls: type) -> str:
+    module = cls.__module__
+    folder = module.rpartition(".")[0].replace(".", "/")
+    stem = module.rpartition(".")[2].replace("configuration_", "modeling_")
+    return f"{folder}/{stem}.py" if folder else f"{stem}.py"
+
+
+def mapped_classes(model_type: str) -> list[str]:
+    """The classes that transformers' auto classes map a model type to, the base model first."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    from transformers.models.auto import modeling_auto
+
+    names: dict[str, None] = {}
+    tables = sorted((name for name in vars(modeling_auto) if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")), key=lambda n: n != "MODEL_MAPPING_NAMES")
+    for table in tables:
+        found = getattr(modeling_auto, table).get(model_type)
+        for name in found if isinstance(found, tuple | list) else [found] if found else []:
+            names.setdefault(name)
+    return list(names)
+
+
+__all__ = ["Draft", "draft", "mapped_classes", "terms"]

@@ -1,0 +1,147 @@
+"""torch's functions: what shape they give, as far as the code's own numbers tell."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from archspec.derive.calls import Calls
+from archspec.derive.values import UNKNOWN, Leaf, ListValue, Mod, Sym, Tensor, TensorOf, Unsupported, symbolic, witness
+
+_FILLED = frozenset("zeros ones empty randn rand normal".split())
+_SAME = frozenset(
+    "clone detach float half double to contiguous exp log log1p sqrt abs neg sin cos cuda cpu long int bool clamp type uniform_ normal_ fill_ "
+    "zero_ copy_ mul_ add_ div_ sub_ pow requires_grad_ zeros_like ones_like empty_like randn_like rand_like round softmax sigmoid tanh "
+    "mul add div sub bfloat16 type_as".split()
+)
+
+
+class TensorCalls(Calls):
+    """Creation and reshaping of tensors."""
+
+    def tensor_call(self, name: str, arguments: list[Any], keywords: dict[str, Any], function: Any) -> Any:
+        import torch
+
+        if name in ("weight_norm", "spectral_norm") and arguments and isinstance(arguments[0], Mod):
+            return self.normed(name, function, arguments, keywords)
+        if isinstance(function, type(torch)) or name in ("register_parametrization", "skip_init", "is_tracing", "is_compiling"):
+            return False if name.startswith("is_") else None
+        if any(isinstance(argument, Mod | TensorOf) for argument in arguments) and not isinstance(arguments[0], Leaf):
+            return None
+        if function is None and name in ("item", "tolist", "numel", "dim", "size", "nelement"):
+            return self.read_off(name, arguments)
+        arguments = [self.parameter(a) if isinstance(a, Leaf) else a for a in arguments]
+        keywords = {k: v for k, v in keywords.items() if k not in ("device", "dtype", "requires_grad", "generator")}
+        real = self.run(name, function, arguments, keywords)
+        if real is not UNKNOWN and not isinstance(real, torch.Tensor):
+            if symbolic(arguments) and isinstance(real, int | float):
+                return Sym(None, real)
+            return real
+        shape = self.shape(name, function, arguments, keywords)
+        return Tensor(shape, None if real is UNKNOWN else real)
+
+    def parameter(self, leaf: Leaf) -> Tensor:
+        return Tensor([size for _, size in leaf.arguments])
+
+    def run(self, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        import torch
+
+        if name in _FILLED and function is not None:
+            sizes = [witness(s) for s in self.sizes_given(arguments, keywords)] if (arguments or keywords) else []
+            if any(type(size) is not int for size in sizes):
+                return UNKNOWN
+            return torch.empty(sizes, device="meta")
+
+        def native(*values: Any, **named: Any) -> Any:
+            return getattr(values[0], name)(*values[1:], **named) if function is None else function(*values, **named)
+
+        values = [witness(argument) for argument in arguments]
+        named = {key: witness(value) for key, value in keywords.items()}
+        if any(value is UNKNOWN for value in [*values, *named.values()]):
+            return UNKNOWN
+        try:
+            return native(*values, **named)
+        except Exception:  # noqa: BLE001 - the shape may still be known without it
+            return UNKNOWN
+
+    def sizes_given(self, arguments: list[Any], keywords: dict[str, Any]) -> list[Any]:
+        if "size" in keywords:
+            arguments = [keywords["size"]]
+        if len(arguments) == 1 and (isinstance(arguments[0], ListValue | tuple | list) or self.listlike(arguments[0])):
+            found = self.spread(arguments[0])
+            if found is None:
+                raise Unsupported("a shape of unknown rank")
+            return found
+        return list(arguments)
+
+    def listlike(self, value: Any) -> bool:
+        return isinstance(value, Sym) and isinstance(value.value, list | tuple)
+
+    def shape(self, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
+        if function is not None and name in _FILLED:
+            return self.sizes_given(arguments, keywords)
+        if function is not None and name == "full":
+            return self.sizes_given([arguments[0]] if arguments else [keywords["size"]], {})
+        if name in ("tensor", "as_tensor") and arguments:
+            return self.nested(arguments[0])
+        if name == "arange" and len(arguments) == 1 and not keywords:
+            return [arguments[0]]
+        if name == "linspace":
+            return [arguments[2] if len(arguments) > 2 else keywords.get("steps", 100)]
+        if name == "eye" and arguments:
+            return [arguments[0], arguments[1] if len(arguments) > 1 else arguments[0]]
+        first = arguments[0] if arguments else None
+        if not isinstance(first, Tensor) or first.shape is None:
+            return None
+        if name in _SAME:
+            return first.shape
+        if name == "unsqueeze" and type(arguments[1]) is int:
+            at = arguments[1] if arguments[1] >= 0 else len(first.shape) + 1 + arguments[1]
+            return [*first.shape[:at], 1, *first.shape[at:]]
+        if name in ("view", "reshape", "expand"):
+            sizes = self.sizes_given(arguments[1:], {})
+            if name == "expand" and len(sizes) >= len(first.shape):
+                kept: list[Any] = [None] * (len(sizes) - len(first.shape)) + list(first.shape)
+                return [k if type(s) is int and s == -1 else s for s, k in zip(sizes, kept, strict=True)]
+            if not any(type(size) is int and size == -1 for size in sizes):
+                return sizes
+            if len(sizes) == 1:
+                total: Any = 1
+                for size in first.shape:
+                    total = self.binary(ast.Mult, total, size)
+                return [total]
+        if name == "transpose" and len(first.shape) == 2 or name == "t":
+            return list(reversed(first.shape))
+        if name == "repeat" and len(arguments) - 1 == len(first.shape):
+            return [self.binary(ast.Mult, size, times) for size, times in zip(first.shape, arguments[1:], strict=True)]
+        return None
+
+    def nested(self, value: Any) -> list[Any] | None:
+        if isinstance(value, ListValue | list | tuple):
+            items = self.spread(value)
+            if items is None:
+                return None
+            return [len(items), *(self.nested(items[0]) or [])] if items else [0]
+        if isinstance(value, Sym) and isinstance(value.value, list | tuple):
+            return None
+        return []
+
+    def read_off(self, name: str, arguments: list[Any]) -> Any:
+        tensor = arguments[0]
+        if name == "dim" and tensor.shape is not None:
+            return len(tensor.shape)
+        if name == "size" and tensor.shape is not None:
+            return tensor.shape[arguments[1]] if len(arguments) > 1 else tuple(tensor.shape)
+        seen = self.seen(lambda v, *a: getattr(v, name)(*a), *arguments)
+        if name == "tolist" and isinstance(seen, list):
+            return ListValue([Sym(None, item) for item in seen])
+        return Sym(None, seen)
+
+    def normed(self, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        owner = arguments[0]
+        options = dict(zip(("name", "dim"), arguments[1:], strict=False)) | keywords
+        old = "parametrizations" not in getattr(function, "__module__", "")
+        made = self.copied(owner)
+        made.flags.pop("copied", None)
+        made.flags["wrap"] = (name + ("_old" if old else ""), options)
+        return made

@@ -1,0 +1,125 @@
+"""A module of the draft as lines of YAML."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+import textwrap
+from typing import Any
+
+from archspec.derive import terms
+from archspec.derive.emit import Module, plain
+
+WIDTH = 126
+_RISKY = re.compile(r": |:$| #|^[\[{\"'&*!|>%@`\-?#,\]}]")
+
+
+class Names:
+    """Local names of a module without marks: those of one expression never meet, nor do they hide a field."""
+
+    def __init__(self, module: Module, fields: set[str]) -> None:
+        self.prefix = ".".join(module.path) + "." if module.path else ""
+        relative = {name.removeprefix(self.prefix).split(".")[0] for name in module.used if not name.startswith("$")}
+        self.taken = {name for name in relative if name in fields}
+        self.parameters = {}
+        for name in module.order:
+            self.parameters[f"${name}"] = f"own_{name}" if name in self.taken else name
+
+    def applied(self, node: ast.expr) -> ast.expr:
+        """The expression with names as the spec has them."""
+        mapping = dict(self.parameters)
+        found = copy.deepcopy(node)
+        for part in ast.walk(found):
+            if isinstance(part, ast.Name) and part.id.startswith("$") and part.id not in mapping:
+                base, count = plain(part.id), 1
+                chosen = base if base not in self.taken else f"{base}_"
+                while chosen in mapping.values():
+                    count += 1
+                    chosen = f"{base}_{count}"
+                mapping[part.id] = chosen
+        for part in ast.walk(found):
+            if isinstance(part, ast.Name):
+                part.id = mapping.get(part.id, part.id.removeprefix(self.prefix) if self.prefix else part.id)
+        return found
+
+    def text(self, node: ast.expr) -> str:
+        found = self.applied(node)
+        if isinstance(found, ast.ListComp):
+            element = terms.text(found.elt)
+            if isinstance(found.elt, ast.IfExp):
+                element = f"({element})"
+            loops = terms.text(ast.ListComp(ast.Name("x"), found.generators))[2:-1]
+            return f"{element}{loops}"
+        return terms.text(found)
+
+
+def quoted(text: str) -> str:
+    """A scalar as YAML takes it without changing it."""
+    return "'" + text.replace("'", "''") + "'" if _RISKY.search(text) or not text else text
+
+
+def line(key: str, text: str, indent: int) -> list[str]:
+    """`key: text`, over several lines where it is long."""
+    lead = " " * indent
+    shown = quoted(text)
+    if len(lead) + len(key) + 2 + len(shown) <= WIDTH or shown != text:
+        return [f"{lead}{key}: {shown}"]
+    wrapped = textwrap.wrap(
+        text,
+        WIDTH - 4 - indent,
+        initial_indent=f"{lead}{key}: ",
+        subsequent_indent=f"{lead}    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapped
+
+
+def body_lines(names: Names, body: Any, indent: int) -> list[str]:
+    """The attributes of a module, or the items of a Sequential."""
+    lead = " " * indent
+    lines: list[str] = []
+    if isinstance(body, dict):
+        for key, value in body.items():
+            if isinstance(value, ast.expr):
+                lines += line(_key(key), names.text(value), indent)
+            else:
+                lines += [f"{lead}{_key(key)}:", *body_lines(names, value, indent + 2)]
+    elif isinstance(body, list):
+        for value in body:
+            lines.append(f"{lead}- {quoted(names.text(value))}")
+    return lines
+
+
+def _key(key: str) -> str:
+    return f"'{key}'" if key in ("on", "off", "yes", "no", "true", "false", "null", "y", "n") else key
+
+
+def module_lines(module: Module, fields: set[str]) -> list[str]:
+    """The whole module, at the indentation of `modules:`."""
+    names = Names(module, fields)
+    arguments = []
+    for name in module.order:
+        default = module.parameters[name]
+        shown = names.parameters[f"${name}"]
+        arguments.append(shown if default is None else f"{shown}={terms.text(default)}")
+    head = f"{module.name}({', '.join(arguments)})" if arguments else module.name
+    lines = [f"  # {note}" for note in dict.fromkeys(module.notes)]
+    require = [names.text(node) for node in module.require]
+    special = bool(require or module.tied or module.alias)
+    if isinstance(module.body, ast.expr) and not special:
+        return [*lines, *line(head, names.text(module.body), 2)]
+    lines.append(f"  {head}:")
+    if require:
+        lines += ["    require:", *(f"      - {quoted(text)}" for text in require)]
+    if isinstance(module.body, ast.expr):
+        raise ValueError(f"{module.name}: a body that is one expression has no requirements")
+    lines += body_lines(names, module.body, 4)
+    for key, ties in (("tied", module.tied), ("alias", module.alias)):
+        if ties:
+            lines.append(f"    {key}:")
+            for target, source in ties.items():
+                shown = " ".join(part.removeprefix(names.prefix) if names.prefix else part for part in source.split(" "))
+                lines.append(f"      {quoted(target)}: {quoted(shown)}")
+    return lines
