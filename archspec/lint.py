@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterator
 
 from archspec import library, notation
-from archspec.errors import ArchspecError, ConfigError, Place, Problem, SpecError, UnknownArchitectureError
+from archspec.errors import ArchspecError, ConfigError, Place, Problem, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.expression import Expression
 from archspec.paths import leads_somewhere
 from archspec.resolve import Place as Where
-from archspec.resolve import expressions, safely, sub_config_field
+from archspec.resolve import expressions, has_field, safely, sub_config, sub_config_field
 from archspec.scope import Scope
-from archspec.spec import Module, Spec, Tie
+from archspec.spec import TYPES, Module, Spec, Tie
 from archspec.tensors import tensors
 from archspec.tree import Builder
 
@@ -48,13 +48,17 @@ def lint(path: str) -> list[Problem]:
     found = [*_header(spec), *_named(spec, path)]
     if spec.refuse:
         return found
-    whole = bool(spec.architectures)
+    whole = os.path.basename(os.path.dirname(os.path.abspath(path))) != "shared"  # a shared part needs another's fields
     for where, expression in _expressions(spec):
         if whole or where.module is None:
             found += safely(where, expression)
     if whole:
         found += [problem for module in _reachable(spec) for problem in _ties(spec, module)]
         found += _built(spec)
+        try:
+            found += _fields(spec)
+        except ArchspecError as error:  # a part that no spec describes
+            found += [problem._replace(place=problem.place or Place(spec.source, 1, 1)) for problem in error.problems]
         found += _unused(spec)
     unique = dict.fromkeys(problem for problem in found)
     return sorted(unique, key=lambda p: (p.place.line, p.place.column) if p.place else (0, 0))
@@ -156,6 +160,34 @@ def _built(spec: Spec) -> Iterator[Problem]:
             yield from error.problems
         except (ConfigError, UnknownArchitectureError):
             continue  # the default config may lack a field, or name a part that is refused
+
+
+def _fields(spec: Spec) -> Iterator[Problem]:
+    """Other names of fields that do not exist, texts that were meant as types, and defaults that a part does not have."""
+    start = Place(spec.source, 1, 1)
+    words = {node.value for _, e in _expressions(spec) for node in ast.walk(e.tree) if isinstance(node, ast.Constant)}
+    for alias, name in spec.attribute_map.items():
+        if name not in spec.fields and name not in spec.fixed and name not in words:  # words: given("field")
+            yield Problem(
+                f"{alias} stands for {name}, which is no field", start, "attribute_map", did_you_mean(name, spec.fields)
+            )
+    for field in spec.fields.values():
+        tree = field.default.tree if field.default else None
+        text = tree.value if isinstance(tree, ast.Constant) and isinstance(tree.value, str) and not field.types else ""
+        if field.default and text == field.default.text and any(mark in text for mark in "|=[] "):
+            yield Problem(f"is {text!r} a type, or a text?", field.default.place, f"config.{field.name}", _TEXT_HELP)
+        found = sub_config_field(spec, field.name)
+        sub = sub_config(Where(spec, None), ast.Name(field.name)) if found else None
+        if found is None or sub is None or sub.spec is None or sub.spec.refuse:
+            continue
+        for keyword in found[1].keywords:
+            if keyword.arg and keyword.arg not in ("optional", "legacy") and not has_field(sub.spec, keyword.arg):
+                help_ = did_you_mean(keyword.arg, sub.spec.fields)
+                place = found[0].default.at(keyword) if found[0].default else start
+                yield Problem(f"{sub.spec.model_type} has no field {keyword.arg}", place, f"config.{field.name}", help_)
+
+
+_TEXT_HELP = f"types: {', '.join(TYPES)}; a text with blanks is quoted"
 
 
 def _unused(spec: Spec) -> Iterator[Problem]:

@@ -76,19 +76,23 @@ def sub_config(place: Place, node: ast.expr) -> Sub | None:
     return None
 
 
-def _takes_sub_config(spec: Spec, module: Module, parameter: str) -> bool:
-    """Whether some call of a module may give it a sub-config for a parameter."""
+def _takes_sub_config(spec: Spec, module: Module, parameter: str, seen: frozenset[tuple[str, str]] = frozenset()) -> bool:
+    """Whether some call of a module may give it a sub-config for a parameter, if only by handing on one of its own."""
+    if (module.name, parameter) in seen:
+        return False
+    seen |= {(module.name, parameter)}
     position = list(module.parameters).index(parameter)
     for caller in spec.modules.values():
-        passed_on = set(caller.parameters)
         for expression in (*expressions(caller.body), *caller.where.values()):
             for node in ast.walk(expression.tree):
                 if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and spec.module(node.func.id) == module):
                     continue
-                given = [*node.args[position : position + 2], *(k.value for k in node.keywords if k.arg in (parameter, None))]
-                names = {part.id for argument in given for part in ast.walk(argument) if isinstance(part, ast.Name)}
-                if any((name in passed_on and caller != module) or _declared(spec, name) for name in names):
-                    return True
+                given = [*node.args[position : position + 1], *(k.value for k in node.keywords if k.arg in (parameter, None))]
+                for name in (part.id for argument in given for part in ast.walk(argument) if isinstance(part, ast.Name)):
+                    if name in caller.parameters and _takes_sub_config(spec, caller, name, seen):
+                        return True
+                    if name not in caller.parameters and _declared(spec, name):
+                        return True
     return False
 
 
@@ -109,6 +113,8 @@ def called(place: Place, node: ast.Call) -> tuple[Spec, Module] | Problem | None
     assert isinstance(node.func, ast.Name)
     name, spec = node.func.id, place.spec
     sub = sub_config(place, node.args[0]) if node.args else None
+    if name.startswith("Auto") and name not in ("AutoModel", "AutoBackbone") and not name.startswith("AutoModelFor"):
+        return Problem(f"{name} is not an auto class", help="AutoModel, AutoModelFor…, AutoBackbone")
     if sub is not None and (sub.spec is None or (sub.dynamic and name.startswith("Auto"))):
         own = spec.module(name)
         return (spec, own) if own is not None else None

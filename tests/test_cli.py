@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from archspec import TRANSFORMERS_VERSION
+from archspec import TRANSFORMERS_VERSION, library
 from archspec.cli import VERBS, main
 
 HEAVY = ("torch", "transformers", "sympy", "rich", "numpy", "huggingface_hub", "inspect", "dataclasses")
@@ -75,8 +75,12 @@ def test_architecture_and_settings(config: str, capsys: pytest.CaptureFixture[st
     several = counted(capsys, "BertModel", "--set", "num_hidden_layers=24", "--set", "hidden_size=1032")
     assert several["params"] == "287,810,808"
     assert counted(capsys, "GPT2LMHeadModel", "--set", "tie_word_embeddings=false")["params"] == "163,037,184"
-    nested = counted(capsys, "Gemma3ForConditionalGeneration", "--set", "text_config.num_hidden_layers=2")
-    assert nested["params"] != counted(capsys, "Gemma3ForConditionalGeneration")["params"]
+    whole, less = (
+        int(counted(capsys, "Gemma3ForConditionalGeneration", *settings)["params"].replace(",", ""))
+        for settings in ([], ["--set", "text_config.num_hidden_layers=25"])
+    )
+    layer = 2304 * (2 * 8 * 256 + 2 * 4 * 256) + 3 * 2304 * 9216 + 4 * 2304 + 2 * 256  # attention, MLP, four norms, two of heads
+    assert whole - less == layer
 
 
 def test_count_as_json(config: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,6 +124,15 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "gpt2", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == ["gpt2"]
     assert main(["list", "gpt3"]) == 2
+
+
+def test_the_catalogue_is_what_parsing_gives() -> None:
+    found = library.catalogue()
+    assert list(found) == library.model_types()
+    assert {name: list(library.load(name).architectures) for name in found} == {
+        name: list(names) for name, names in found.items()
+    }
+    assert sum(map(len, found.values())) > 100
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import keyword
+import random
+import re
 from pathlib import Path
 
 import jsonschema
@@ -18,6 +21,8 @@ ROOT = Path(__file__).parent.parent
 BROKEN = Path(__file__).parent / "lint" / "broken.yaml"
 SPECS = [path for path in shipped() if not path.endswith("notation.yaml")]
 SCHEMA = jsonschema.Draft7Validator(json.loads((ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8")))
+
+WORDS = {*keyword.kwlist, "range", "enumerate", "zip", "len"}
 
 FOUND = [
     (1, 1, "the header has 0 comment lines"),
@@ -57,6 +62,52 @@ def test_exit_code_and_positions(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("path", shipped(), ids=lambda path: Path(path).stem)
 def test_shipped_specs_are_clean(path: str) -> None:
     assert [str(problem) for problem in lint(path)] == []
+
+
+def altered(path: str, seed: int) -> tuple[str, str] | None:
+    """A spec with one word of one constructor altered, and that word; None where it has no constructor."""
+    lines = Path(path).read_text(encoding="utf-8").split("\n")
+    found = []
+    inside = False
+    for number, line in enumerate(lines):
+        if line[:1] not in ("", " ", "#"):
+            inside = line.startswith(("modules:", "architectures:"))
+        if not inside or "'" in line or '"' in line or "#" in line or line.strip().startswith(("tied:", "alias:")) or "{" in line:
+            continue
+        start = line.find(": ") + 2
+        words = (
+            re.finditer(r"(?<![.\w])[A-Za-z_]\w+", line[start:])
+            if start > 1 and "weight:" not in line and "bias:" not in line
+            else ()
+        )
+        found += [(number, start + word.start(), word.group()) for word in words if word.group() not in WORDS]
+    if not found:
+        return None
+    number, column, word = random.Random(f"{Path(path).stem}{seed}").choice(found)
+    line = lines[number]
+    lines[number] = f"{line[:column]}{word}_zq{line[column + len(word) :]}"
+    return "\n".join(lines), f"{number + 1}: {lines[number].strip()}"
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("path", [path for path in SPECS if "shared" not in path], ids=lambda path: Path(path).stem)
+def test_every_word_of_a_constructor_matters(path: str, seed: int, tmp_path: Path) -> None:
+    found = altered(path, seed)
+    if found is None:
+        return  # what is refused has none
+    spec = tmp_path / Path(path).name
+    spec.write_text(found[0], encoding="utf-8")
+    assert lint(str(spec)), found[1]
+
+
+def test_a_misspelt_type_is_no_text(tmp_path: Path) -> None:
+    spec = tmp_path / "toy.yaml"
+    head = "# A toy.\n# code: none\nmodel_type: toy\nattribute_map: {n: m}\nconfig:\n  size: int_ | None = 3\n"
+    spec.write_text(head + "architectures:\n  Toy:\n    a: Linear(size, size)\n")
+    assert [problem.message for problem in lint(str(spec))] == [
+        "n stands for m, which is no field",
+        "is 'int_ | None = 3' a type, or a text?",
+    ]
 
 
 def test_a_syntax_error_in_a_branch_that_no_config_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
