@@ -9,15 +9,18 @@ from archspec.errors import ArchspecError
 from archspec.model import Model, architectures, formula, load
 from archspec.tensors import Tensor
 
-__all__ = ["ArchspecError", "Formula", "Model", "Tensor", "architectures", "formula", "load"]
+__all__ = ["ArchspecError", "Formula", "Model", "Sweep", "Tensor", "architectures", "formula", "load", "sweep"]
 __version__ = "0.1.0"
 TRANSFORMERS_VERSION = "5.23.0"
 
 
-def __getattr__(name: str) -> object:
-    """`Formula` needs SymPy, which a count must not pay for."""
-    if name == "Formula":
-        from archspec.closed_form import Formula
+_LAZY = {"Formula": "archspec.closed_form", "Sweep": "archspec.sweeps", "sweep": "archspec.sweeps"}
 
-        return Formula
+
+def __getattr__(name: str) -> object:
+    """What needs SymPy or NumPy, which a count must not pay for."""
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'archspec' has no attribute {name!r}")

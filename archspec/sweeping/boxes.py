@@ -55,6 +55,16 @@ class Grid:
         found = np.repeat(_codes(self.axes[axis], rows), inner)
         return found[pick.start % inner : pick.start % inner + pick.stop - pick.start]
 
+    def box(self, point: Sequence[int]) -> Box:
+        """The box of one point, given by its position along each axis."""
+        picks: list[Pick] = []
+        for group in self.groups:
+            start = 0
+            for axis in group:
+                start = start * len(self.axes[axis].values) + point[axis]
+            picks.append(slice(start, start + 1))
+        return Box(self, picks)
+
     def point(self, positions: Sequence[int]) -> tuple[int, ...]:
         """The position along each axis, from those along each dimension."""
         found: list[int] = []

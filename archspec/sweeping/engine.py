@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,16 @@ class Engine:
             with np.errstate(all="ignore"):  # a quotient by 0 is computed only where it is not used
                 yield self.batch(box)
 
+    @property
+    def points(self) -> int:
+        """The number of points of the grid, those without a count included."""
+        return prod(len(axis.values) for axis in self.subject.axes)
+
+    def visit(self, point: tuple[int, ...]) -> Region:
+        """The region of one point."""
+        with np.errstate(all="ignore"):
+            return next(region for region, _ in self.assigned(self.grid.box(point)))
+
     def batch(self, box: Box) -> Batch:
         found = list(self.assigned(box))
         names = list(self.subject.columns)
@@ -79,15 +90,16 @@ class Engine:
         """A column's values over a box: 64-bit integers, Python's where they do not fit, floats, or objects."""
         if isinstance(value, Poly):
             out = np.empty(box.shape, dtype=np.int64)
-            found = self.evaluator.poly(value, box, out)
+            found: Any = self.evaluator.poly(value, box, out)
             if found is out:
                 return out
             if isinstance(found, np.ndarray) and found.dtype == object:
-                return np.broadcast_to(found, box.shape).copy()
+                return np.array(np.broadcast_to(found, box.shape))
             out[...] = found
             return out
         if isinstance(value, Real):
-            return np.broadcast_to(np.asarray(self.evaluator.real(value, box), dtype=np.float64), box.shape).copy()
+            real = np.asarray(self.evaluator.real(value, box), dtype=np.float64)
+            return np.array(np.broadcast_to(real, box.shape))
         kinds: dict[type, Any] = {bool: np.bool_, float: np.float64, int: np.int64 if _fits(value) else object}
         return np.full(box.shape, value, dtype=kinds.get(type(value), object))
 

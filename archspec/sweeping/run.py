@@ -43,7 +43,7 @@ class _Traced(Evaluator):
     """What differs in evaluating expressions: conversions keep the trace."""
 
     def function(self, name: str, arguments: list[Any], node: ast.Call) -> Any:
-        first = arguments[0] if len(arguments) == 1 else None
+        first: Any = arguments[0] if len(arguments) == 1 else None
         if traced(first) and name in ("int", "float"):
             return first.whole("trunc") if name == "int" else first.real()
         if name in ("sum", "prod"):  # their rounding of floats is Python's own

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from archspec import library
@@ -109,9 +110,19 @@ class Subject:
         self.spec = library.load(self.model_type)
         settings = self.settled(first)
         try:
-            check_overrides(self.spec, settings, self.configured(settings).raw)
-        except ConfigError:  # a first point that is refused is no reason to refuse the grid
-            check_overrides(self.spec, settings, self.config.raw)
+            check_overrides(self.spec, settings, self.configured(settings))
+        except ConfigError as error:  # a first point that is refused is no reason to refuse the grid
+            try:
+                check_overrides(self.spec, settings, self.config)
+            except ConfigError:
+                raise error from None
+
+    def over(self, axes: Sequence[Axis]) -> Subject:
+        """The same over other values of the same fields."""
+        other = copy(self)
+        other.axes = tuple(axes)
+        other.space = Space([axis.bounds for axis in axes])
+        return other
 
     def settled(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values with those of the tied fields, each worked out from the config with the earlier ones set."""
@@ -156,7 +167,7 @@ class Subject:
             raise SweepError(f"a bug of archspec: at {self.values(point)} the sweep says {failed}, the count {refusal}")
         if refusal is not None or failed is not None:
             return Region(tuple(trace.conditions), (), False, refusal, point)
-        scope, quantities = found  # type: ignore[misc]
+        scope, quantities = found
         for name, value in exact.items():
             if at(quantities[name]) != value:
                 raise SweepError(f"a bug of archspec: {name} is {at(quantities[name])} at {self.values(point)}, and not {value}")
