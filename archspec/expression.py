@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
@@ -18,7 +19,7 @@ from archspec.operations import MAX_ITEMS as MAX_ITEMS
 from archspec.source import Scalar
 
 MAX_EXPRESSION = 4_000
-MAX_WORK = 3_000_000  # about one a microsecond
+MAX_WORK = 2_000_000  # about one a microsecond
 
 _HELP = "an expression is Python: names of config fields, arithmetic, comparisons, `a if c else b`, `x for i in range(n)`"
 _NODES: tuple[type[ast.AST], ...] = (
@@ -75,7 +76,7 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
     if len(text) > MAX_EXPRESSION:
         _reject(f"an expression longer than {MAX_EXPRESSION:,} characters", place, path, "give its parts names in `where:`")
     try:
-        tree = ast.parse(f"({text}\n)", mode="eval").body
+        tree: ast.expr = python(f"({text}\n)").body  # type: ignore[attr-defined]
     except SyntaxError as error:
         message, line, column = _syntax_error(text, error)
         at = Place(place.source, place.line + line - 1, column - 1 + place.column if line == 1 else column)
@@ -87,13 +88,20 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
     return expression
 
 
+def python(text: str, mode: str = "eval") -> ast.AST:
+    """Python's own tree of a text; what Python only warns of (`1if x else 2`) is an error too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SyntaxWarning)
+        return ast.parse(text, mode=mode)
+
+
 def _syntax_error(text: str, error: SyntaxError) -> tuple[str, int, int]:
     """What Python says of a text, without the parentheses that the parser put around it."""
     line, column = error.lineno or 1, (error.offset or 2) - (1 if error.lineno == 1 else 0)
     if line <= text.count("\n") + 1 and column > 0:
         return error.msg, line, column
     try:
-        ast.parse(text.replace("\n", " "), mode="eval")
+        python(text.replace("\n", " "))
     except SyntaxError as bare:
         before = text[: max(0, (bare.offset or 1) - 1)]
         return bare.msg, before.count("\n") + 1, len(before) - before.rfind("\n")
@@ -345,7 +353,7 @@ class Evaluator:
         """The local names of each turn of nested loops."""
         first, rest = generators[0], generators[1:]
         for item in self.iterate(self.visit(first.iter, local), first.iter):
-            self.spend(2, first.iter)
+            self.spend(3, first.iter)
             inner = dict(local)
             self.bind(first.target, item, inner)
             if all(self.truth(self.visit(test, inner), test) for test in first.ifs):

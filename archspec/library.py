@@ -117,10 +117,11 @@ def model_type_of(architecture: str) -> str:
     if len(types) > 1:
         from archspec.spec import camel_case
 
-        for name in types:  # the type whose own name the class carries
-            own = architecture.split("For")[0].removesuffix("Model")
-            if architecture.startswith(camel_case(name)) or load(name).prefix == own:
-                return name
+        own = architecture.split("For")[0].removesuffix("Model")
+        named = [name for name in types if architecture.startswith(camel_case(name))]  # the class carries its name
+        named += [name for name in types if load(name).prefix == own]
+        if named:
+            return named[0]
         raise UnknownArchitectureError(
             Problem(f"{architecture} belongs to several model types: {', '.join(types)}", help="give a config with model_type")
         )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
-from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe
+from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe, names
 from archspec.layer_types import ALLOWED, renamed
 from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
@@ -77,7 +77,7 @@ class Scope(Evaluator):
             if name in values:
                 values[name] = renamed(values[name])
         flat = self.spec.flat
-        if flat and (self.origin.brought(flat) or not isinstance(values.get(flat), Mapping)):
+        if flat and (self.origin.brought(flat) or values.get(flat) is None):
             outer = {k: v for k, v in values.items() if k not in self.spec.fields and k != "model_type"}
             self.flattened = True
             values[flat] = {**outer, **(values.get(flat) or {})}
@@ -128,8 +128,10 @@ class Scope(Evaluator):
             self.demand(condition, {})
 
     def _layer_lists(self) -> list[Problem]:
-        """transformers demands of every config that a list of layer types names each layer."""
+        """transformers demands that a list of layer types names each layer, where the spec has no condition on it."""
         for name in ("layer_types", "mlp_layer_types") if self.has("num_hidden_layers") else ():
+            if any(name in names(condition.tree) for condition in self.spec.require):
+                continue  # this config class has a rule of its own
             listed, layers = self.get(name) if self.has(name) else self.raw.get(name), self.get("num_hidden_layers")
             if not isinstance(listed, list):
                 break

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from archspec import source
 from archspec.errors import Place, Problem, Source, SpecError, did_you_mean
-from archspec.expression import Expression, parse
+from archspec.expression import Expression, parse, python
 
 KEYS = {
     "model_type": "the config's model_type; the file has the same name",
@@ -164,21 +164,27 @@ class _Parser:
         fields |= own
         for name in own:
             fixed.pop(name, None)
-        attribute_map |= {k: self.scalar(v) for k, v in self.mapping(root, "attribute_map").items.items()}
+        aliases = self.mapping(root, "attribute_map")
+        attribute_map = {alias: name for alias, name in attribute_map.items() if alias not in own}
+        attribute_map |= {alias: self.scalar(node) for alias, node in aliases.items.items()}
         for name, node in self.mapping(root, "fixed").items.items():
             if (value := self.value(node, f"fixed.{name}")) is not None:
                 fixed[name] = value
                 if name not in own:
                     fields.pop(name, None)
+        for alias in aliases.items.keys() & (fields.keys() | fixed.keys()):
+            self.problem(
+                f"{alias} is a field, and another name of one", aliases.keys[alias], "attribute_map", "keep one of the two"
+            )
         modules |= self.modules(self.mapping(root, "modules"), model_type, "modules")
         named = self.mapping(root, "architectures")
         given = self.modules(named, model_type, "architectures")
         modules |= given
-        own_architectures = [key.partition("(")[0] for key in named.items]
+        own_architectures = {key.partition("(")[0]: key for key in named.items}
         architectures += [name for name in own_architectures if name not in architectures]
-        for key in own_architectures:
-            if key not in modules and key not in renames.values():
-                self.problem(f"{key} is not described", named.keys[key], "architectures", did_you_mean(key, modules))
+        for name, key in own_architectures.items():
+            if name not in modules and name not in renames.values():
+                self.problem(f"{name} is not described", named.keys[key], "architectures", did_you_mean(name, modules))
         for name in self.names(root, "drop"):
             if name == "require":
                 require.clear()
@@ -296,7 +302,7 @@ class _Parser:
     def signature(self, key: str, place: Place, path: str) -> tuple[str, dict[str, Expression | None]]:
         """`Name` or `Name(parameter, other=default)`, read as Python reads it."""
         try:
-            body = ast.parse(f"def {key if '(' in key else key + '()'}: ...").body
+            body = python(f"def {key if '(' in key else key + '()'}: ...", "exec").body  # type: ignore[attr-defined]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             body = []
         tree = body[0] if len(body) == 1 else None

@@ -82,8 +82,10 @@ class Builder(Evaluator):
         if module is None:
             help_ = did_you_mean(architecture, spec.architectures) or f"known here: {', '.join(spec.architectures)}"
             raise UnknownArchitectureError(Problem(f"{spec.model_type} has no architecture {architecture!r}", help=help_))
+        name = ast.Name(architecture, ast.Load())
+        self.expression = Expression(name, architecture, module.place, "architectures")
         try:
-            return self.instantiate(module, self.scope, {}, ast.Name(architecture, ast.Load()))
+            return self.instantiate(module, self.scope, {}, name)
         except EvaluationError as error:
             problem = error.problem()
             message = f"{self.scope.origin.name}: {problem.message}"
@@ -228,6 +230,10 @@ class Builder(Evaluator):
             else:
                 if len(arguments) != 2:
                     self.fail("routed takes the experts used for a token and the number of experts", node)
+                for argument in arguments:
+                    number = concrete(argument)
+                    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
+                        self.fail(f"{describe(number)} is not a number of experts", node)
                 other.routed = None if any(argument is None for argument in arguments) else Routed(*arguments)
             return other
         return super().method(value, name, node, local)

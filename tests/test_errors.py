@@ -21,7 +21,7 @@ from archspec.tree import Builder, require_architecture
 
 HERE = Path(__file__).parent / "errors"
 ARROW = "\n--->\n"
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture(autouse=True)
