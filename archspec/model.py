@@ -116,7 +116,7 @@ class Model:
     def notes(self) -> list[str]:
         """What a user should know of this count: ties, buffers, parts that are not built."""
         said = [text for condition, text in self.spec.notes if self.scope.truth(self.scope.read(condition), condition.tree)]
-        return [*notes(self.config, self.spec), *said]
+        return [*notes(self.config, self.spec, self.scope), *said]
 
     @property
     def formula(self) -> Formula:

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 VERSION = "5.23"  # of transformers, which the specs describe
 
 
-def notes(config: Config, spec: Spec) -> list[str]:
-    """Warnings about a config, as text; empty where there is nothing to say.
+def notes(config: Config, spec: Spec, scope: Scope | None = None) -> list[str]:
+    """Warnings about a config, as text; empty where there is nothing to say. ``scope`` saves its evaluation.
 
     >>> from archspec.config import read_config
     >>> from archspec.library import load
     >>> notes(read_config({"model_type": "llama", "hiden_size": 64}), load("llama"))
     ['hiden_size is not read; did you mean hidden_size?']
     """
-    return [*_general(config.raw), *_fields(config, spec)]
+    return [*_general(config.raw), *_fields(config, spec, scope or Scope(spec, config.raw, config.origin))]
 
 
 def _general(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -51,9 +51,8 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d{1,9}", text)[:2])
 
 
-def _fields(config: Config, spec: Spec) -> Iterator[str]:
+def _fields(config: Config, spec: Spec, scope: Scope) -> Iterator[str]:
     """Fields that look as if they were meant for something, and are not read."""
-    scope = Scope(spec, config.raw, config.origin)
     known = {*spec.fields, *spec.fixed, *spec.attribute_map}
     missing = [name for name in spec.fields if name not in scope.raw]
     parts: dict[str, Scope] = {}
