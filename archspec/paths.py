@@ -36,9 +36,14 @@ def _leads(parts: list[str], part: Part, place: Place, depth: int) -> bool:
         return True
     name, rest = parts[0], parts[1:]
     if isinstance(part, dict):
-        names = [name] if "{" not in name else list(part)
-        return any(_leads(rest, part[key], place, depth) for key in names if key in part)
+        names = [key for key in part if key == name or "{" in name or ("{" in key and re.fullmatch(_pattern(key), name))]
+        return any(_leads(rest, part[key], place, depth) for key in names)
     return any(_leads(rest, item, place, depth) for item in part)
+
+
+def _pattern(key: str) -> str:
+    """What the names of an attribute in a loop look like: `embeddings_{i}`."""
+    return ".+".join(map(re.escape, re.split(r"\{[^{}]*\}", key)))
 
 
 def _evaluated(parts: list[str], node: ast.expr, place: Place, depth: int) -> bool:

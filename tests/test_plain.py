@@ -97,6 +97,12 @@ def test_made_up_texts_are_read_alike_or_not_at_all(text: str) -> None:
     hold(text)
 
 
+def test_flow_collections_over_lines() -> None:
+    assert hold("a: {x: 1,\n  y: 2}\nb: [x,\n  y, z]\n")
+    assert not hold('a: ["x,\n   b"]\n')  # a text over two lines within one: PyYAML joins it by a blank
+    assert not hold("a: [x,\ny]\n")
+
+
 def test_what_is_not_plain_is_left_to_pyyaml() -> None:
     for text in (
         "a: &x 1",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import archspec
 from archspec.cli import main
+from archspec.library import load_file
 from archspec.outline import Item, outline
+from archspec.scope import Scope
+from archspec.tensors import tensors
+from archspec.tree import Builder
 
 BERT = {"embeddings": 23_837_184, "encoder": 85_054_464, "pooler": 590_592}
 SHARES = {"embeddings": "21.77%", "encoder": "77.69%", "pooler": "0.54%"}
@@ -60,6 +65,30 @@ def test_tied_modules_say_so_and_count_once() -> None:
     head = of("GPT2LMHeadModel").children[-1]
     assert (head.name, head.params, head.marks) == ("lm_head", 0, ("weight tied to transformer.wte.weight",))
     assert of("GPT2LMHeadModel", tie_word_embeddings=False).children[-1].params == 38_597_376
+
+
+SHARED = """# Three layers, of which the last two are one.
+# code: none
+model_type: toy
+config:
+  width: 4
+modules:
+  ToyLayer:
+    dense: Linear(width, width)
+architectures:
+  ToyModel:
+    layers: ToyLayer() for i in range(4)
+    alias: {layers.2: layers.1, layers.3: layers.1}
+"""
+
+
+def test_a_layer_that_is_another_one_again_is_not_folded_with_it(tmp_path: Path) -> None:
+    spec = tmp_path / "toy.yaml"
+    spec.write_text(SHARED)
+    tree = Builder(Scope(load_file(str(spec)), {})).build("ToyModel")
+    [layers] = outline(tree, tensors(tree)).children
+    assert [(layer.name, layer.copies, layer.params) for layer in layers.children] == [("0-1", 2, 40), ("2-3", 2, 0)]
+    assert layers.children[1].children[0].marks == ("weight tied to layers.1.dense.weight", "bias tied to layers.1.dense.bias")
 
 
 def test_frozen_modules_say_so() -> None:
