@@ -284,3 +284,16 @@ def test_notes_on_fields_that_stand_too_high() -> None:
     llava = {"model_type": "llava", "hidden_size": 64, "text_config": LLAMA, "vocab_size": 50}
     found = notes(read_config(llava), load("llava"))
     assert [note.partition(" ")[0] for note in found] == ["hidden_size"], found
+
+
+def test_overrides_of_a_flat_composite_config() -> None:
+    """Old Qwen2-VL configs have the text part's fields at the top; either way of writing an override finds them."""
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 8, "vocab_size": 20}
+    flat = {"model_type": "qwen2_vl", **sizes, "num_hidden_layers": 3, "vision_config": {"depth": 1, "hidden_size": 16}}
+    expected = archspec.load({**flat, "num_hidden_layers": 2}).params
+    assert archspec.load(flat).params > expected
+    for name in ("num_hidden_layers", "text_config.num_hidden_layers"):
+        assert archspec.load(flat, overrides={name: 2}).params == expected
+    nested = {**flat, "text_config": {**sizes, "num_hidden_layers": 3}}
+    assert archspec.load(nested, overrides={"text_config.num_hidden_layers": 2}).params == expected
+    assert "write text_config.num_hidden_layers" in message(nested, {"num_hidden_layers": 2})
