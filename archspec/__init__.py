@@ -9,12 +9,30 @@ from archspec.errors import ArchspecError
 from archspec.model import Model, architectures, formula, load
 from archspec.tensors import Tensor
 
-__all__ = ["ArchspecError", "Formula", "Model", "Sweep", "Tensor", "architectures", "formula", "load", "sweep"]
+__all__ = [
+    "ArchspecError",
+    "Formula",
+    "Model",
+    "Solution",
+    "Sweep",
+    "Tensor",
+    "architectures",
+    "formula",
+    "load",
+    "solve",
+    "sweep",
+]
 __version__ = "0.1.0"
 TRANSFORMERS_VERSION = "5.23.0"
 
 
-_LAZY = {"Formula": "archspec.closed_form", "Sweep": "archspec.sweeps", "sweep": "archspec.sweeps"}
+_LAZY = {
+    "Formula": "archspec.closed_form",
+    "Solution": "archspec.budgets",
+    "Sweep": "archspec.sweeps",
+    "solve": "archspec.budgets",
+    "sweep": "archspec.sweeps",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="write all rows to a .csv, .parquet, .jsonl or .arrow file")
     parser.add_argument("--plot", metavar="FILE", help="draw the sweep as a .png, .svg or .html file")
     parser.add_argument("--kind", default="auto", help="what to draw: auto (default), lines, contour or pareto")
-    parser.add_argument("--sql", nargs="?", const="duckdb", metavar="DIALECT", help="print a SQL query: duckdb (default) or spark")
+    parser.add_argument(
+        "--sql", nargs="?", const="duckdb", metavar="DIALECT", help="print a SQL query: duckdb (default) or spark"
+    )
     parser.add_argument("--table", metavar="NAME", help="with --sql: read the swept fields from this table, a column each")
     parser.add_argument("--wide", action="store_true", help="integers as decimals of 38 digits")
     parser.add_argument("--rows", type=int, default=_SHOWN, metavar="N", help=f"how many rows to print (default: {_SHOWN})")
@@ -51,7 +53,11 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
         help="the values of a field: first:last, first:last:step, first:last:*factor (ends included), or a,b,c",
     )
     parser.add_argument(
-        "--tie", action="append", default=[], metavar="FIELD=EXPRESSION", help="a field that follows others: intermediate_size=4*hidden_size"
+        "--tie",
+        action="append",
+        default=[],
+        metavar="FIELD=EXPRESSION",
+        help="a field that follows others: intermediate_size=4*hidden_size",
     )
     parser.add_argument("--where", action="append", default=[], metavar="CONDITION", help='keep these points: "params < 7e9"')
 
@@ -184,7 +190,9 @@ class Progress:
         self.last, self.shown = now, True
         rate = done / (now - self.start)
         left = (total - done) / rate
-        self.stream.write(f"\r{100 * done / total:5.1f} % of {total:,} points, {rate / 1e6:.1f} million a second, {left:.0f} s left ")
+        self.stream.write(
+            f"\r{100 * done / total:5.1f} % of {total:,} points, {rate / 1e6:.1f} million a second, {left:.0f} s left "
+        )
         self.stream.flush()
 
     def done(self) -> None:

@@ -87,10 +87,10 @@ def axis(name: str, values: Any) -> Axis:
     return Axis(name, values, numeric)
 
 
-def axes_of(given: Mapping[str, Any] | Sequence[str]) -> tuple[Axis, ...]:
+def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) -> tuple[Axis, ...]:
     """Axes from a mapping of fields to values, or from texts as they are typed.
 
-    Errors: :class:`SweepError` for a field that is given twice, and for a grid of more than 10^12 points.
+    Errors: :class:`SweepError` for a field that is given twice, and for a grid of more than `most` points.
     """
     if isinstance(given, Mapping):
         axes = [axis(name, values) for name, values in given.items()]
@@ -102,9 +102,9 @@ def axes_of(given: Mapping[str, Any] | Sequence[str]) -> tuple[Axis, ...]:
             raise SweepError(Problem(f"{one.name} is set twice", help=f"give all its values at once: {one.name}=a,b,c"))
         seen.add(one.name)
         points *= len(one.values)
-    if points > MAX_POINTS:
+    if points > most:
         sizes = " x ".join(f"{len(one.values):,}" for one in axes)
-        help_ = f"up to {MAX_POINTS:,} are swept: take larger steps"
+        help_ = f"up to {most:,} are swept: take larger steps"
         raise SweepError(Problem(f"a grid of {sizes} = {points:,} points", help=help_))
     return tuple(axes)
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from archspec.errors import ArchspecError, Problem, SweepError
 from archspec.sweeping.algebra import Poly, Real
-from archspec.sweeping.boxes import BOX, MAX_INT, Array, Box, Evaluator, Grid, boxes
+from archspec.sweeping.boxes import BOX, Array, Box, Grid, boxes
+from archspec.sweeping.evaluator import MAX_INT, Evaluator
 from archspec.sweeping.subject import Region, Subject
 
 MAX_REGIONS = 20_000
@@ -28,9 +29,9 @@ class Batch(NamedTuple):
 class Engine:
     """Works through the grid of a subject; finds regions as it meets them."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, apart: int = 0) -> None:
         self.subject = subject
-        self.grid = Grid(subject.axes)
+        self.grid = Grid(subject.axes, apart)
         self.evaluator = Evaluator(subject.space)
         self.regions: list[Region] = []
         self.refused: Counter[str] = Counter()
@@ -63,7 +64,7 @@ class Engine:
         valid = np.zeros(box.shape, dtype=bool)
         columns: list[Array | None] = [None] * len(names)
         for region, mask in found:
-            inner, place, mask = _part(box, mask)
+            inner, place, mask = part_of(box, mask)
             count = inner.size if mask is True else int(np.count_nonzero(np.broadcast_to(mask, inner.shape)))
             if region.refusal is not None:
                 self.refused[_reason(region.refusal)] += count
@@ -91,15 +92,15 @@ class Engine:
         if isinstance(value, Poly):
             out = np.empty(box.shape, dtype=np.int64)
             found: Any = self.evaluator.poly(value, box, out)
-            if found is out:
-                return out
             if isinstance(found, np.ndarray) and found.dtype == object:
-                return np.array(np.broadcast_to(found, box.shape))
-            out[...] = found
+                wide: Array = np.array(np.broadcast_to(found, box.shape))
+                return wide
+            if found is not out:
+                out[...] = found
             return out
         if isinstance(value, Real):
-            real = np.asarray(self.evaluator.real(value, box), dtype=np.float64)
-            return np.array(np.broadcast_to(real, box.shape))
+            real: Array = np.full(box.shape, self.evaluator.real(value, box), dtype=np.float64)
+            return real
         kinds: dict[type, Any] = {bool: np.bool_, float: np.float64, int: np.int64 if _fits(value) else object}
         return np.full(box.shape, value, dtype=kinds.get(type(value), object))
 
@@ -160,7 +161,7 @@ def _reason(refusal: ArchspecError) -> str:
     return problem.message
 
 
-def _part(box: Box, mask: Any) -> tuple[Box, Any, Any]:
+def part_of(box: Box, mask: Any) -> tuple[Box, Any, Any]:
     """The smallest box around a mask, where it lies within the first, and what is left of the mask there."""
     if mask is True:
         return box, (slice(None),) * len(box.shape), True

@@ -87,10 +87,14 @@ def _panels(sweep: Sweep, kind: str) -> list[Any]:
     if not varied:
         raise SweepError(Problem("no field has more than one number to draw", help="sweep a field over several numbers"))
     if kind == "contour" and len(varied) < 2:
-        raise SweepError(Problem("lines of equal size need two fields that vary", help="sweep a second field over several numbers"))
+        raise SweepError(
+            Problem("lines of equal size need two fields that vary", help="sweep a second field over several numbers")
+        )
     if kind == "pareto":
         if len(sweep.asked) < 2:
-            raise SweepError(Problem("pareto needs two columns", help="the first to be small, the second to be large: --columns a,b"))
+            raise SweepError(
+                Problem("pareto needs two columns", help="the first to be small, the second to be large: --columns a,b")
+            )
         return [_Pareto(sweep)]
     counting = [number for number in varied if _varies(_View(sweep, {number: _FINE}).along(number))]
     contour = [_Contour(sweep, counting[0], counting[1])] if len(counting) > 1 and kind != "lines" else []
@@ -117,7 +121,9 @@ class _View:
 
     def __init__(self, sweep: Sweep, fine: dict[int, int]) -> None:
         self.sweep = sweep
-        axes = [thin(one, fine[number]) if number in fine else _middle(sweep, one) for number, one in enumerate(sweep.subject.axes)]
+        axes = [
+            thin(one, fine[number]) if number in fine else _middle(sweep, one) for number, one in enumerate(sweep.subject.axes)
+        ]
         self.axes = axes
         self.fixed = [one for number, one in enumerate(axes) if number not in fine]
         engine = Engine(sweep.subject.over(axes))
@@ -251,7 +257,7 @@ class _Pareto:
     def __init__(self, sweep: Sweep) -> None:
         axes = sweep.subject.axes
         most = max(2, int(_SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))))
-        self.view = _View(sweep, {number: most for number in range(len(axes))})
+        self.view = _View(sweep, dict.fromkeys(range(len(axes)), most))
         self.names = sweep.asked[:2]
 
     def draw(self, place: Any) -> None:
@@ -296,8 +302,9 @@ def _save(figure: Any, path: str, ending: str, sweep: Sweep) -> None:
 
 def _page(svg: str, sweep: Sweep) -> str:
     """A page that needs nothing else: the picture, and what was swept."""
+    row = "<tr><th>{}</th><td>{} … {}, {:,} values</td></tr>"
     rows = "".join(
-        f"<tr><th>{html.escape(one.name)}</th><td>{_short(one.values[0])} … {_short(one.values[-1])}, {len(one.values):,} values</td></tr>"
+        row.format(html.escape(one.name), *(html.escape(_short(one.values[end])) for end in (0, -1)), len(one.values))
         for one in sweep.subject.axes
     )
     ties = "".join(f"<tr><th>{html.escape(n)}</th><td>= {html.escape(e.text)}</td></tr>" for n, e in sweep.subject.ties.items())

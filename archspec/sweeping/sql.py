@@ -14,7 +14,8 @@ import numpy as np
 from archspec.errors import Problem, SweepError
 from archspec.sweeping.algebra import Atom, Poly, Real, Space
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.boxes import MAX_INT, boxes
+from archspec.sweeping.boxes import boxes
+from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.number import Condition
 from archspec.sweeping.subject import Region
 
@@ -72,7 +73,11 @@ class _Query:
         cases = [self.conditions(region, free) for region in self.forms]
         columns = [f"{self.column(number, cases)} AS {self.name(name)}" for number, name in enumerate(self.sweep.subject.columns)]
         kept = ["t.*"] if free else [f"t.{self.name(axis.name)}" for axis in self.axes]
-        lines = ["SELECT", ",\n".join(f"  {column}" for column in [*kept, *columns]), f"FROM {table if free else self.grid()} AS t"]
+        lines = [
+            "SELECT",
+            ",\n".join(f"  {column}" for column in [*kept, *columns]),
+            f"FROM {table if free else self.grid()} AS t",
+        ]
         if cases != ["TRUE"] and (not free or self.sweep.subject.where is not None):
             lines.append("WHERE " + "\n   OR ".join(f"({case})" for case in cases))
         return "\n".join(lines)

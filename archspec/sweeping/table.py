@@ -13,8 +13,9 @@ import numpy as np
 from archspec.errors import Problem, SweepError
 from archspec.sweeping.algebra import Poly, Real
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.boxes import BOX, MAX_INT, Array
+from archspec.sweeping.boxes import BOX, Array
 from archspec.sweeping.engine import Batch, Engine
+from archspec.sweeping.evaluator import MAX_INT
 
 MAX_DECIMAL = 10**38
 _EXPLORED = 48  # points that are looked at to learn what types the columns have
@@ -115,7 +116,9 @@ class Table:
             if types.is_decimal(field.type):
                 return self.pa.array([None if value is None else Decimal(value) for value in listed], type=field.type)
             if types.is_string(field.type):
-                return self.pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in listed])
+                return self.pa.array(
+                    [value if value is None or isinstance(value, str) else json.dumps(value) for value in listed]
+                )
             return self.pa.array(listed, type=field.type)
         except (OverflowError, self.pa.ArrowException):
             raise SweepError(self.outgrown(listed, field)) from None
@@ -132,7 +135,7 @@ class Table:
 def _kind(value: Any) -> str:
     """What a column is in one region."""
     if isinstance(value, Poly):
-        return "int" if -MAX_INT <= value.low and value.high <= MAX_INT else "wide"
+        return "int" if value.low >= -MAX_INT and value.high <= MAX_INT else "wide"
     if isinstance(value, Real):
         return "float"
     if isinstance(value, int) and not isinstance(value, bool):
