@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
-from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe, names
+from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe
 from archspec.layer_types import ALLOWED, renamed
 from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
@@ -128,9 +128,9 @@ class Scope(Evaluator):
             self.demand(condition, {})
 
     def _layer_lists(self) -> list[Problem]:
-        """transformers demands that a list of layer types names each layer, where the spec has no condition on it."""
+        """transformers demands that a list of layer types names each layer, where the spec has no condition on its length."""
         for name in ("layer_types", "mlp_layer_types") if self.has("num_hidden_layers") else ():
-            if any(name in names(condition.tree) for condition in self.spec.require):
+            if any(_takes_length(condition.tree, name) for condition in self.spec.require):
                 continue  # this config class has a rule of its own
             listed, layers = self.get(name) if self.has(name) else self.raw.get(name), self.get("num_hidden_layers")
             if not isinstance(listed, list):
@@ -302,3 +302,9 @@ class Scope(Evaluator):
         if len(self.origin.path) > MAX_PATH:
             raise ConfigError(Problem("sub-configs contain each other without end", field.place, f"config.{field.name}"))
         return SubConfig(model_type, value, origin, dynamic, field.place)
+
+
+def _takes_length(tree: ast.AST, name: str) -> bool:
+    """Whether an expression has `len(name)` in it."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
+    return any(ast.unparse(call) == f"len({name})" for call in calls)
