@@ -96,7 +96,7 @@ class Builder(Evaluator):
         key = self.memo_key(module, scope, arguments)
         if key is not None and key in self.memo:
             return self.memo[key][0]
-        self.spend(25, node)
+        self.spend(12, node)
         if len(self.frames) > MAX_DEPTH:
             self.fail(f"{module.name} contains itself", node, "a module tree has an end")
         local = dict(arguments)
@@ -301,6 +301,7 @@ class Builder(Evaluator):
         return self.instantiate(module, scope.replaced(fields) if fields else scope, values, node)
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+        self.spend(4, node)
         try:
             tensors = LEAVES[name](*arguments, **keywords)
         except LayerError as error:
