@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from archspec.counts import counted
+from archspec.counts import counted, dtype_bytes
 from archspec.errors import FormulaError
 from archspec.layer_counts import SymbolicTensor
 from archspec.quantities import QUANTITIES, symbolic_tensors, total
@@ -36,6 +36,8 @@ class Formula:
         self.model_type = builder.scope.spec.model_type
         self.expr = self.plain(total(tensors, quantity))
         self.replacements: dict[Any, Any] = {}
+        self.scale = 1
+        self.quantity_name = quantity
         self.definitions = {name: text for name, (text, _) in builder.definitions.items() if self._has(name)}
         values = {**builder.values, **{name: value for name, (_, value) in builder.definitions.items()}}
         self.symbols: dict[str, int | float] = {name: values[name] for name in sorted(values) if self._has(name)}
@@ -73,6 +75,19 @@ class Formula:
         left = {symbol.name for symbol in other.expr.free_symbols}
         values = {**self.config_values, **self.symbols}
         other.symbols = {name: values[name] for name in sorted(left) if name in values}
+        return other
+
+    def in_bytes(self, dtype: str) -> Formula:
+        """The formula times the bytes of one element. Errors: :class:`ArchspecError` for an unknown dtype.
+
+        >>> import archspec
+        >>> archspec.formula("GPT2Model").in_bytes("bfloat16").evaluate()
+        248879616
+        """
+        other = copy.copy(self)
+        other.scale = self.scale * dtype_bytes(dtype)
+        other.expr = sympy.expand(self.expr * dtype_bytes(dtype))
+        other.quantity_name = f"bytes of the {self.quantity} in {dtype}"
         return other
 
     def number(self, expr: Any) -> Any:

@@ -8,28 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from archspec import library
 from archspec.config import Config, check_overrides, choose, notes, read_config
-from archspec.errors import ArchspecError
+from archspec.counts import counted, dtype_bytes
 from archspec.scope import Scope
 from archspec.tensors import Tensor, tensors
 from archspec.tree import Builder, Node
 
 if TYPE_CHECKING:
     from archspec.closed_form import Formula
-
-DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1, "uint8": 1}
-_SHORT = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64", "fp8": "float8_e4m3fn"}
-
-
-def dtype_bytes(name: str) -> int:
-    """Bytes of one element. Errors: :class:`ArchspecError` for a dtype that is not in the table.
-
-    >>> dtype_bytes("bf16"), dtype_bytes("float32")
-    (2, 4)
-    """
-    size = DTYPE_BYTES.get(_SHORT.get(name, name))
-    if size is None:
-        raise ArchspecError(f"{name} is not a dtype known here: {', '.join([*DTYPE_BYTES, *_SHORT])}")
-    return size
 
 
 class Model:
@@ -65,8 +50,6 @@ class Model:
         return list(self._tensors)
 
     def _count(self, quantity: str) -> int:
-        from archspec.counts import counted
-
         return counted(self.tensors())[quantity]
 
     @property

@@ -41,7 +41,7 @@ def arranged(formula: Formula, tensors: Iterable[SymbolicTensor] | None = None) 
     share = QUANTITIES[formula.quantity][1]
     groups: dict[Any, Any] = {}
     for tensor in formula.tensors if tensors is None else tensors:
-        part = sympy.expand(share(tensor))
+        part = sympy.expand(share(tensor) * formula.scale)
         repetition = sympy.sympify(tensor.repetition)
         symbolic = bool(repetition.free_symbols) and not sympy.cancel(part / repetition).as_numer_denom()[1].free_symbols
         key = repetition if symbolic else sympy.Integer(1)

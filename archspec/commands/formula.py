@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_quantity(parser: argparse.ArgumentParser) -> None:
     """`--quantity` and `--assume`, which all verbs that give formulas share."""
     parser.add_argument("--quantity", default="params", metavar="NAME", help=_QUANTITY_HELP)
+    parser.add_argument("--dtype", metavar="NAME", help="count bytes at this dtype instead, e.g. bfloat16")
     parser.add_argument(
         "--assume",
         metavar="FIELD=EXPRESSION",
@@ -60,7 +61,8 @@ def chosen_formula(args: argparse.Namespace) -> Formula:
     """The formula that the options choose."""
     from archspec.forms import assume
 
-    return assume(load_model(args).quantity(args.quantity), args.assume)
+    formula = assume(load_model(args).quantity(args.quantity), args.assume)
+    return formula.in_bytes(args.dtype) if args.dtype else formula
 
 
 def run(args: argparse.Namespace) -> int:
@@ -192,7 +194,7 @@ def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own:
     from archspec.render import glyphs
 
     for part in parts:
-        name = part.label or f"{formula.quantity} of {formula.architecture}"
+        name = part.label or f"{formula.quantity_name} of {formula.architecture}"
         print(f"{name} {'≈' if args.leading is not None else '='} {written(formula, args.format, own, _terms(part))}")
     print(f"= {formula.evaluate():,} at the values below")
     print()

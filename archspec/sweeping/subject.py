@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from archspec import library
 from archspec.config import Config, check_overrides, choose, read_config
-from archspec.counts import counted
+from archspec.counts import counted, dtype_bytes
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
 from archspec.expression import EvaluationError, Expression, Locals, parse
-from archspec.model import Model, dtype_bytes, load, source_of
+from archspec.model import Model, load, source_of
 from archspec.scope import Scope
 from archspec.source import Scalar
 from archspec.sweeping.algebra import Space, TooLarge

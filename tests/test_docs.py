@@ -1,0 +1,35 @@
+"""The pages show what the commands print."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = (DOCS / "command-line.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def commands() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_commands", DOCS / "make_commands.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[block.split("\n")[0][2:] for block in BLOCKS])
+def test_shown_is_printed(block: str, commands: ModuleType) -> None:
+    assert block == commands.renewed(block)
+
+
+def test_every_verb_has_an_example() -> None:
+    from archspec.cli import VERBS
+
+    pages = PAGE + "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("sweep", "solve", "derive", "verify"))
+    assert [verb for verb in VERBS if f"$ archspec {verb}" not in pages] == []
