@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from archspec.errors import Place
-from archspec.places import class_place, tie_place, trail
+from archspec.errors import ArchspecError, Place
+from archspec.expression import EvaluationError, Expression, Locals
+from archspec.places import class_place, read_places, tie_place, trail
+from archspec.scope import Scope
 from archspec.spec import Spec
-from archspec.tree import Node
+from archspec.tensors import modules
+from archspec.tree import Builder, Node
 
 
 def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> list[Place]:
@@ -20,12 +23,64 @@ def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> 
         return _section(spec, name)
     if kind == "accepted":
         found = class_place(spec, detail)
-        return [found] if found else [condition.place for condition in spec.require[:1]] or [Place(spec.source, 1, 1)]
+        own = [Place(spec.source, 1, 1), *(condition.place for condition in spec.require)]
+        return [found, *own] if found else own
     if tree is None:
         return []
     if kind == "tie":
         return tie_place(tree, name, str(detail or ""))
     return trail(tree, detail if kind == "extra" else name)[::-1]
+
+
+def refusing(spec: Spec, architecture: str, raw: dict[str, Any], tree: Node | None, error: ArchspecError) -> list[Place]:
+    """The lines that refuse a config, and those on the way to them.
+
+    For a tie of nothing, also the lines that should give its ends.
+    """
+    found = [problem.place for problem in error.problems if problem.place]
+    if tree is None:
+        found += [place for place in _traced(spec, architecture, raw) if place not in found]
+    for _, node in modules(tree) if tree is not None else ():
+        for target, source, tie in node.ties:
+            if tie.place in found:
+                for end in (target, source):
+                    found += trail(node, end)[::-1]
+    return found
+
+
+def _traced(spec: Spec, architecture: str, raw: dict[str, Any]) -> list[Place]:
+    """The expressions that were being evaluated when a config was refused, the innermost first."""
+    builder: _Tracer | None = None
+    try:
+        scope = Scope(spec, raw)
+        scope.validate()
+        builder = _Tracer(scope)
+        builder.build(architecture)
+    except ArchspecError:
+        pass
+    return builder.trail[::-1] if builder else []
+
+
+class _Tracer(Builder):
+    """A builder that keeps the lines under way at the first error."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.stack: list[Place] = []
+        self.trail: list[Place] = []
+
+    def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
+        self.stack.append(expression.place)
+        try:
+            return super().evaluate(expression, local)
+        except (EvaluationError, ArchspecError):
+            if not self.trail:
+                frame = self.frames[-1]
+                module = next((module for module in frame.scope.spec.modules.values() if module.where is frame.where), None)
+                self.trail = [*self.stack, *read_places(expression, module, frame.scope)]
+            raise
+        finally:
+            self.stack.pop()
 
 
 def _section(spec: Spec, name: str) -> list[Place]:

@@ -32,23 +32,30 @@ def trail(root: Node, name: str) -> list[Place]:
             owner, scope, body = node.module, node.scope, node.module.body
         bodies: list[dict[str, Part]] = []
         if body is not None and owner is not None and scope is not None:
-            bodies, calls = _bodies(body, owner, scope.spec)
-            found += [place for place in calls if place not in found]
+            bodies, calls = _bodies(body, scope.spec)
+            found += calls
         if not parts or node.leaf:
             break
         child = node.children.get(parts[0])
         given = next((inner[parts[0]] for inner in bodies if parts[0] in inner), None)
         if isinstance(given, Expression):
-            found += [*_read(given, owner, scope), given.place]
+            found += [*read_places(given, owner, scope), given.place]
         elif child is None and node.module is not None:
-            found.append(node.module.place)
+            found.append(defining(node))
         body = given if isinstance(given, dict | list) else None
         node = child
         parts = parts[1:]
     return _unique(found)
 
 
-def _bodies(body: Part, owner: Module, spec: Spec) -> tuple[list[dict[str, Part]], list[Place]]:
+def defining(node: Node) -> Place:
+    """The line of the class that has a module's attributes: its own, or that of the one it is given by."""
+    assert node.module is not None and node.scope is not None
+    calls = _bodies(node.module.body, node.scope.spec)[1]
+    return calls[-1] if calls else node.module.place
+
+
+def _bodies(body: Part, spec: Spec) -> tuple[list[dict[str, Part]], list[Place]]:
     """The attributes that a body gives, and the lines of the calls that it is given by."""
     if isinstance(body, dict):
         return [body], []
@@ -60,6 +67,7 @@ def _bodies(body: Part, owner: Module, spec: Spec) -> tuple[list[dict[str, Part]
     while pending and seen < _DEPTH:
         expression, seen = pending.pop(), seen + 1
         for module in _called(expression.tree, spec):
+            places.append(module.place)
             if isinstance(module.body, Expression):
                 pending.append(module.body)
                 places.append(module.body.place)
@@ -76,7 +84,7 @@ def _called(tree: ast.expr, spec: Spec) -> Iterator[Module]:
             yield module
 
 
-def _read(expression: Expression, module: Module | None, scope: Scope | None) -> list[Place]:
+def read_places(expression: Expression, module: Module | None, scope: Scope | None) -> list[Place]:
     """The lines of the local names and of the derived fields that an expression reads."""
     found: list[Place] = []
     pending, seen = list(names(expression.tree)), set[str]()
@@ -99,17 +107,17 @@ def _read(expression: Expression, module: Module | None, scope: Scope | None) ->
 
 
 def tie_place(root: Node, name: str, source: str) -> list[Place]:
-    """The line that ties a tensor, else the innermost module that has both ends and does not tie them."""
+    """The line that ties a tensor, else the modules that have both and do not tie them, the innermost first."""
     holders: list[Place] = []
     for prefix, node in modules(root):
         for target, origin, tie in node.ties:
             ends = [f"{prefix}.{end}" if prefix else end for end in (target, origin)]
-            if any(end == given or given.startswith(end + ".") for end in ends for given in (name, source)):
+            if any(end == name or name.startswith(end + ".") for end in ends):
                 return [tie.place]
         inside = not prefix or all(given.startswith(prefix + ".") for given in (name, source) if given)
         if node.module is not None and inside:
-            holders.append(node.module.place)
-    return holders[-1:]
+            holders.append(defining(node))
+    return holders[::-1]
 
 
 def top_missing(name: str, known: set[str]) -> str:

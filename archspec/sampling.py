@@ -15,16 +15,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
+from archspec.expression import names
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
-from archspec.texts import compared_texts
+from archspec.texts import compared_texts, conditions
 
 _SIZES = (12, 24, 36, 48, 60, 72, 96, 120, 144, 192)
 _ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)
 _COUNTS = (1, 2, 3, 4, 6)
 _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
 _DEEP = ("layer", "depth", "block")
-_TRIES = 6
+_EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
+_TRIES = 8
 
 Texts = Mapping[str, Sequence[str]]
 
@@ -55,21 +57,25 @@ class Sampler:
         self.accepted: list[dict[str, Any]] = []
         self.drawn: dict[str, Any] = {}
         self.goals = dict.fromkeys(self.wanted(), 0)
+        self.zeros = {name for condition in conditions(spec) for name in _above_zero(condition.tree)}
+        self.flags = [goal.field for goal in self.goals if goal.value is True]
         self.aimed: list[int] = []
 
     def sample(self) -> dict[str, Any]:
         """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old names."""
-        near = bool(self.accepted) and self.random.random() < 0.5
-        raw = self.near() if near else self.fresh()
-        open_goals = list(self.goals)
+        open_goals = [goal for goal, tries in self.goals.items() if tries < _TRIES]
         count = self.random.randint(0, min(len(open_goals), 2 + len(open_goals) // 8))
+        if self.accepted and open_goals and self.random.random() < 0.3:  # one step from a valid config
+            raw, count = copy.deepcopy(self.random.choice(self.accepted)), 1
+        else:
+            raw = self.near() if self.accepted and self.random.random() < 0.4 else self.fresh()
         self.aimed = self.random.sample(range(len(open_goals)), count)
         for index in self.aimed:
             goal = open_goals[index]
             self.goals[goal] += 1
+            if goal.value is True and self.random.random() < 0.5:  # a flag may need others
+                raw |= {name: self.random.random() < 0.5 for name in self.flags if self.random.random() < 0.5}
             raw[goal.field] = copy.deepcopy(goal.value)
-        for goal in [goal for goal, tries in self.goals.items() if tries >= _TRIES]:
-            del self.goals[goal]
         self.drawn = copy.deepcopy(raw)
         return self.renamed(raw)
 
@@ -92,6 +98,7 @@ class Sampler:
     def wanted(self) -> list[Goal]:
         """Both values of a flag, null where it is allowed, each text, one layer, an odd size, another size."""
         goals = []
+        demanded = {name for condition in conditions(self.spec) for name in names(condition.tree)}
         for field in self.spec.fields.values():
             value = self.default(field, {})
             kinds = _kinds(field)
@@ -104,11 +111,13 @@ class Sampler:
                 values += [True, False]
             elif isinstance(value, str) or ("str" in kinds and value is None):
                 values += self.strings.get(field.name, ())
+                values += [f"{value}-{value}"] if field.name in demanded else []
             elif isinstance(value, int) and not field.name.endswith(("_token_id", "_idx")):
                 deep = _is_deep(field.name) or value < 8
                 values += [1] if deep else [self.random.choice(_ODD[1:]), self.random.choice(_SIZES)]
+                values += _EDGES if field.name in demanded else ()
             goals += [Goal(field.name, chosen) for chosen in values]
-        return [goal for goal in goals if goal.value is None or isinstance(goal.value, int | str)]
+        return list(dict.fromkeys(goals))
 
     def fresh(self) -> dict[str, Any]:
         raw: dict[str, Any] = {"model_type": self.spec.model_type}
@@ -193,6 +202,26 @@ class Sampler:
         if "list" in kinds:
             return self.draw_missing_list(field, raw)
         return ...
+
+    def edge(self, name: str, raw: dict[str, Any]) -> Any:
+        """A value for one field that may be at the edge of what is valid; ... to leave it out."""
+        field = self.spec.fields[name]
+        value = self.default(field, raw)
+        chance = self.random.random()
+        if isinstance(value, SubConfig):
+            return self.sub_config(field, value)
+        if chance < 0.1:
+            return ...
+        if chance < 0.2 and value is not None:
+            return value
+        if chance < 0.5 and isinstance(value, int) and not isinstance(value, bool):
+            return self.random.choice((0, *_EDGES) if name in self.zeros else _EDGES)
+        if chance < 0.5 and isinstance(value, list):
+            known = raw.get(name) if isinstance(raw.get(name), list) else value
+            return [*known, *known[-1:]] if self.random.random() < 0.5 else known[:-1]
+        if chance < 0.3 and isinstance(value, str):
+            return f"{value}-{value}"
+        return self.draw(field, value, raw)
 
     def number(self, name: str, default: int | None, raw: dict[str, Any]) -> int:
         if name.endswith("_token_id"):
@@ -280,6 +309,15 @@ def _branches(field: Field) -> list[str]:
 
 def _kinds(field: Field) -> set[str]:
     return {kind.partition("[")[0] for kind in field.types}
+
+
+def _above_zero(tree: ast.expr) -> set[str]:
+    """The names that a condition wants above zero."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Gt) and ast.unparse(node.comparators[0]) == "0":
+            found |= names(node.left)
+    return found
 
 
 def _is_deep(name: str) -> bool:

@@ -43,7 +43,8 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
             ours = scope.get(name)
         except ArchspecError as error:
             if theirs is not _ABSENT and field is not None and not field.required:
-                yield SettingDifference("default", path + name, _shown(theirs), str(error), place)
+                found = next((problem.place for problem in error.problems if problem.place), place)
+                yield SettingDifference("default", path + name, _shown(theirs), str(error), found)
             continue
         if isinstance(ours, SubConfig):
             if theirs is None or theirs is _ABSENT:

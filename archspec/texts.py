@@ -48,6 +48,13 @@ def expressions(spec: Spec) -> Iterator[Expression]:
         yield from leaves(module.body)
 
 
+def conditions(spec: Spec) -> Iterator[Expression]:
+    """Everything that a config must fulfil."""
+    yield from spec.require
+    for module in spec.modules.values():
+        yield from module.require
+
+
 def leaves(part: Part) -> Iterator[Expression]:
     """The expressions of a module's body, in order."""
     if isinstance(part, Expression):

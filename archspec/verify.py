@@ -12,8 +12,9 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from archspec.blame import blamed
+from archspec.blame import blamed, refusing
 from archspec.errors import ArchspecError, Place
+from archspec.guided import Guide
 from archspec.library import load
 from archspec.oracle import Refused, Row, Unavailable, spec_rows, transformers_rows
 from archspec.sampling import Sampler
@@ -82,9 +83,12 @@ def counted(spec: Spec, architecture: str, raw: Config) -> Count:
         scope = Scope(spec, raw)
         scope.validate()
         tree = Builder(scope).build(architecture)
-        return Count(spec_rows(tensors(tree)), tree, None)
     except ArchspecError as error:
         return Count([], None, error)
+    try:
+        return Count(spec_rows(tensors(tree)), tree, None)
+    except ArchspecError as error:  # a tie of nothing
+        return Count([], tree, error)
 
 
 def counted_rows(model_type: str, architecture: str, raw: Config) -> list[Row]:
@@ -116,6 +120,7 @@ class _Verifier:
         self.compared = self.refused = self.shrunk = 0
         self.screened = False  # whether every other value has been tried
         self.refusals: dict[str, int] = {}
+        self.causes: dict[str, int] = {}  # configs that the spec refuses, by the line that does
         self.differences: list[Difference] = []
 
     def run(self) -> Outcome:
@@ -133,10 +138,27 @@ class _Verifier:
             if self.compared >= wanted or len(self.differences) >= MAX_DIFFERENCES:
                 break
             self.draw()
+        self.aimed(default)
         if self.compared < wanted and not self.differences and (self.compared or not unavailable):
             found = f"{self.compared} of {TRIES * self.samples} drawn"
             self.add({}, "few", "", f"{wanted} valid configs", found, [Place(self.spec.source, 1, 1)])
         return self.outcome("" if self.compared else unavailable)
+
+    def aimed(self, default: Config) -> None:
+        """Configs for the branches and conditions of the spec that no random config came to."""
+        configs = [default, *self.sampler.accepted]
+        guide = Guide(self.spec, self.architecture, self.sampler)
+        for found in (guide.branches(configs), guide.violations(configs)):
+            for raw in found if self.samples else ():
+                if len(self.differences) >= MAX_DIFFERENCES:
+                    return
+                try:
+                    self.one(raw)
+                except Unavailable as error:
+                    self.not_here(error)
+
+    def not_here(self, error: Unavailable) -> None:
+        self.refusals[f"(not here) {error}"] = self.refusals.get(f"(not here) {error}", 0) + 1
 
     def outcome(self, unavailable: str) -> Outcome:
         refusals = tuple(sorted(self.refusals.items(), key=lambda item: -item[1]))
@@ -147,8 +169,11 @@ class _Verifier:
         """One random config, with other values for some of the unmentioned fields."""
         raw = self.sampler.sample()
         ours = counted(self.spec, self.architecture, raw)
-        if ours.error is not None and self.refused >= self.samples:
-            return  # enough of those were held against transformers
+        if ours.error is not None:
+            cause = str(next((problem.place for problem in ours.error.problems), None))
+            self.causes[cause] = self.causes.get(cause, 0) + 1
+            if self.causes[cause] > max(1, self.samples // 5):
+                return  # enough of those were held against transformers
         chosen = [other for other in self.others if self.random.random() < 0.15]
         before = self.compared
         try:
@@ -159,7 +184,7 @@ class _Verifier:
             else:
                 self.without_others(raw, chosen)
         except Unavailable as error:
-            self.refusals[f"(not here) {error}"] = self.refusals.get(f"(not here) {error}", 0) + 1
+            self.not_here(error)
         if self.compared > before:
             self.sampler.accept()
             if not self.screened:
@@ -203,7 +228,7 @@ class _Verifier:
             places = blamed(self.spec, ours.tree, "accepted", "", refusal.owners)
             return [self.difference(raw, "accepted", "", str(refusal), "a count", places)], ""
         if ours.error is not None:
-            places = [problem.place for problem in ours.error.problems if problem.place]
+            places = refusing(self.spec, self.architecture, raw, ours.tree, ours.error)
             return [self.difference(raw, "refused", "", "a model", str(ours.error), places)], ""
         assert ours.tree is not None
         found = compare(self.architecture, raw, theirs, ours.rows, lambda *what: blamed(self.spec, ours.tree, *what))

@@ -1,0 +1,145 @@
+"""Random configs with an aim: each condition of a spec broken alone, each branch taken both ways.
+
+What a condition reads is drawn anew in a valid config until the spec itself says that the aim is met;
+that costs no instantiation.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from archspec.errors import ArchspecError, Place
+from archspec.expression import names
+from archspec.sampling import Sampler
+from archspec.scope import Scope
+from archspec.spec import Module, Spec
+from archspec.texts import conditions
+from archspec.tree import Builder
+
+_TRIES = 12
+
+Config = dict[str, Any]
+Branch = tuple[int, bool]
+
+
+class Watcher(Builder):
+    """A builder that notes how each test came out; a test is known by its node."""
+
+    def __init__(self, scope: Scope, tests: dict[int, tuple[ast.expr, Module | None]]) -> None:
+        super().__init__(scope)
+        self.tests = tests
+        self.module: Module | None = None
+        self.taken: set[Branch] = set()
+
+    def truth(self, value: Any, node: ast.expr) -> bool:
+        outcome = super().truth(value, node)
+        self.tests.setdefault(id(node), (node, self.module))
+        self.taken.add((id(node), outcome))
+        return outcome
+
+    def instantiate(self, module: Module, *rest: Any) -> Any:
+        outer, self.module = self.module, module
+        try:
+            return super().instantiate(module, *rest)
+        finally:
+            self.module = outer
+
+
+class Guide:
+    """Finds configs for one architecture of a spec; ``configs`` are valid ones to start from."""
+
+    def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
+        self.spec, self.architecture, self.sampler = spec, architecture, sampler
+        self.random = sampler.random
+        self.tests: dict[int, tuple[ast.expr, Module | None]] = {}
+
+    def watched(self, raw: Config) -> tuple[set[Branch], Place | None]:
+        """The branches that a config takes, and the line that refuses it, if one does."""
+        builder: Watcher | None = None
+        try:
+            scope = Scope(self.spec, raw)
+            scope.validate()
+            builder = Watcher(scope, self.tests)
+            builder.build(self.architecture)
+        except ArchspecError as error:
+            place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
+            return builder.taken if builder else set(), place
+        return builder.taken, None
+
+    def branches(self, configs: list[Config]) -> Iterator[Config]:
+        """Valid configs that take branches which none of some valid configs takes."""
+        taken = {branch for raw in configs for branch in self.watched(raw)[0]}
+        for goal in self.sampler.goals if configs else ():
+            for _ in range(_TRIES // 2):
+                raw = next(self.drawn(configs, [goal.field]))
+                raw[goal.field] = goal.value
+                if self.watched(raw)[1] is None:
+                    yield raw
+                    break
+        for number in list(self.tests):
+            node, module = self.tests[number]
+            for outcome in (True, False):
+                if (number, outcome) in taken or not configs:
+                    continue
+                found = self.search(configs, self.read(names(node), module), (number, outcome))
+                if found is not None:
+                    taken |= self.watched(found)[0]
+                    yield found
+
+    def search(self, configs: list[Config], fields: list[str], branch: Branch) -> Config | None:
+        for raw in self.drawn(configs, fields):
+            taken, place = self.watched(raw)
+            if place is None and branch in taken:
+                return raw
+        return None
+
+    def violations(self, configs: list[Config], each: int = 3) -> Iterator[Config]:
+        """Configs that the spec refuses, a few for each of its conditions."""
+        owners = {id(condition): module for module in self.spec.modules.values() for condition in module.require}
+        for condition in conditions(self.spec):
+            count = 0
+            for raw in self.drawn(configs, self.read(names(condition.tree), owners.get(id(condition)))):
+                _, place = self.watched(raw)
+                if place is not None and place[1:3] == condition.place[1:3] and place.source.name == condition.place.source.name:
+                    yield raw
+                    count += 1
+                    if count == each:
+                        break
+
+    def read(self, found: set[str], module: Module | None) -> list[str]:
+        """The config fields behind some names: through local names, and through computed defaults."""
+        fields: list[str] = []
+        pending, seen = sorted(found), set[str]()
+        while pending:
+            name = pending.pop()
+            name = self.spec.attribute_map.get(name, name)
+            if name in seen:
+                continue
+            seen.add(name)
+            if module is not None and name in module.where:
+                pending += sorted(names(module.where[name].tree))
+            elif module is not None and name in module.parameters:
+                continue
+            elif name in self.spec.fixed:
+                pending += sorted(names(self.spec.fixed[name].tree))
+            elif (field := self.spec.fields.get(name)) is not None:
+                fields.append(name)
+                pending += sorted(names(field.default.tree)) if field.computed and field.default else []
+        return fields
+
+    def drawn(self, configs: list[Config], fields: list[str]) -> Iterator[Config]:
+        """Valid configs with some of these fields drawn anew; flags go along now and then."""
+        for _ in range(_TRIES if fields else 0):
+            raw = copy.deepcopy(self.random.choice(configs))
+            for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
+                value = self.sampler.edge(name, raw)
+                if value is ...:
+                    raw.pop(name, None)
+                else:
+                    raw[name] = value
+            if self.random.random() < 0.3:
+                raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
+            yield raw
