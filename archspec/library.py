@@ -12,7 +12,8 @@ from functools import cache
 
 from archspec.errors import ConfigError, Place, Problem, Source, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.source import MAX_SPEC_BYTES
-from archspec.spec import Spec, parse_spec
+from archspec.spec import Spec
+from archspec.spec_parser import parse_spec
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_\-]+$")

@@ -98,7 +98,7 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         return _summed([str(self._print(term)) for term in terms])
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
-        base = self.parenthesize(expr.base, 60)
+        base: str = self.parenthesize(expr.base, 60)
         if self.unicode and expr.exp.is_Integer:
             return base + str(expr.exp).translate(_SUPERSCRIPT)
         return f"{base}^{self.parenthesize(expr.exp, 60)}"

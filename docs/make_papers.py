@@ -94,7 +94,8 @@ def page() -> str:
         "",
         f"    {found}",
         "",
-        f"The paper's formula expands to `{paper}`. What is left, `{rest}`, is the last LayerNorm (weight and bias), which the paper leaves out.",
+        f"The paper's formula expands to `{paper}`.",
+        f"What is left, `{rest}`, is the last LayerNorm (weight and bias), which the paper leaves out.",
         "",
         "## Gemma 2, arXiv:2408.00118: tables 1 and 2",
         "",
@@ -134,9 +135,8 @@ def page() -> str:
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
     for (printed, d, _, kv, heads, _), count in chinchilla():
-        lines.append(
-            f"| {printed:,} | {d} | {kv * heads}{'' if kv * heads == d else ' ≠ d_model'} | {count:,} | {count / printed / 1e6 - 1:+.2%} |"
-        )
+        width = f"{kv * heads}{'' if kv * heads == d else ' ≠ d_model'}"
+        lines.append(f"| {printed:,} | {d} | {width} | {count:,} | {count / printed / 1e6 - 1:+.2%} |")
     lines += ["", "## The components of GPT-2", "", "| component | parameters |", "| --- | --- |"]
     lines += [f"| {part.label} | `{part.expr}` |" for part in by_component(archspec.formula("GPT2LMHeadModel"))]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,381 @@
+"""A spec file read into records, with `extends` and `uses` resolved; all problems of a file at once."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+from archspec import source
+from archspec.errors import Place, Problem, Source, SpecError, did_you_mean
+from archspec.expression import Expression, parse, python
+from archspec.spec import KEYS, RESERVED, TYPES, Field, Module, Part, Spec, Tie, camel_case
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
+_FIELD_TYPE = re.compile(r"(?:list\[[a-z| \[\]]*\]|[A-Za-z]+)(?:\s*\|\s*(?:list\[[a-z| \[\]]*\]|[A-Za-z]+))*")
+
+Loader = Callable[[str, Place], Spec]
+
+
+def parse_spec(text: Source, load: Loader) -> Spec:
+    """A spec from its text; ``load`` gives the specs that it names.
+
+    Errors: :class:`SpecError` with all problems of the file at once.
+    """
+    return _Parser(text, load).spec()
+
+
+class _Parser:
+    """Reads one file; problems are collected, so that one run shows them all."""
+
+    def __init__(self, text: Source, load: Loader) -> None:
+        self.source, self.load = text, load
+        self.problems: list[Problem] = []
+
+    def spec(self) -> Spec:
+        root = source.parse(self.source)
+        if not isinstance(root, source.Mapping):
+            raise SpecError(Problem("a spec is a mapping of keys", root.place, "", f"keys: {', '.join(KEYS)}"))
+        for key in root.items:
+            if key not in KEYS:
+                help_ = did_you_mean(key, KEYS) or f"keys: {', '.join(KEYS)}"
+                self.problem(f"{key} is not a key of a spec", root.keys[key], "", help_)
+        model_type = self.text(root, "model_type")
+        if not model_type:
+            self.problem("the spec has no model_type", root.place, "", "a spec starts with model_type:")
+        prefix = self.text(root, "prefix") or camel_case(model_type)
+        parent = self.loaded(root, "extends")
+        inherited = parent[0].base_model_prefix if parent else model_type.replace("-", "_")
+        base_model_prefix = self.text(root, "base_model_prefix") or inherited
+        fields: dict[str, Field] = {}
+        fixed: dict[str, Expression] = {}
+        attribute_map: dict[str, str] = {}
+        modules: dict[str, Module] = {}
+        renames: dict[str, str] = {}
+        architectures: list[str] = []
+        require: list[Expression] = []
+        for used in self.loaded(root, "uses"):
+            modules |= used.modules
+            renames |= used.renames
+            fields |= used.fields
+        for spec in parent[:1]:
+            attribute_map |= spec.attribute_map
+            fields |= spec.fields
+            fixed |= spec.fixed
+            require += spec.require
+            self.inherit(spec, (model_type, prefix, base_model_prefix), modules, renames, architectures)
+        own = self.fields(self.mapping(root, "config"))
+        fields |= own
+        for name in own:
+            fixed.pop(name, None)
+        aliases = self.mapping(root, "attribute_map")
+        attribute_map = {alias: name for alias, name in attribute_map.items() if alias not in own}
+        attribute_map |= {alias: self.scalar(node) for alias, node in aliases.items.items()}
+        for name, node in self.mapping(root, "fixed").items.items():
+            if (value := self.value(node, f"fixed.{name}")) is not None:
+                fixed[name] = value
+                if name not in own:
+                    fields.pop(name, None)
+        for alias in aliases.items.keys() & (fields.keys() | fixed.keys()):
+            self.problem(
+                f"{alias} is a field, and another name of one", aliases.keys[alias], "attribute_map", "keep one of the two"
+            )
+        modules |= self.modules(self.mapping(root, "modules"), model_type, "modules")
+        named = self.mapping(root, "architectures")
+        given = self.modules(named, model_type, "architectures")
+        modules |= given
+        own_architectures = {key.partition("(")[0]: key for key in named.items}
+        architectures += [name for name in own_architectures if name not in architectures]
+        for name, key in own_architectures.items():
+            if name not in modules and name not in renames.values():
+                self.problem(f"{name} is not described", named.keys[key], "architectures", did_you_mean(name, modules))
+        for name in self.names(root, "drop"):
+            if name == "require":
+                require.clear()
+                continue
+            if name not in modules and name not in fields and name not in attribute_map:
+                self.problem(f"{name} is not there to be dropped", root.keys["drop"], "", did_you_mean(name, modules))
+            modules.pop(name, None)
+            fields.pop(name, None)
+            attribute_map.pop(name, None)
+            architectures = [kept for kept in architectures if kept != name]
+        require += self.expressions(root, "require")
+        flat = self.text(root, "flat") if "flat" in root.items else (parent[0].flat if parent else "")
+        inherited_notes = parent[0].notes if parent else ()
+        if self.problems:
+            raise SpecError(self.problems)
+        return Spec(
+            model_type=model_type,
+            prefix=prefix,
+            base_model_prefix=base_model_prefix,
+            source=self.source,
+            attribute_map=attribute_map,
+            fields=fields,
+            fixed=fixed,
+            flat=flat,
+            require=tuple(require),
+            modules=modules,
+            architectures=tuple(architectures),
+            renames=renames,
+            refuse=self.text(root, "refuse"),
+            notes=inherited_notes + tuple(self.notes(root)),
+            header=_header(self.source.text),
+        )
+
+    def inherit(
+        self, spec: Spec, to: tuple[str, str, str], modules: dict[str, Module], renames: dict[str, str], names: list[str]
+    ) -> None:
+        """The parent's modules under the child's prefixes; calls inside them follow by ``renames``."""
+        model_type, prefix, base_model_prefix = to
+
+        def renamed(name: str) -> str:
+            return prefix + name[len(spec.prefix) :] if name.startswith(spec.prefix) else name
+
+        for name, module in spec.modules.items():
+            own = module.home == spec.model_type
+            new = renamed(name) if own else name
+            attributes = {spec.base_model_prefix: base_model_prefix} if own else {}
+            modules[new] = _reattributed(module, attributes)._replace(name=new, home=model_type if own else module.home)
+            if new != name:
+                renames[name] = new
+        renames |= {old: renames.get(new, new) for old, new in spec.renames.items()}
+        names += [renames.get(name, name) for name in spec.architectures]
+
+    def fields(self, mapping: source.Mapping) -> dict[str, Field]:
+        fields = {}
+        for name, node in mapping.items.items():
+            place, path = mapping.keys[name], f"config.{name}"
+            if not _NAME.match(name):
+                self.problem(f"{name!r} is not a field name", place, "config", "a field is a Python name")
+            elif isinstance(node, source.Sequence):
+                if (default := self.value(node, path)) is not None:
+                    fields[name] = Field(name, (), default, False, place)
+            elif not isinstance(node, source.Scalar):
+                self.problem("a default is one expression", node.place, path, "write a list as [1, 2]")
+            elif (field := self.field(name, node, place, path)) is not None:
+                fields[name] = field
+        return fields
+
+    def field(self, name: str, node: source.Scalar, place: Place, path: str) -> Field | None:
+        """`LITERAL`, `= expression`, `TYPE = expression`, or `TYPE` alone where the field is required."""
+        text = node.raw
+        if not node.quoted and (match := _FIELD_TYPE.match(text)):
+            types = tuple(part.strip() for part in match.group().split("|"))
+            if all(part.partition("[")[0] in TYPES for part in types) and types != ("None",):
+                rest = text[match.end() :].lstrip()
+                if not rest:
+                    return Field(name, types, None, False, place)
+                if rest.startswith("="):
+                    default = self.parsed(node, path, len(text) - len(rest) + 1)
+                    return default and Field(name, types, default, not _literal(default), place)
+        if text.startswith("="):  # quoted too, where YAML would read a colon in it
+            default = self.parsed(node, path, 1)
+            return default and Field(name, (), default, True, place)
+        default = self.value(node, path)
+        return default and Field(name, (), default, False, place)
+
+    def value(self, node: source.Node, path: str) -> Expression | None:
+        """A literal as YAML writes it (true, null, text without quotes), or `= expression`."""
+        if isinstance(node, source.Sequence):
+            items = [item for inner in node.items if (item := self.value(inner, path)) is not None]
+            text = ", ".join(item.text for item in items)
+            return Expression(ast.List([item.tree for item in items], ast.Load()), f"[{text}]", node.place, path)
+        if not isinstance(node, source.Scalar):
+            self.problem("one expression is expected here", node.place, path, "write a list as [1, 2]")
+            return None
+        constant: Any = node.text
+        if node.raw.startswith("="):
+            return self.parsed(node, path, 1)
+        if not node.quoted:
+            constants = {"true": True, "false": False, "null": None, "~": None, "": None}
+            if node.text in constants:
+                constant = constants[node.text]
+            elif node.text[0] in "-0123456789.[{(" or node.text.endswith(")"):
+                return self.parsed(node, path, 0)
+        return Expression(ast.Constant(constant), node.text, node.place, path)
+
+    def modules(self, mapping: source.Mapping, home: str, path: str) -> dict[str, Module]:
+        modules = {}
+        for key, node in mapping.items.items():
+            name, parameters = self.signature(key, mapping.keys[key], path)
+            if name in modules:
+                self.problem(f"{name} is described twice", mapping.keys[key], path, "keep one of the two")
+            if name and not (path == "architectures" and isinstance(node, source.Scalar) and node.empty):
+                modules[name] = self.module(name, parameters, node, mapping.keys[key], home)
+        return modules
+
+    def signature(self, key: str, place: Place, path: str) -> tuple[str, dict[str, Expression | None]]:
+        """`Name` or `Name(parameter, other=default)`, read as Python reads it."""
+        try:
+            body = python(f"def {key if '(' in key else key + '()'}: ...", "exec").body  # type: ignore[attr-defined]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            body = []
+        tree = body[0] if len(body) == 1 else None
+        if not isinstance(tree, ast.FunctionDef) or tree.returns:
+            self.problem(f"{key!r} is not a class name", place, path, "write Name or Name(parameter, other=default)")
+            return "", {}
+        arguments = tree.args
+        if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
+            self.problem("a module has plain parameters only", place, path, "write Name(parameter, other=default)")
+            return "", {}
+        defaults: list[ast.expr | None] = [None] * (len(arguments.args) - len(arguments.defaults))
+        defaults += arguments.defaults
+        parameters: dict[str, Expression | None] = {}
+        for argument, default in zip(arguments.args, defaults, strict=True):
+            parameters[argument.arg] = None
+            if default is not None:
+                scalar = source.Scalar(ast.unparse(default), place, False, ast.unparse(default))
+                parameters[argument.arg] = self.parsed(scalar, f"{path}.{tree.name}", 0)
+        return tree.name, parameters
+
+    def module(self, name: str, parameters: dict[str, Expression | None], node: source.Node, place: Place, home: str) -> Module:
+        where: dict[str, Expression] = {}
+        require: list[Expression] = []
+        ties: list[Tie] = []
+        body: Part
+        if isinstance(node, source.Mapping):
+            reserved = {key: value for key, value in node.items.items() if key in RESERVED}
+            own = {key: value for key, value in node.items.items() if key not in RESERVED}
+            body = self.part(source.Mapping(own, node.keys, node.place), name)
+            for local, value in self.mapping(node, "where").items.items():
+                if isinstance(value, source.Scalar) and (parsed := self.parsed(value, f"{name}.where.{local}")):
+                    where[local] = parsed
+            require = self.expressions(node, "require", f"{name}.")
+            for key in ("tied", "alias"):
+                if key in reserved:
+                    ties += self.ties(self.mapping(node, key), f"{name}.{key}", key == "alias")
+        else:
+            body = self.part(node, name)
+        return Module(name, parameters, body, where, tuple(require), tuple(ties), place, home)
+
+    def part(self, node: source.Node, path: str) -> Part:
+        if isinstance(node, source.Mapping):
+            return {key: self.numbered(key, self.part(value, f"{path}.{key}")) for key, value in node.items.items()}
+        if isinstance(node, source.Sequence):
+            return [self.part(value, f"{path}.{index}") for index, value in enumerate(node.items)]
+        if node.empty:
+            return {}
+        return self.parsed(node, path) or {}
+
+    def numbered(self, key: str, part: Part) -> Part:
+        """Under a key with `{…}`, a loop gives one attribute a turn: the part becomes a mapping of names to constructors."""
+        if "{" not in key or not isinstance(part, Expression):
+            return part
+        if not isinstance(part.tree, ast.GeneratorExp):
+            self.problem(f"{key} needs a loop", part.place, part.path, "add: for i in range(n)")
+            return part
+        pieces = [piece for text in key.split("{") for piece in text.split("}")]  # texts and expressions in turn
+        terms = [piece if i % 2 else repr(piece) for i, piece in enumerate(pieces)]
+        text = " + ".join(f"str({term})" for term in terms)
+        if (name := self.parsed(source.Scalar(text, part.place, False, text), part.path)) is None:
+            return part
+        tree = ast.DictComp(key=name.tree, value=part.tree.elt, generators=part.tree.generators)
+        return part._replace(tree=ast.copy_location(tree, part.tree))
+
+    def ties(self, mapping: source.Mapping, path: str, always: bool) -> list[Tie]:
+        """`target: source`, with `{expression}` in both and `for`/`if` after the source."""
+        ties = []
+        for target, node in mapping.items.items():
+            text = self.scalar(node)
+            origin = _TIE.match(text).group()  # type: ignore[union-attr]  # it matches nothing, too
+            rest = text[len(origin) :]
+            turns = None
+            if rest.strip():
+                loops = rest.strip() if rest.strip().startswith("for ") else f"for _ in range(1) {rest.strip()}"
+                assert isinstance(node, source.Scalar)
+                names = re.findall(r"\{([^{}]*)\}", target + origin)
+                listed = f"[[{', '.join(names)}] {loops}]"
+                turns = self.parsed(source.Scalar(listed, node.place, False, listed), f"{path}.{target}", 0)
+            elif "{" in target + origin:
+                self.problem("a tie with {…} needs a loop", mapping.keys[target], path, "add: for i in range(n)")
+            ties.append(Tie(target, origin, turns, mapping.keys[target], always))
+        return ties
+
+    def notes(self, root: source.Mapping) -> list[tuple[Expression, str]]:
+        notes = []
+        for condition, node in self.mapping(root, "notes").items.items():
+            scalar = source.Scalar(condition, root.keys["notes"], False, condition)
+            if (parsed := self.parsed(scalar, "notes")) is not None:
+                notes.append((parsed, self.scalar(node)))
+        return notes
+
+    def expressions(self, mapping: source.Mapping, key: str, path: str = "") -> list[Expression]:
+        node = mapping.items.get(key)
+        if node is None:
+            return []
+        items = node.items if isinstance(node, source.Sequence) else [node]
+        scalars = [item for item in items if isinstance(item, source.Scalar)]
+        if len(scalars) != len(items):
+            self.problem(f"{key} is a list of expressions", node.place, path + key, "one line each: - a % b == 0")
+        return [found for item in scalars if (found := self.parsed(item, path + key)) is not None]
+
+    def loaded(self, root: source.Mapping, key: str) -> list[Spec]:
+        specs = []
+        for name in self.names(root, key):
+            try:
+                specs.append(self.load(name, root.keys[key]))
+            except SpecError as error:
+                self.problems += error.problems
+        return specs
+
+    def names(self, root: source.Mapping, key: str) -> list[str]:
+        node = root.items.get(key)
+        if isinstance(node, source.Sequence):
+            return [self.scalar(item) for item in node.items]
+        return self.scalar(node).split() if node is not None else []
+
+    def mapping(self, parent: source.Mapping, key: str) -> source.Mapping:
+        node = parent.items.get(key)
+        if node is not None and not isinstance(node, source.Mapping):
+            if not (isinstance(node, source.Scalar) and node.empty):
+                self.problem(f"{key} is a mapping", node.place, key, "one `name: value` a line")
+            node = None
+        return node if isinstance(node, source.Mapping) else source.Mapping({}, {}, parent.place)
+
+    def text(self, root: source.Mapping, key: str) -> str:
+        node = root.items.get(key)
+        return "" if node is None else self.scalar(node)
+
+    def scalar(self, node: source.Node) -> str:
+        if isinstance(node, source.Scalar):
+            return node.text
+        self.problem("text is expected here", node.place, "", "write one line of text")
+        return ""
+
+    def parsed(self, node: source.Scalar, path: str, skip: int = 0) -> Expression | None:
+        try:
+            return parse(node, path, skip)
+        except SpecError as error:
+            self.problems += error.problems
+            return None
+
+    def problem(self, message: str, place: Place, path: str, help_: str) -> None:
+        self.problems.append(Problem(message, place, path, help_))
+
+
+def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
+    """The module with some of its attributes under other names, in the paths of its ties too."""
+
+    def path(text: str) -> str:
+        return ".".join(attributes.get(part, part) for part in text.split("."))
+
+    if all(old == new for old, new in attributes.items()) or not isinstance(module.body, dict):
+        return module
+    body = {attributes.get(name, name): part for name, part in module.body.items()}
+    ties = tuple(tie._replace(target=path(tie.target), source=path(tie.source)) for tie in module.ties)
+    return module._replace(body=body, ties=ties)
+
+
+def _literal(expression: Expression) -> bool:
+    return not any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(expression.tree))
+
+
+def _header(text: str) -> str:
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# ").rstrip())
+    return "\n".join(lines)
