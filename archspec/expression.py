@@ -17,6 +17,7 @@ from archspec.operations import BINARY, COMPARE, MAX_BITS
 from archspec.operations import FUNCTIONS as FUNCTIONS
 from archspec.operations import MAX_ITEMS as MAX_ITEMS
 from archspec.source import Scalar
+from archspec.values import describe as describe
 
 MAX_EXPRESSION = 4_000
 MAX_WORK = 1_000_000  # some seconds
@@ -377,23 +378,6 @@ class Evaluator:
                 self.bind(part, value, local)
         else:
             self.fail(f"`{ast.unparse(target)}` does not match what the loop gives", target)
-
-
-def describe(value: Any) -> str:
-    """A value's kind, for messages.
-
-    >>> describe(None), describe(True), describe([1])
-    ('null', 'true', 'a list')
-    """
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    kinds = {int: "the number", float: "the number", str: "the text"}
-    if (kind := kinds.get(type(value))) is not None:
-        shown = repr(value) if not isinstance(value, int) or value.bit_length() < MAX_BITS else "too large"
-        return f"{kind} {shown if len(shown) < 60 else shown[:57] + '...'}"
-    others = {"dict": "mapping", "tuple": "list", "Node": "module", "Scope": "sub-config", "SubConfig": "sub-config"}
-    name = type(value).__name__
-    return f"a {others.get(name, name.lower())}"
 
 
 _VISITORS: dict[type[ast.expr], Callable[[Evaluator, Any, Locals], Any]] = {

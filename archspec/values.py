@@ -73,3 +73,20 @@ def shown(value: Any) -> str:
 
     text = short(value)
     return text if len(text) < 60 else text[:57] + "..."
+
+
+def describe(value: Any) -> str:
+    """A value's kind, for messages.
+
+    >>> describe(None), describe(True), describe([1])
+    ('null', 'true', 'a list')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    kinds = {int: "the number", float: "the number", str: "the text"}
+    if (kind := kinds.get(type(value))) is not None:
+        shown = repr(value) if not isinstance(value, int) or value.bit_length() < 4_096 else "too large"
+        return f"{kind} {shown if len(shown) < 60 else shown[:57] + '...'}"
+    others = {"dict": "mapping", "tuple": "list", "Node": "module", "Scope": "sub-config", "SubConfig": "sub-config"}
+    name = type(value).__name__
+    return f"a {others.get(name, name.lower())}"
