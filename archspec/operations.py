@@ -13,6 +13,7 @@ from typing import Any
 
 MAX_ITEMS = 1_000_000
 MAX_BITS = 4_096
+MAX_DIVISIONS = 10_000_000
 _MAX_END = 2**53
 
 
@@ -74,6 +75,22 @@ def _sum(items: Iterable[Any], start: Any = 0) -> Any:
     return total
 
 
+def _nth_prime(after: int, n: int) -> int:
+    """The n-th prime after a number.
+
+    >>> [_nth_prime(6, n) for n in (1, 2, 3)], _nth_prime(19_999_999, 1)
+    ([7, 11, 13], 20000003)
+    """
+    if n * math.isqrt(max(after, 0) + 100 * n) > MAX_DIVISIONS:
+        raise OverflowError("the prime is too far away")
+    found = max(after, 1)
+    for _ in range(n):
+        found += 1
+        while found > 2 and (found % 2 == 0 or any(found % divisor == 0 for divisor in range(3, math.isqrt(found) + 1, 2))):
+            found += 1
+    return found
+
+
 def _text(value: Any) -> str:
     if isinstance(value, list | tuple | dict):
         raise TypeError("a list is not text")
@@ -108,6 +125,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _round,
     "sum": _sum,
     "prod": _prod,
+    "nth_prime": _nth_prime,
     "str": _text,
     "ceil": math.ceil,
     "floor": math.floor,

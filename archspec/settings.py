@@ -36,7 +36,7 @@ def settings_differences(spec: Spec) -> list[SettingDifference]:
 def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifference]:
     spec = scope.spec
     for name in [*spec.fields, *spec.fixed]:
-        theirs = getattr(config, name, _ABSENT)
+        theirs = _read(config, name)
         field = spec.fields.get(name)
         place = field.place if field else spec.fixed[name].place
         try:
@@ -53,6 +53,13 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
                 yield from _sub_config(ours, theirs, path + name, place)
         elif theirs is not _ABSENT and not _same(ours, theirs, bool(field and field.computed) or name in spec.fixed):
             yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), place)
+
+
+def _read(config: Any, name: str) -> Any:
+    try:
+        return getattr(config, name, _ABSENT)
+    except RuntimeError:  # layers of a kind have another value; this is the others'
+        return vars(config).get(name, _ABSENT)
 
 
 def _sub_config(ours: SubConfig, theirs: Any, path: str, place: Place) -> Iterator[SettingDifference]:

@@ -73,6 +73,7 @@ class _Parser:
         aliases = self.mapping(root, "attribute_map")
         attribute_map = {alias: name for alias, name in attribute_map.items() if alias not in own}
         attribute_map |= {alias: self.scalar(node) for alias, node in aliases.items.items()}
+        fields = {name: field for name, field in fields.items() if name in own or name not in aliases.items}
         for name, node in self.mapping(root, "fixed").items.items():
             if (value := self.value(node, f"fixed.{name}")) is not None:
                 fixed[name] = value

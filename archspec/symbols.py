@@ -163,6 +163,14 @@ class SymRange(NamedTuple):
         return range(value_of(self.start), value_of(self.stop), value_of(self.step))
 
 
+class NthPrime(sympy.Function):  # type: ignore[misc]
+    """The n-th prime after a number."""
+
+    @classmethod
+    def eval(cls, after: Any, n: Any) -> Any:
+        return sympy.nextprime(int(after), int(n)) if after.is_Integer and n.is_Integer else None
+
+
 STRUCTURAL = {"list", "tuple", "zip", "enumerate", "reversed", "sorted", "set", "len", "is_list", "is_int", "any", "all"}
 ANALYTIC: dict[str, Callable[..., Any]] = {
     "int": lambda x: sympy.floor(x),
@@ -172,6 +180,7 @@ ANALYTIC: dict[str, Callable[..., Any]] = {
     "max": sympy.Max,
     "sum": lambda *parts: sympy.Add(*parts),
     "prod": lambda *parts: sympy.Mul(*parts),
+    "nth_prime": NthPrime,
     "abs": sympy.Abs,
     "float": lambda x: x,
     "sqrt": sympy.sqrt,
