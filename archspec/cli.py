@@ -21,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sweep": ("archspec.commands.sweep", "counts over a grid of configs: a table, a file, a picture, a SQL query"),
     "solve": ("archspec.commands.solve", "the configs that come nearest a budget of parameters or bytes"),
     "list": ("archspec.commands.listing", "the model types and architectures that are described"),
+    "verify": ("archspec.commands.verify", "hold specs to transformers, tensor for tensor, at random configs"),
     "derive": ("archspec.derive.command", "draft a spec from the constructor of a class, and verify it"),
     "lint": ("archspec.commands.lint", "check spec files; --schema prints their JSON Schema"),
 }

@@ -43,23 +43,6 @@ class Pair(NamedTuple):
         return self.model_type, self.architecture
 
 
-def mapped() -> dict[tuple[str, str], tuple[str, ...]]:
-    """(model type, class) -> the auto classes that list it, of the transformers that is installed."""
-    from transformers.models.auto import modeling_auto
-
-    autos: dict[int, str] = {}  # by the identity of the table that an auto class has
-    for name, value in sorted(vars(modeling_auto).items()):
-        if name.startswith("Auto") and getattr(value, "_model_mapping", None) is not None:
-            autos[id(value._model_mapping._model_mapping)] = name
-    found: dict[tuple[str, str], list[str]] = {}
-    for name, table in sorted(vars(modeling_auto).items()):
-        if name.startswith("MODEL_") and name.endswith("MAPPING_NAMES"):
-            for model_type, classes in table.items():
-                for architecture in [classes] if isinstance(classes, str) else classes:
-                    found.setdefault((model_type, architecture), []).append(autos.get(id(table), name))
-    return {key: tuple(sorted(names)) for key, names in sorted(found.items())}
-
-
 def digests() -> dict[str, str]:
     """Model type -> a digest of its spec's text and of all that it extends, uses or contains."""
     texts, needs = campaign.texts_and_needs()
@@ -99,7 +82,7 @@ def recorded() -> tuple[dict[str, Any], dict[tuple[str, str], Pair]]:
 
 def stale() -> list[str]:
     """What docs/coverage.json and docs/coverage.md do not say as it is now; empty where all is fresh."""
-    from archspec.oracle import versions
+    from archspec.oracle import mapped, versions
 
     head, pairs = recorded()
     now, wanted = mapped(), _described(mapped())
@@ -130,7 +113,7 @@ def update(
     samples: int, seed: int, jobs: int, done: Callable[[list[campaign.Result]], None] | None = None, everything: bool = False
 ) -> int:
     """Verifies what is stale, or everything; writes both files; gives the number of wrong pairs."""
-    from archspec.oracle import versions
+    from archspec.oracle import mapped, versions
 
     head, before = recorded()
     now = mapped()

@@ -83,6 +83,24 @@ def model_class(architecture: str, model_type: str) -> Any:
         raise Unavailable(_told(error)) from None
 
 
+def mapped() -> dict[tuple[str, str], tuple[str, ...]]:
+    """(model type, class) -> the auto classes that list it, of the transformers that is installed."""
+    _quiet()
+    from transformers.models.auto import modeling_auto
+
+    autos: dict[int, str] = {}  # by the identity of the table that an auto class has
+    for name, value in sorted(vars(modeling_auto).items()):
+        if name.startswith("Auto") and getattr(value, "_model_mapping", None) is not None:
+            autos[id(value._model_mapping._model_mapping)] = name
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, table in sorted(vars(modeling_auto).items()):
+        if name.startswith("MODEL_") and name.endswith("MAPPING_NAMES"):
+            for model_type, classes in table.items():
+                for architecture in [classes] if isinstance(classes, str) else classes:
+                    found.setdefault((model_type, architecture), []).append(autos.get(id(table), name))
+    return {key: tuple(sorted(names)) for key, names in sorted(found.items())}
+
+
 def config_of(model_type: str, raw: dict[str, Any]) -> Any:
     """transformers' config object of a raw config. Errors: :class:`Refused`, :class:`Unavailable`."""
     cls = config_class(model_type)

@@ -217,7 +217,8 @@ class Sampler:
         if chance < 0.5 and isinstance(value, int) and not isinstance(value, bool):
             return self.random.choice((0, *_EDGES) if name in self.zeros else _EDGES)
         if chance < 0.5 and isinstance(value, list):
-            known = raw.get(name) if isinstance(raw.get(name), list) else value
+            given = raw.get(name)
+            known: list[Any] = given if isinstance(given, list) else value
             return [*known, *known[-1:]] if self.random.random() < 0.5 else known[:-1]
         if chance < 0.3 and isinstance(value, str):
             return f"{value}-{value}"

@@ -37,7 +37,7 @@ _KNOWN = {
 }
 # Not fields of every class, but read from any config that has them.
 _ANYWHERE: dict[str, list[Any]] = {"tie_word_embeddings": [True, False], "is_decoder": [True], "add_cross_attention": [True]}
-_INTS, _FLOATS = (1, 3, 16), (0.0, 0.5, 2.0)
+_INTS, _FLOATS = (1, 3, 16), (0.0, 0.5)
 _ACTIVATIONS = ["relu", "gelu_new", "silu", "tanh"]  # those without parameters: the others are refused by every spec
 
 
@@ -152,7 +152,8 @@ def _alternatives(default: Any) -> list[Any]:
     if isinstance(default, int):
         return [value for value in (*_INTS, default + 1, default * 2) if value != default]
     if isinstance(default, float):
-        return [value for value in (*_FLOATS, default * 2) if value != default]
+        more = [default * 2, 2.0] if default * 2 > 1 else [default * 2]  # a probability stays one
+        return [value for value in (*_FLOATS, *more) if value != default]
     if isinstance(default, list | tuple) and default:
         return [list(default[:-1]), [*default, default[-1]]]
     return []

@@ -130,7 +130,9 @@ def report_lines(report: Report) -> Iterator[str]:
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     rest = f", {unavailable} not instantiable here" if unavailable else ""
     configs = sum(result.outcome.compared for result in report.results)
-    yield f"{exact} exact, {wrong} wrong{rest}: {configs} configs compared tensor for tensor in {report.seconds:.1f} s"
+    cores = sum(result.seconds for result in report.results)
+    yield f"{exact} exact, {wrong} wrong{rest}: {configs:,} configs compared, tensor for tensor"
+    yield f"{report.seconds:.1f} s, {cores:.1f} s of one core"
     yield f"{versions}; --samples {report.samples} --seed {report.seed}"
 
 
