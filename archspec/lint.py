@@ -203,8 +203,8 @@ def _unused(spec: Spec) -> Iterator[Problem]:
                 used.add(node.value)  # given("field")
     used |= {spec.attribute_map.get(name, name) for name in used}
     for field in spec.fields.values():
-        if field.place.source.name != spec.source.name or field.name in used:
-            continue
+        if field.place.source.name != spec.source.name or field.name in used or field.required:
+            continue  # a required field matters by being there
         if not _read_elsewhere(field.name, spec):
             yield Problem(
                 f"nothing reads {field.name}", field.place, "config", "a spec has only the fields that a count depends on"

@@ -63,7 +63,7 @@ def _read(config: Any, name: str) -> Any:
 
 
 def _sub_config(ours: SubConfig, theirs: Any, path: str, place: Place) -> Iterator[SettingDifference]:
-    if ours.model_type != theirs.model_type:
+    if theirs.model_type and ours.model_type != theirs.model_type:  # a part of a config may have no model type
         yield SettingDifference("default", path + ".model_type", str(theirs.model_type), ours.model_type, place)
         return
     try:
