@@ -139,6 +139,30 @@ def _told(alteration: Alteration, told: list[Answer], reached: dict[str, set[str
     return None
 
 
+class Summary(NamedTuple):
+    """How many alterations there were, were found, named, hidden by a tie; a line for each that is not well."""
+
+    total: int
+    found: int
+    named: int
+    hidden: int
+    lines: list[str]
+
+
+def summary(task: tuple[str, int]) -> Summary:
+    """The alterations of a model type, at a seed."""
+    from archspec.library import load
+
+    results = mutate(load(task[0]), seed=task[1])
+    lines = []
+    for result in results:
+        if not result.named:
+            word = "hidden by a tie" if result.hidden else "its line is not named" if result.found else "missed"
+            lines.append(f"{result.alteration.place}: {word}: {result.alteration.what}")
+    found, named, hidden = (sum(column) for column in zip(*((r.found, r.named, r.hidden) for r in results), strict=True))
+    return Summary(len(results), found, named, hidden, lines)
+
+
 def _reached(spec: Spec, architecture: str) -> Iterator[str]:
     """The modules that an architecture is made of, by the calls in the spec."""
     pending, seen = [architecture], set[str]()

@@ -24,6 +24,7 @@ from archspec.tensors import tensors
 from archspec.tree import Builder, Node
 from archspec.unmentioned import Other, applied, others, source_texts
 
+AIM_FROM = 10  # samples from which on configs are also aimed at each branch and condition of the spec
 TRIES = 40  # configs drawn for each one that is to be compared
 MAX_DIFFERENCES = 200
 _SHRUNK = 3
@@ -138,7 +139,8 @@ class _Verifier:
             if self.compared >= wanted or len(self.differences) >= MAX_DIFFERENCES:
                 break
             self.draw()
-        self.aimed(default)
+        if self.samples >= AIM_FROM:
+            self.aimed(default)
         if self.compared < wanted and not self.differences and (self.compared or not unavailable):
             found = f"{self.compared} of {TRIES * self.samples} drawn"
             self.add({}, "few", "", f"{wanted} valid configs", found, [Place(self.spec.source, 1, 1)])
@@ -149,7 +151,7 @@ class _Verifier:
         configs = [default, *self.sampler.accepted]
         guide = Guide(self.spec, self.architecture, self.sampler)
         for found in (guide.branches(configs), guide.violations(configs)):
-            for raw in found if self.samples else ():
+            for raw in found:
                 if len(self.differences) >= MAX_DIFFERENCES:
                     return
                 try:

@@ -29,7 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COMMIT",
         help="specs that differ from a commit (HEAD), and those that use them",
     )
-    parser.add_argument("--samples", type=int, default=20, metavar="N", help="random configs beside the default one (20)")
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=20,
+        metavar="N",
+        help="random configs beside the default one (20); from 10 on also some for each branch",
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
     parser.add_argument("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - is standard output")
@@ -49,15 +55,36 @@ def run(args: argparse.Namespace) -> int:
 
     if bool(args.names) + args.all + bool(args.changed) != 1:
         raise ArchspecError("say what to verify: names, --all or --changed")
-    chosen = (
-        campaign.named(args.names) if args.names else campaign.changed(args.changed) if args.changed else campaign.everything()
-    )
+    some = campaign.named(args.names) if args.names else campaign.changed(args.changed) if args.changed else None
+    chosen = campaign.everything() if some is None else some
+    if args.mutate:
+        return _mutate(chosen, jobs, args.seed)
     with progress(sum(map(len, chosen.values()))) as done:
         report = campaign.run(chosen, args.samples, args.seed, jobs, done)
     if args.json:
         write_json(args.json, report.as_json())
     print_report(report, sys.stderr if args.json == "-" else sys.stdout)
     return 1 if report.count("wrong") else 0
+
+
+def _mutate(chosen: dict[str, tuple[str, ...]], jobs: int, seed: int) -> int:
+    """Prints the alterations that were not found, or whose line was not named; 1 where one was not found."""
+    from archspec.mutation import Summary, summary
+    from archspec.pool import Failure, spread
+
+    whole = Summary(0, 0, 0, 0, [])
+    failures = 0
+    for task, result in spread(summary, [(model_type, seed) for model_type in chosen], jobs, ("torch", "transformers")):
+        if isinstance(result, Failure):
+            failures += 1
+            print(f"{task[0]}: {result.message}")
+            continue
+        whole = Summary(*(one + other for one, other in zip(whole, result, strict=True)))
+        print("\n".join(result.lines), end="\n" if result.lines else "")
+    missed = whole.total - whole.found - whole.hidden
+    print(f"{whole.total} alterations: {whole.found} found, {whole.named} of them by their line; ", end="")
+    print(f"{whole.hidden} hidden by a tie, {missed} missed")
+    return 1 if missed or failures else 0
 
 
 def _coverage(args: argparse.Namespace, jobs: int) -> int:
