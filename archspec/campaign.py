@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from archspec.errors import ArchspecError, Problem, UnknownArchitectureError, did_you_mean
+from archspec.errors import ArchspecError, Problem, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.library import folder, index, load, model_types
 from archspec.pool import Failure, spread
 from archspec.verify import Difference, Outcome, verify
@@ -125,6 +125,10 @@ def _work(task: Task) -> list[Result]:
         start = time.process_time()
         try:
             outcome = verify(task.model_type, name, task.samples, task.seed)
+        except SpecError as error:
+            places = tuple(str(problem.place) for problem in error.problems if problem.place)
+            difference = Difference(name, {}, "spec", "", "", str(error), places)
+            outcome = Outcome(name, task.model_type, 0, 0, (difference,))
         except Exception:  # a bug of archspec in one architecture must not hide the others
             outcome = _failed(task, name, Failure(traceback.format_exc(limit=-4)))
         results.append(Result(outcome, time.process_time() - start))
@@ -138,8 +142,16 @@ def _failed(task: Task, name: str, failure: Failure) -> Outcome:
 
 def everything() -> dict[str, tuple[str, ...]]:
     """Every architecture that the library describes, by model type."""
-    found = {model_type: load(model_type).architectures for model_type in model_types() if not load(model_type).refuse}
-    return {model_type: names for model_type, names in found.items() if names}
+    found: dict[str, tuple[str, ...]] = {}
+    for model_type in model_types():
+        try:
+            spec = load(model_type)
+        except SpecError:  # told with the results, so that the others are verified all the same
+            found[model_type] = (model_type,)
+            continue
+        if spec.architectures and not spec.refuse:
+            found[model_type] = spec.architectures
+    return found
 
 
 def named(names: Iterable[str]) -> dict[str, tuple[str, ...]]:

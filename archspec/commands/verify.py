@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
     parser.add_argument("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - is standard output")
+    parser.add_argument("--mutate", action="store_true", help="alter each line of the specs once: each alteration must be found")
     parser.add_argument("--coverage", action="store_true", help="verify what has changed and write docs/coverage.md")
     parser.add_argument("--check", action="store_true", help="with --coverage: write nothing, fail where it is stale")
 
@@ -176,6 +177,7 @@ _SAID = {
     "default": "another default",
     "alias": "a name that transformers knows the field by",
     "few": "too few random configs are valid",
+    "spec": "a spec that is not well formed",
     "crash": "a bug of archspec, or a process that died",
 }
 
