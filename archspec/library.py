@@ -106,6 +106,13 @@ def index() -> dict[str, tuple[str, ...]]:
     return {name: tuple(types) for name, types in found.items()}
 
 
+def _parent(model_type: str) -> str:
+    """The model type that a spec extends, '' for none."""
+    with open(os.path.join(folder(), model_type + ".yaml"), encoding="utf-8") as file:
+        found = re.search(r"^extends: *(\S+)", file.read(), re.MULTILINE)
+    return found[1] if found else ""
+
+
 def model_type_of(architecture: str) -> str:
     """The model type whose spec describes an architecture by that name.
 
@@ -121,6 +128,7 @@ def model_type_of(architecture: str) -> str:
         own = architecture.split("For")[0].removesuffix("Model")
         named = [name for name in types if architecture.startswith(camel_case(name))]  # the class carries its name
         named += [name for name in types if load(name).prefix == own]
+        named += [name for name in types if all(other == name or _parent(other) == name for other in types)]
         if named:
             return named[0]
         raise UnknownArchitectureError(
