@@ -190,6 +190,8 @@ class Sampler:
             choices = [*self.strings.get(field.name, ()), *([default] if default else [])]
             return self.random.choice(choices) if choices else ...
         if isinstance(default, list):
+            if _runs(default) and self.random.random() < 0.8:
+                return self.draw_runs(default, raw)
             whole = self.whole(default, raw) if field.computed and self.random.random() < 0.7 else []
             return [item for item in whole if self.random.random() < 0.7] or self.draw_list(field, default)
         if isinstance(default, float):
@@ -283,6 +285,14 @@ class Sampler:
             return [factor * self.random.choice(_COUNTS) for _ in range(length)]
         return [self.random.choice(_COUNTS if small else _SIZES) for _ in range(length)]
 
+    def draw_runs(self, default: list[Any], raw: dict[str, Any]) -> list[Any]:
+        """Texts and how often they repeat, as GPT-Neo lists its layers: for a number of layers that was drawn."""
+        depths = [v for name, v in raw.items() if _is_deep(name) and type(v) is int]
+        length = self.random.choice(depths or _COUNTS)
+        pool = [text for texts, _ in default for text in texts]
+        texts = [self.random.choice(pool) for _ in range(1 if length % 2 else 2)]
+        return [[texts, length // len(texts)]]
+
     def draw_missing_list(self, field: Field, raw: dict[str, Any]) -> Any:
         """A list where the default is null: as long as a number of layers that was drawn."""
         depths = [v for name, v in raw.items() if _is_deep(name) and type(v) is int]
@@ -323,6 +333,12 @@ def _above_zero(tree: ast.expr) -> set[str]:
 
 def _is_deep(name: str) -> bool:
     return any(part in name for part in _DEEP)
+
+
+def _runs(items: list[Any]) -> bool:
+    """Whether each item is a pair of texts and of how often they repeat."""
+    pairs = all(isinstance(item, list) and len(item) == 2 for item in items)
+    return bool(items) and pairs and all(isinstance(item[0], list) and type(item[1]) is int for item in items)
 
 
 def _ints(items: list[Any]) -> bool:
