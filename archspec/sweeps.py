@@ -186,7 +186,7 @@ def sweep(
     taken = {**{name: name for name in tied if name not in named}, **named}
     axes = axes_of(fields)
     for name in taken:
-        if any(axis.name == name for axis in axes):
+        if name not in tied and any(axis.name == name for axis in axes):
             raise SweepError(Problem(f"{name} is swept, and stands in the table already", help="leave it out of the columns"))
     if not named:
         raise SweepError(Problem("no columns are asked for", help="name one, e.g. params"))

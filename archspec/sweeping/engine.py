@@ -44,7 +44,8 @@ class Engine:
         self.filtered = 0
         for box in boxes(self.grid, size):
             with np.errstate(all="ignore"):  # a quotient by 0 is computed only where it is not used
-                yield self.batch(box)
+                batch = self.batch(box)
+            yield batch
 
     @property
     def points(self) -> int:

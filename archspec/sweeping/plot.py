@@ -52,7 +52,7 @@ def draw(sweep: Sweep, path: str | None = None, kind: str = "auto") -> Any:
     """
     if kind not in KINDS:
         raise SweepError(Problem(f"{kind} is no kind of picture", help=f"there are {', '.join(KINDS)}"))
-    ending = os.path.splitext(path or ".png")[1].lower()
+    ending = os.path.splitext(path)[1].lower() if path is not None else ENDINGS[0]
     if ending not in ENDINGS:
         raise SweepError(Problem(f"{path}: the ending says no format of a picture", help=f"one of {', '.join(ENDINGS)}"))
     try:

@@ -17,7 +17,7 @@ from archspec.expression import MAX_ITEMS, Evaluator, Locals, names
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
 from archspec.sweeping.number import plain, traced
-from archspec.tensors import MAX_TENSORS, tensors
+from archspec.tensors import MAX_MODULES, MAX_TENSORS, tensors
 from archspec.tree import Builder, Node
 
 
@@ -163,17 +163,27 @@ def _repeated(root: Node) -> list[Any]:
         return list(tensors(root))
     if any(_meets(end, path) for end in _tied_paths(root, "") for path in repeats):
         raise Loops  # ties name the layers one by one
-    found, total = [], 0
+    found = []
     for tensor in tensors(root):
         times: Any = 1
         for path, count in repeats.items():
             if tensor.name == path or tensor.name.startswith(path + "."):
                 times = times * count
-        total = total + times
         found.append(tensor._replace(numel=tensor.numel * times, active=tensor.active * times))
-    if total > MAX_TENSORS:
-        raise ConfigError(f"the model has more than {MAX_TENSORS:,} tensors; that many are not listed")
+    modules, listed, last = _sizes(root, 1)
+    if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # as a plain list is refused
+        raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
     return found
+
+
+def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
+    """How many modules and tensors a tree has, and how many tensors its last module."""
+    modules, listed, last = times, times * len(node.tensors), len(node.tensors)
+    children = sorted(node.children.values(), key=lambda child: child.cls not in ("Parameter", "Buffer"))
+    for child in children:
+        more, others, last = _sizes(child, times if child.turn is None else times * child.turn)
+        modules, listed = modules + more, listed + others
+    return modules, listed, last
 
 
 def _repetitions(node: Node, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -65,7 +65,8 @@ class _Query:
                     message = f"more than {MAX_FORMS:,} closed forms are too many for a query"
                     raise SweepError(Problem(message, help="sweep fewer values"))
         if not found:
-            self.sweep.demand_rows(len(list(self.sweep.batches())))
+            self.sweep.demand_rows(sum(1 for _ in self.sweep.batches()))
+            raise SweepError(Problem("--where leaves no point of the grid", help="loosen it, or sweep other values"))
         return list(found.values())
 
     def text(self, table: str | None) -> str:

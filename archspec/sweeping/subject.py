@@ -102,6 +102,8 @@ class Subject:
         for name in self.ties:
             if any(axis.name == name for axis in self.axes):
                 raise SweepError(Problem(f"{name} is both set and tied", help="leave one of the two out"))
+        for name in {axis.name for axis in self.axes} & {"model_type", "architectures"}:
+            raise SweepError(Problem(f"{name} is not swept", help="sweep one architecture at a time"))
         found, architecture = source_of(source, architecture)
         self.config = read_config(found)
         first = {axis.name: axis.values[0] for axis in self.axes}

@@ -1,0 +1,199 @@
+"""Numbers of a trace: whatever is done with them, the trace says exactly where the result holds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archspec.sweeping.algebra import Poly, Space
+from archspec.sweeping.axes import Axis
+from archspec.sweeping.boxes import Grid, boxes
+from archspec.sweeping.evaluator import Evaluator
+from archspec.sweeping.number import Number, Trace, traced
+
+Program = Callable[..., Any]
+
+
+def _int(value: Any) -> Any:
+    return value.whole("trunc") if traced(value) else int(value)
+
+
+def _float(value: Any) -> Any:
+    return value.real() if traced(value) else float(value)
+
+
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "/": lambda a, b: a / b,
+    "min": lambda a, b: min(a, b),
+    "max": lambda a, b: max(a, b),
+    "if": lambda a, b: a if a > b else b + 1,
+    "==": lambda a, b: a if a == b else 3,
+    "or": lambda a, b: a or b,
+    "and": lambda a, b: a and b,
+    "int": lambda a, b: _int(a) + b,
+    "scaled": lambda a, b: _int(0.7 * a) + b,
+    "ceil": lambda a, b: math.ceil(a / 3) + b,
+    "floor": lambda a, b: math.floor(a * 0.3) - b,
+    "round": lambda a, b: round(a / 4) * b,
+    "float": lambda a, b: _float(a) + b,
+    "square": lambda a, b: a**2 - b,
+    "index": lambda a, b: [5, 6, 7, 8][a] + b if -4 <= a < 4 else b,
+    "range": lambda a, b: len(range(a)) * b if isinstance(a, int) and abs(a) < 100 else b,
+    "name": lambda a, b: len(str(a)) + b,
+    "key": lambda a, b: {1: 10, 2: 20}.get(a, 30) + b,
+    "negative": lambda a, b: -a + abs(b),
+    "bool": lambda a, b: (not a) + b,
+    "sqrt": lambda a, b: math.sqrt(abs(a)) + b,
+}
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> list[tuple[str, int, int]]:
+    """A list of operations on earlier results; the first two are the swept fields, the next two constants."""
+    steps = []
+    for position in range(draw(st.integers(1, 6))):
+        pick = st.integers(0, 3 + position)
+        steps.append((draw(st.sampled_from(sorted(_OPERATIONS))), draw(pick), draw(pick)))
+    return steps
+
+
+def run(program: list[tuple[str, int, int]], *inputs: Any) -> Any:
+    values = list(inputs)
+    for name, left, right in program:
+        values.append(_OPERATIONS[name](values[left], values[right]))
+    return values[-1]
+
+
+def outcome(program: list[tuple[str, int, int]], *inputs: Any) -> Any:
+    try:
+        return run(program, *inputs)
+    except (ZeroDivisionError, OverflowError, ValueError) as error:
+        return type(error)
+
+
+def same(one: Any, other: Any) -> bool:
+    return one == other and isinstance(one, float) == isinstance(other, float)
+
+
+@settings(max_examples=400, deadline=None)
+@given(program=programs(), constants=st.tuples(st.integers(-3, 40), st.integers(0, 5)), start=st.integers(-2, 6))
+def test_a_trace_holds_wherever_its_conditions_do(
+    program: list[tuple[str, int, int]], constants: tuple[int, int], start: int
+) -> None:
+    axes = [Axis("a", range(start, start + 7), True), Axis("b", (1, 2, 4, 9, 33), True)]
+    space = Space([axis.bounds for axis in axes])
+    evaluator = Evaluator(space)
+    covered = np.zeros((7, 5), dtype=bool)
+    for point in itertools.product(range(7), range(5)):
+        if covered[point]:
+            continue
+        trace = Trace(space)
+        numbers = [trace.number(space.axis(k), axis.values[p]) for k, (axis, p) in enumerate(zip(axes, point, strict=True))]
+        found = outcome(program, *numbers, *constants)
+        grid = Grid(axes)
+        (box,) = boxes(grid)
+        with np.errstate(all="ignore"):
+            mask = np.ones(box.shape, dtype=bool)
+            for condition in trace.conditions:
+                mask = mask & evaluator.holds(condition, box)
+            node = found.node if traced(found) else found
+            values = node if isinstance(node, type) else np.broadcast_to(evaluator.value(node, box), box.shape).reshape(7, 5)
+        mask = np.broadcast_to(mask, box.shape).reshape(7, 5)
+        assert mask[point], "a trace holds at its own point"
+        for place in zip(*np.nonzero(mask), strict=True):
+            plain = outcome(program, axes[0].values[int(place[0])], axes[1].values[int(place[1])], *constants)
+            if isinstance(plain, type) or isinstance(values, type):
+                assert plain is values, (program, place)
+            else:
+                value = values[place].item() if hasattr(values[place], "item") else values[place]
+                assert same(value, plain), (program, place, value, plain)
+        assert not (mask & covered).any(), "traces do not overlap"
+        covered |= mask
+    assert covered.all()
+
+
+def number(low: int = 1, high: int = 100, at: int = 7) -> tuple[Trace, Any]:
+    trace = Trace(Space([(low, high)]))
+    return trace, trace.number(trace.space.axis(0), at)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        hash,
+        str,
+        int,
+        float,
+        list(range(9)).__getitem__,
+        lambda n: [0] * n,
+        lambda n: range(n),
+        lambda n: {7: 1}[n],
+        lambda n: divmod(int(n), 2),
+        lambda n: math.sqrt(n),
+        lambda n: math.log2(n),
+        lambda n: 2**n,
+        lambda n: "a" * n,
+        lambda n: round(n, -1),
+        lambda n: bytes(n),
+        lambda n: n in {7},
+    ],
+)
+def test_the_plain_value_is_never_used_unseen(use: Callable[[Any], Any]) -> None:
+    trace, n = number()
+    use(n)
+    assert trace.conditions, "the trace must hold to the value"
+    (condition,) = trace.conditions
+    assert condition.op == "==" and condition.holds
+    assert condition.left is trace.space.add(trace.space.axis(0), trace.space.constant(7), -1)
+
+
+def test_what_the_bounds_settle_is_no_condition() -> None:
+    trace, n = number(2, 50)
+    assert n > 1 and n >= 0 and n != 0 and n <= 50 and n * n < 2**63 and bool(n) and not n == 51
+    assert (n % 1, n // 1 == n, n - n, (n * 6) // 6 == n) == (0, True, 0, True)
+    assert not trace.conditions
+
+
+def test_a_number_passes_for_an_int_or_a_float() -> None:
+    _, n = number()
+    assert isinstance(n, int) and not isinstance(n, bool | str | float) and type(n) is Number
+    assert isinstance(n / 2, float) and not isinstance(n / 2, int)
+    assert isinstance(n * 2, int) and isinstance(math.floor(n / 2), int)
+
+
+def test_exact_division_needs_no_new_atom() -> None:
+    trace, n = number()
+    quotient = (n * n * 6) // (n * 2)
+    assert isinstance(quotient.node, Poly) and quotient.node is (n * 3).node and len(trace.space.atoms) == 1
+
+
+def test_large_integers_are_not_rounded_to_floats() -> None:
+    trace, n = number(1, 2**60, at=2**54 + 1)
+    half = n / 2
+    assert half == (2**54 + 1) / 2 and trace.conditions, "beyond 2**53 the value is held to"
+
+
+@pytest.mark.parametrize("high", [10**3, 10**7, 10**10, 10**15])
+def test_integers_beyond_64_bits_are_exact(high: int) -> None:
+    axes = [Axis("a", (1, high // 3, high), True), Axis("b", (2, high), True)]
+    space = Space([axis.bounds for axis in axes])
+    a, b = space.axis(0), space.axis(1)
+    cube = space.add(space.multiply(space.multiply(a, a), b), space.constant(-7))
+    nested = space.floordiv(cube, space.add(b, space.constant(1)))
+    (box,) = boxes(Grid(axes))
+    for node, plain in ((cube, lambda x, y: x * x * y - 7), (nested, lambda x, y: (x * x * y - 7) // (y + 1))):
+        values = np.broadcast_to(Evaluator(space).value(node, box), box.shape).reshape(3, 2)
+        for i, j in itertools.product(range(3), range(2)):
+            assert int(values[i, j]) == plain(axes[0].values[i], axes[1].values[j])
