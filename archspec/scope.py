@@ -176,7 +176,12 @@ class Scope(Evaluator):
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if isinstance(value, Scope):
-            return value.name(name, ast.copy_location(ast.Name(name, ast.Load()), node))
+            if name == "model_type":
+                return value.spec.model_type
+            if not value.has(name):
+                self.fail(f"{value.spec.model_type} has no field {name}", node, did_you_mean(name, value.spec.fields))
+            found = value.get(name)
+            return found.scope if isinstance(found, SubConfig) else found
         return super().attribute(value, name, node)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
