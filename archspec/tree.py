@@ -236,6 +236,9 @@ class Builder(Evaluator):
                         self.fail(f"{describe(number)} is not a number of experts", node)
                 other.routed = None if any(argument is None for argument in arguments) else Routed(*arguments)
             return other
+        if isinstance(value, Scope) and name == "get" and len(node.args) == 1 and not node.keywords:
+            field = str(self.visit(node.args[0], local))  # a field that only some model types describe
+            return self.read(value, field) if value.has(field) else value.raw.get(field)
         return super().method(value, name, node, local)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
