@@ -45,12 +45,20 @@ STILL = frozenset(
 class Attributes(Evaluator):
     """Reads attributes and items."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes: dict[tuple[str, ...], type] = {}  # the classes of the sub-configs, by where they stand
+
     def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
         """The types of a field, None for one that the config class does not declare."""
         raise NotImplementedError
 
     def extra(self, config: Config, field: str, default: Any) -> Any:
         """A field that the config class does not declare, read with a default."""
+        raise NotImplementedError
+
+    def settled(self, config: Config, field: str) -> bool:
+        """Whether `__post_init__` gives a field a value that depends on others."""
         raise NotImplementedError
 
     def extra_known(self, config: Config, field: str) -> Any:
@@ -114,7 +122,7 @@ class Attributes(Evaluator):
         specs = getattr(cls, "sub_configs_defaults", {})
         if name in specs:
             return self.child(config, name, seen if seen is not MISSING else None)
-        if (name.startswith("_") or name in STILL) and seen is not MISSING:
+        if (name in STILL or (name.startswith("_") and not self.settled(config, name))) and seen is not MISSING:
             return copy.deepcopy(seen) if isinstance(seen, dict | list) else seen
         if inspect.isfunction(static) or isinstance(static, classmethod | staticmethod):
             return Bound(config, name, getattr(cls, name))
@@ -149,6 +157,7 @@ class Attributes(Evaluator):
         if real is None:
             made_config.real = None
         self.write(config.children, name, made_config)
+        self.classes[made_config.path] = cls
         return made_config
 
     def mod_attribute(self, mod: Mod, name: str) -> Any:
@@ -177,10 +186,7 @@ class Attributes(Evaluator):
             if name in ("weight", "bias"):
                 return TensorOf(mod, name)
             if leaf.kind in ("Parameter", "Buffer"):
-                if name == "data":
-                    return leaf
-                if name == "shape":
-                    return tuple(value for key, value in leaf.arguments if key == "")
+                return leaf if name == "data" else self.attribute(Tensor([value for _, value in leaf.arguments]), name)
         static = inspect.getattr_static(mod.cls, name, MISSING)
         if static is MISSING:
             if name in ("config",) and isinstance(mod, Instance) and mod.config is not None:
@@ -237,6 +243,10 @@ class Attributes(Evaluator):
             return tuple(value.sizes())
         if name == "data":
             return value
+        if value.real is None and name in ("device", "dtype"):
+            import torch
+
+            return torch.device("meta") if name == "device" else torch.float32
         if name in ("device", "dtype", "ndim", "T") and value.real is not None:
             found = getattr(value.real, name)
             return Tensor(list(reversed(value.sizes())), found) if name == "T" else found
@@ -279,7 +289,9 @@ class Attributes(Evaluator):
             return Sym(None, self.seen(lambda v, i: v[i], value, index))
         position = self.slice_node(index) if isinstance(index, slice) else self.node(index)
         seen = self.seen(lambda v, i: v[i], value, self.plain_slice(index))
-        subscript = ast.Subscript(self.node(value), position, ast.Load())
+        subscript = terms.subscript(self.node(value), position)
+        if terms.is_constant(subscript):
+            return terms.value_of(subscript)
         types = (type(seen).__name__,) if seen is not UNKNOWN and seen is not None else ()
         return Sym(subscript, seen, types)
 

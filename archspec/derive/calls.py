@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from archspec.derive import terms
+from archspec.derive.attributes import STILL
 from archspec.derive.statements import Statements
 from archspec.derive.values import (
     MISSING,
@@ -23,6 +24,7 @@ from archspec.derive.values import (
     Function,
     Instance,
     Iter,
+    Kwargs,
     Leaf,
     ListValue,
     Mix,
@@ -87,6 +89,8 @@ class Calls(Statements):
             value = self.evaluate(keyword.value, env)
             if keyword.arg is not None:
                 keywords[keyword.arg] = value
+            elif isinstance(value, Kwargs):
+                keywords["$kwargs"] = value
             elif isinstance(value, dict):
                 keywords |= value
             else:
@@ -131,7 +135,7 @@ class Calls(Statements):
             return self.numeric(_NUMERIC[function], function, arguments, keywords)
         if isinstance(owner, type) and inspect.ismethod(function):
             return self.class_method(owner, function.__name__, arguments, keywords)
-        if home.startswith("torch") or type(function).__module__.startswith("torch") or home.startswith("_VariableFunctions"):
+        if home.startswith(("torch", "numpy")) or type(function).__module__.startswith("torch") or home.startswith("_VariableFunctions"):
             return self.tensor_call(getattr(function, "__name__", ""), arguments, keywords, function)
         if not symbolic(arguments) and not symbolic(keywords):
             return self.native(function, arguments, keywords)
@@ -159,6 +163,10 @@ class Calls(Statements):
             return self.numeric(_NUMERIC[cls], cls, arguments, keywords)
         if cls is super:
             return Super(arguments[0], arguments[1])
+        if issubclass(cls, torch.Tensor) or cls in (torch.FloatTensor, torch.LongTensor, torch.IntTensor):
+            if len(arguments) == 1 and not isinstance(arguments[0], Sym | int):
+                return self.tensor_call("tensor", arguments, keywords, torch.tensor)
+            return self.tensor_call("empty", arguments, keywords, torch.empty)
         if cls is torch.Size and arguments:
             return tuple(self.spread(arguments[0]) or ())
         if not symbolic(arguments) and not symbolic(keywords):
@@ -170,7 +178,7 @@ class Calls(Statements):
         except Unsupported:
             return self.fallback(cls, arguments, keywords)
         except Exception as error:
-            raise Raised(f"{type(error).__name__}: {error}") from error
+            raise self.python_error(error) from error
 
     def collection(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if any(isinstance(argument, Choice) for argument in arguments):
@@ -419,7 +427,25 @@ class Calls(Statements):
             raise Unsupported(f"the list method {name}")
         return None
 
+    def given(self, name: str, default: Any) -> Any:
+        """What a config has under a name that its class does not declare."""
+        if name.startswith("_") or name in STILL:
+            return default
+        asked = terms.call("given", ast.Constant(name))
+        if isinstance(default, Sym) and default.node is not None:
+            absent = terms.compare(asked, ast.Is, ast.Constant(None))
+            return Sym(ast.IfExp(absent, self.node(default), asked), default.value, default.types)
+        if default is None:
+            return Sym(asked, None)
+        if isinstance(default, bool | int | float | str):
+            return Sym(terms.call("given", ast.Constant(name), terms.constant(default)), default, (type(default).__name__,))
+        return default
+
     def dict_method(self, owner: dict[Any, Any], name: str, arguments: list[Any]) -> Any:
+        if isinstance(owner, Kwargs):
+            if name in ("get", "pop") and isinstance(arguments[0], str):
+                return self.given(arguments[0], arguments[1] if len(arguments) > 1 else None)
+            return None if name in ("update", "setdefault") else ListValue()
         if name in ("items", "keys", "values"):
             return ListValue([tuple(item) if name == "items" else item for item in getattr(owner, name)()])
         if name == "get":

@@ -10,26 +10,13 @@ from typing import Any
 
 from archspec.derive import terms
 from archspec.derive.methods import Methods
+from archspec.derive.resolution import ConfigModel, resolve
 from archspec.derive.state import Frame
 from archspec.derive.terms import Facts
-from archspec.derive.values import MISSING, UNKNOWN, Bound, Config, Raised, Sym, Unsupported
+from archspec.derive.values import MISSING, Bound, Config, Kwargs, Raised, Sym, Unsupported
 
 _KINDS = {"int": "int", "float": "float", "bool": "bool", "str": "str", "list": "list", "tuple": "list", "dict": "dict", "None": "None"}
 _KINDS |= {"List": "list", "Tuple": "list", "Dict": "dict", "Sequence": "list", "Iterable": "list"}
-
-
-class ConfigModel:
-    """A config class as read: fields with types and defaults, computed ones with their expression, what is demanded."""
-
-    def __init__(self, cls: type, real: Any) -> None:
-        self.cls, self.real = cls, real
-        self.types: dict[str, tuple[str, ...]] = {}
-        self.defaults: dict[str, Any] = {}
-        self.computed: dict[str, ast.expr] = {}
-        self.fixed: dict[str, ast.expr] = {}
-        self.require: list[ast.expr] = []
-        self.extras: dict[str, Any] = {}
-        self.notes: list[str] = []
 
 
 class Reader(Methods):
@@ -39,10 +26,28 @@ class Reader(Methods):
         super().__init__()
         self.models: dict[type, ConfigModel] = {}
 
+    def config_attribute(self, config: Config, name: str) -> Any:
+        name = getattr(config.cls, "attribute_map", {}).get(name, name)
+        if hasattr(config.cls, "set_output_features_output_indices") and name.lstrip("_") in ("out_features", "out_indices"):
+            name = name.lstrip("_")
+            return Sym(config.node(name), getattr(config.real, name, MISSING), ("list",))
+        return super().config_attribute(config, name)
+
+    def child(self, config: Config, name: str, seen: Any) -> Config:
+        made = super().child(config, name, seen)
+        if not isinstance(config.real, _Raw):
+            for field, value in (self.models[config.cls].parts.get(name, {}) if config.cls in self.models else {}).items():
+                if isinstance(value, Sym) and value.node is not None:
+                    prefix = ".".join(config.path) + "." if config.path else ""
+                    value = Sym(terms.substitute(value.node, {n: terms.name(prefix + n) for n in terms.names(value.node)}), value.value, value.types)
+                made.store[field] = value
+        return made
+
     def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
         model = self.model(config.cls, config.real)
         if field in model.fixed:
-            return model.types.get(field, ())
+            types = model.types.get(field, ())
+            return tuple(kind for kind in types if kind != "None") if getattr(config.real, field, None) is not None else types
         types = model.types.get(field)
         if types is not None and field in model.computed:
             return tuple(kind for kind in types if kind != "None")
@@ -57,9 +62,17 @@ class Reader(Methods):
                 return Sym(config.node(field), default, types)
         return default
 
+    def settled(self, config: Config, field: str) -> bool:
+        model = self.models.get(config.cls)
+        return model is not None and (field in model.fixed or field in model.computed)
+
     def extra_known(self, config: Config, field: str) -> Any:
         model = self.model(config.cls, config.real)
         return self.extra(config, field, model.extras[field]) if field in model.extras else MISSING
+
+    def class_at(self, scope: Config | None, path: tuple[str, ...]) -> Any:
+        """The class of the config object at an absolute path."""
+        return self.classes.get(path)
 
     def model(self, cls: type, real: Any) -> ConfigModel:
         """Reads a config class once.  Fields of a plain class are what its object has."""
@@ -93,8 +106,13 @@ class Reader(Methods):
         frame = Frame()
         self.frames.append(frame)
         try:
+            self.early: dict[str, Any] | None = None
             self.effects(raw, "__post_init__", model)
-            values = dict(raw.store)
+            values = {**raw.store, **(self.early or {})}
+            model.early = set(self.early or ())
+            for part, child in raw.children.items():
+                if isinstance(child, Config) and child.store:
+                    model.parts[part] = dict(child.store)
             for name in dir(model.cls):
                 if name.startswith("validate_") and name not in _VALIDATORS:
                     self.effects(raw, name, model)
@@ -103,10 +121,17 @@ class Reader(Methods):
             self.log, self.facts, self.scope = before[:3]
             self.models[model.cls] = model
         model.extras |= declared.extras
-        model.require = [*frame.require.values(), *self.general(model, raw)]
+        model.require = list(frame.require.values())
+        model.soft = list(frame.soft.values())
         model.notes += list(frame.notes)
+        finals = {}
         for name, value in values.items():
-            self.resolved(model, name, value)
+            try:
+                finals[name] = (self.node(value), self.types(value))
+            except Unsupported:
+                model.notes.append(f"what {name} becomes was not read")
+        resolve(model, finals)
+        model.require += self.general(model, Config(model.cls, (), model.real))
 
     def general(self, model: ConfigModel, raw: Config) -> list[ast.expr]:
         """What PreTrainedConfig itself demands: an even rotary dimension, a kind for every layer."""
@@ -121,14 +146,18 @@ class Reader(Methods):
                     size = terms.constant(None)
                 if not terms.is_constant(size):
                     even = terms.compare(terms.binary(ast.Mod, size, terms.constant(2)), ast.Eq, terms.constant(0))
-                    none = self.none_test(size) if "None" in (self.config_types(raw, "head_dim") or ()) else ast.Constant(False)
+                    kinds = self.config_types(raw, "head_dim")
+                    none = self.none_test(size) if kinds is not None and "None" in kinds else ast.Constant(False)
                     found.append(terms.either([none, even, terms.compare(size, ast.LtE, terms.constant(4))]))
         if "layer_types" in model.types and hasattr(model.real, "num_hidden_layers"):
-            kinds, number = self.attribute(raw, "layer_types"), self.attribute(raw, "num_hidden_layers")
-            if isinstance(kinds, Sym) and kinds.node is not None:
-                none = self.none_test(kinds.node) if "None" in kinds.types and "layer_types" not in raw.store else ast.Constant(False)
-                found.append(terms.either([none, terms.compare(terms.call("len", kinds.node), ast.Eq, self.node(number))]))
+            listed, number = self.attribute(raw, "layer_types"), self.attribute(raw, "num_hidden_layers")
+            if isinstance(listed, Sym) and listed.node is not None:
+                none = self.none_test(listed.node) if "None" in listed.types else ast.Constant(False)
+                found.append(terms.either([none, terms.compare(terms.call("len", listed.node), ast.Eq, self.node(number))]))
         return found
+
+    def declared_by(self, cls: type) -> set[str]:
+        return self.models[cls].declared
 
     def effects(self, raw: Config, name: str, model: ConfigModel) -> None:
         for base in model.cls.__mro__:
@@ -138,7 +167,7 @@ class Reader(Methods):
                 if inherited or not inspect.isfunction(inspect.unwrap(function)):
                     return
                 try:
-                    self.run_function(function, [raw], {}, base)
+                    self.run_function(function, [raw], {"$kwargs": Kwargs()} if name == "__post_init__" else {}, base)
                 except Raised as error:
                     model.notes.append(f"{name} was not followed: {error}")
                 except Unsupported as error:
@@ -150,7 +179,13 @@ class Reader(Methods):
             order = value.owner.cls.__mro__
             base = next((b for b in order[order.index(value.cls) + 1 :] if name in vars(b)), None)
             if base is None or base.__module__.startswith("transformers.configuration_utils"):
-                return lambda *a, **k: None
+                if self.early is None:
+                    self.early = {}
+                    for name in set(value.owner.store) - self.declared_by(value.owner.cls):
+                        self.early[name] = value.owner.store[name]
+                        kept = value.owner.store[name]
+                        value.owner.store[name] = Sym(terms.name(name), getattr(kept, "value", kept), self.types(kept))
+                return _ignored
             return Bound(value.owner, "$super", vars(base)[name], base)
         return super().super_attribute(value, name)
 
@@ -161,41 +196,8 @@ class Reader(Methods):
             return None
         return super().config_method(config, name, function, arguments, keywords)
 
-    def resolved(self, model: ConfigModel, name: str, value: Any) -> None:
-        """What `__post_init__` left in a field: its default where absent, or a value of its own."""
-        types = model.types.get(name)
-        try:
-            node = self.node(value)
-        except Unsupported:
-            return
-        own = terms.text(node)
-        if own == name:
-            return
-        if types is not None and isinstance(node, ast.IfExp):
-            none = f"{name} is None"
-            test, then, other = node.test, node.body, node.orelse
-            if terms.text(test) == f"{name} is not None":
-                test, then, other = terms.negation(test), other, then
-            if terms.text(test) == none and terms.text(other) == name and name not in terms.names(then):
-                model.computed[name] = then
-                return
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and terms.text(node.values[0]) == name and len(node.values) == 2:
-            if types is not None and "None" in types and name not in terms.names(node.values[1]):
-                model.computed[name] = node.values[1]
-                return
-        if name not in terms.names(node):
-            model.fixed[name] = node
-            model.types.setdefault(name, self.types(value))
-            return
-        replaced = terms.substitute(node, {name: terms.call("given", ast.Constant(name))})
-        default = model.defaults.get(name, MISSING)
-        if default not in (None, MISSING) and isinstance(default, bool | int | float | str | list | tuple):
-            given = terms.call("given", ast.Constant(name))
-            absent = ast.IfExp(ast.Compare(given, [ast.Is()], [ast.Constant(None)]), terms.constant(default), given)
-            replaced = terms.substitute(node, {name: absent})
-        model.fixed[name] = replaced
-        seen = getattr(model.real, name, UNKNOWN)
-        model.types[name] = _of(seen) if seen is not UNKNOWN else ()
+def _ignored(*_: Any, **__: Any) -> None:
+    """PreTrainedConfig's own `__post_init__`: what of it matters is known."""
 
 
 class _Raw:
@@ -207,6 +209,8 @@ class _Raw:
                 self.__dict__[name] = value
         for name in getattr(model.cls, "sub_configs_defaults", {}):
             self.__dict__[name] = getattr(model.real, name, None)
+
+    is_heterogeneous = False
 
     def get_text_config(self, *arguments: Any, **keywords: Any) -> Any:
         return self

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+from collections.abc import Callable
 from typing import Any
 
 from archspec.derive import terms
@@ -42,11 +44,11 @@ class Emitter:
         self.done: dict[int, Module | None] = {}
         self.variants: dict[tuple[str, type], list[Module]] = {}
         self.current: list[Module] = []
-        self.kept: list[Any] = []
+        self.finish: Callable[[Module], None] | None = None
 
     def home(self, template: Template) -> str:
         scope = template.scope
-        return getattr(scope.cls, "model_type", "") or self.root if scope is not None and scope.path else self.root
+        return home_of(scope.cls) if scope is not None and scope.path else self.root
 
     def module(self, template: Template) -> Module | None:
         """The module of a template; None for one without tensors."""
@@ -67,11 +69,32 @@ class Emitter:
                 return None
             module.body = body
             module.require = [node for node in (self.named(node) for node in template.require) if node is not None]
+            module.require += self.soft(module, template)
             module.notes += template.notes
         finally:
             self.current.pop()
         self.parameters(module, template)
+        if self.finish is not None:
+            self.finish(module)
         return self.shared(module)
+
+    def soft(self, module: Module, template: Template) -> list[ast.expr]:
+        """Divisions by zero that the module's own expressions and the config's would not run into."""
+        model = self.reader.models.get(template.scope.cls) if template.scope else None
+        said = [shown(module.body), *map(shown, module.require)]
+        if model is not None:
+            said += [shown(node) for node in (*model.computed.values(), *model.fixed.values(), *model.require)]
+        whole = repr(said)
+        kept = []
+        for node in template.soft:
+            inner = node.values[-1] if isinstance(node, ast.BoolOp) else node
+            by = shown(inner.left) if isinstance(inner, ast.Compare) else None
+            simple = isinstance(inner, ast.Compare) and isinstance(inner.left, ast.Name)
+            divided = by is not None and any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]"))
+            if not divided and (simple or isinstance(inner, ast.Compare)) and by is not None and "$" not in ast.unparse(node):
+                if (checked := self.named(node)) is not None:
+                    kept.append(checked)
+        return kept
 
     def shared(self, module: Module) -> Module:
         known = self.variants.setdefault((module.home, module.cls), [])
@@ -102,6 +125,7 @@ class Emitter:
         found: dict[str, Any] = {}
         grads = {key.removeprefix("$grad."): value for key, value in attrs.items() if key.startswith("$grad.")}
         for name, value in attrs.items():
+            value = as_module(value)
             if isinstance(value, dict) and not name.startswith("$") and value and all(isinstance(v, Mod | dict) for v in value.values()):
                 inner = self.body(None, value)
                 if inner:
@@ -267,8 +291,9 @@ class Emitter:
         found = {name for name in module.used if not name.startswith("$")}
         for inner in module.calls.values():
             found |= self.fields_of(inner, seen)
-        model = self.reader.models.get(module.template.scope.cls) if module.template and module.template.scope else None
-        return found | ({"tie_word_embeddings"} if model else set())
+        if module.tied:
+            found.add(".".join((*module.path, "tie_word_embeddings")))
+        return found
 
     def patched(self, value: Instance) -> Module | None:
         """A module with attributes that were set on it from outside is a module of its own."""
@@ -367,6 +392,20 @@ class Emitter:
         return node
 
 
+def as_module(value: Any) -> Any:
+    """A choice between a module and something else, as the module that there is or is not."""
+    if isinstance(value, Choice):
+        then, other = as_module(value.then), as_module(value.other)
+        if isinstance(then, Mod) or isinstance(other, Mod):
+            return Mix(value.test, then if isinstance(then, Mod) else None, other if isinstance(other, Mod) else None, value.holds)
+    return value
+
+
+def home_of(cls: type) -> str:
+    """The model type whose spec describes what a config class configures."""
+    return str(getattr(cls, "model_type", "")) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.removesuffix("Config")).lower()
+
+
 def method(owner: ast.expr, name: str, argument: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(owner, name, ast.Load()), [argument], [])
 
@@ -403,7 +442,8 @@ def signature(module: Module) -> Any:
             return text.replace(prefix, "") if prefix else text
         return tuple(relative(item) for item in text)
 
-    return relative((shown(module.body), tuple(module.parameters), [shown(node) for node in module.require].__repr__()))
+    ties = tuple(f"{a}: {b}" for a, b in (*module.tied.items(), *module.alias.items()))
+    return relative((shown(module.body), tuple(module.parameters), tuple(shown(node) for node in module.require), ties))
 
 
 __all__ = ["Config", "Emitter", "Module", "plain", "shown"]

@@ -14,12 +14,13 @@ from archspec.derive.values import (
     Choice,
     Config,
     Env,
+    Failed,
     Function,
     Iter,
+    Kwargs,
     ListValue,
     Mix,
     Mod,
-    Raised,
     Sym,
     Tensor,
     Unsupported,
@@ -151,12 +152,24 @@ class Evaluator(State):
         if isinstance(left, tuple) and isinstance(right, int) and op is ast.Mult:
             return left * right
         seen = self.seen(_operator(op), left, right)
+        self.divided(op, left, right)
         if op not in terms.BINARY or self.fitted(left, right):
             return Sym(None, seen)
         found = terms.binary(op, self.node(left), self.node(right))
         if terms.is_constant(found):
             return terms.value_of(found)
         return Sym(found, seen)
+
+    def divided(self, op: type[ast.operator], left: Any, right: Any) -> None:
+        """Python refuses to divide by zero, also where nothing depends on the result."""
+        by = right if op in (ast.Div, ast.FloorDiv, ast.Mod) else None
+        if op is ast.Pow and isinstance(right, int | float) and right < 0:
+            by = left
+        for value in (left, right):
+            if isinstance(value, Sym) and value.node is not None and {"int", "list"} <= set(value.types) and op is not ast.Add:
+                self.demand(terms.negation(terms.call("is_list", self.node(value))))
+        if isinstance(by, Sym) and by.node is not None and isinstance(by.value, int | float) and not isinstance(by.node, ast.IfExp):
+            self.demand(terms.compare(self.node(by), ast.NotEq, terms.constant(0)))
 
     def tensor_binary(self, op: type[ast.operator], left: Any, right: Any) -> Any:
         real = self.seen(_operator(op), left, right)
@@ -179,13 +192,23 @@ class Evaluator(State):
 
     def native(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
         """A call on plain Python values; what it raises is raised on this way of the code."""
+        values, named = [self.plain(a) for a in arguments], {k: self.plain(v) for k, v in (keywords or {}).items()}
+        if symbolic(values) or symbolic(named):
+            raise Unsupported(f"{getattr(function, '__name__', function)} of what depends on the config")
         try:
-            found = function(*map(self.plain, arguments), **{k: self.plain(v) for k, v in (keywords or {}).items()})
+            found = function(*values, **named)
         except Unsupported:
             raise
         except Exception as error:
-            raise Raised(f"{type(error).__name__}: {error}") from error
+            raise self.python_error(error) from error
         return ListValue(found) if type(found) is list else found
+
+    def python_error(self, error: Exception) -> Exception:
+        """What an exception of Python's own means: the code fails, or it met a value that only this reader knows."""
+        text = f"{type(error).__name__}: {error}"
+        marks = ("Sym", "ListValue", "Tensor", "Choice", "Config", "Instance", "Leaf", "Bound")
+        own = any(f"'{mark}'" in text or f" {mark} object" in text or f"got {mark}" in text or f"got ({mark}" in text for mark in marks)
+        return Unsupported(text) if own else Failed(text)
 
     def plain(self, value: Any) -> Any:
         """A value as Python has it, where nothing in it depends on the config."""
@@ -285,6 +308,9 @@ class Evaluator(State):
         return result
 
     def compare(self, op: type[ast.cmpop], left: Any, right: Any) -> Any:
+        if isinstance(right, Kwargs) and isinstance(left, str):
+            asked = Sym(terms.call("given", ast.Constant(left)), None)
+            return self.is_none(asked, op is ast.NotIn) if not left.startswith("_") and left not in ("torch_dtype", "dtype") else op is ast.NotIn
         for value, way in ((left, 0), (right, 1)):
             if isinstance(value, Choice):
                 return self.lift(value, lambda v, w=way: self.compare(op, v, right) if not w else self.compare(op, left, v))
@@ -326,7 +352,9 @@ class Evaluator(State):
             return (value is None) == positive
         if value.node is None:
             return (value.value is None) == positive if value.value is not UNKNOWN else not positive
-        certain = (value.types and "None" not in value.types) or isinstance(value.node, ast.BinOp | ast.Compare | ast.Call | ast.List)
+        certain = (value.types and "None" not in value.types) or (
+            isinstance(value.node, ast.BinOp | ast.Compare | ast.Call | ast.List) and not terms.is_given(value.node)
+        )
         if certain:
             return not positive
         asked = self.facts.decide(self.none_test(value.node))
@@ -341,7 +369,7 @@ class Evaluator(State):
             return terms.conditional(node.test, then, other)
         if isinstance(node, ast.Constant):
             return ast.Constant(node.value is None)
-        if isinstance(node, ast.BinOp | ast.Compare | ast.Call | ast.List):
+        if isinstance(node, ast.BinOp | ast.Compare | ast.Call | ast.List) and not terms.is_given(node):
             return ast.Constant(False)
         return ast.Compare(node, [ast.Is()], [ast.Constant(None)])
 

@@ -8,7 +8,8 @@ import json
 from typing import Any, NamedTuple
 
 from archspec.derive import terms
-from archspec.derive.configs import ConfigModel
+from archspec.derive.resolution import BACKBONE_REQUIRE, ConfigModel
+from archspec.derive.emit import home_of, shown
 from archspec.derive.texts import line, quoted
 from archspec.derive.values import MISSING
 
@@ -61,23 +62,35 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
         if not extra:
             break
         open_names |= extra
+    if model.backbone and wanted & {"out_features", "out_indices"}:
+        require += [ast.parse(text, mode="eval").body for text in BACKBONE_REQUIRE]
     config, fixed, notes = {}, {}, list(model.notes)
-    for name in [*model.types, *model.extras, *(n for n in model.fixed if n not in model.types)]:
+    for name in [*model.types, *model.extras, *(n for n in (*model.computed, *model.fixed) if n not in model.types)]:
         if name not in wanted or name in config or name in fixed or name == "num_labels":
             continue
         if name in parts:
             config[name] = parts[name][1]
         elif name in model.fixed:
-            fixed[name] = f"= {terms.text(model.fixed[name])}" if not terms.is_constant(model.fixed[name]) else literal(terms.value_of(model.fixed[name]))
+            if name in model.kept and (raw := declaration(model, name)) is not None:
+                config[name] = raw
+            fixed[name] = f"= {clean(model.fixed[name])}" if not terms.is_constant(model.fixed[name]) else literal(terms.value_of(model.fixed[name]))
         else:
             text = declaration(model, name)
             if text is None:
                 notes.append(f"the default of {name} cannot be written here")
             else:
                 config[name] = text
+    labels = getattr(model.real, "num_labels", 2)
+    if "num_labels" in open_names and isinstance(labels, int) and labels != 2:
+        config["num_labels"] = str(labels)
     aliases = {alias: name for alias, name in getattr(model.cls, "attribute_map", {}).items() if name in wanted}
-    texts = [terms.text(node) for node in require]
+    texts = [clean(node) for node in require]
     return Fields(config, fixed, texts, aliases, {name: parts[name][0] for name in parts if name in wanted}, notes)
+
+
+def clean(node: ast.expr) -> str:
+    """An expression with its loops' variables as plain names."""
+    return str(shown(node))
 
 
 def _read(node: ast.expr) -> set[str]:
@@ -89,12 +102,15 @@ def _read(node: ast.expr) -> set[str]:
 def declaration(model: ConfigModel, name: str) -> str | None:
     """`32000`, `= hidden_size // num_attention_heads`, `int | None = 1536`, `int`."""
     types = model.types.get(name, ())
+    if name in model.computed and name not in model.declared:
+        kinds = [kind for kind in types if kind != "None"] or ["int"]
+        return f"{' | '.join(kinds)} | None = {clean(model.computed[name])}"
     if name in model.extras:
         default = model.extras[name]
         return "int | None = None" if default is None else f"{type(default).__name__} | None = {literal(default, True)}"
     default = model.defaults.get(name, MISSING)
     if name in model.computed and default in (None, MISSING):
-        return f"= {terms.text(model.computed[name])}"
+        return f"= {clean(model.computed[name])}"
     if default is MISSING:
         return " | ".join(types) if types else "int"
     if isinstance(default, tuple):
@@ -138,9 +154,7 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
     for name, spec in getattr(model.cls, "sub_configs_defaults", {}).items():
         fixed = hasattr(spec.config_class, "to_dict") and inspect.isclass(spec.config_class)
         default = getattr(model.real, name, None)
-        kind = getattr(default, "model_type", "") or spec.model_type
-        if not kind:
-            continue
+        kind = home_of(type(default)) if default is not None else spec.model_type or home_of(spec.config_class)
         function = "Config" if fixed else "AutoConfig"
         options = [f"{key}={terms.text(terms.constant(value))}" for key, value in spec.init_kwargs.items() if key != "model_type" and plain_value(value)]
         if spec.optional:
@@ -148,12 +162,15 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
         first = kind if kind.isidentifier() else repr(kind)
         found[name] = (kind, f"{function}({', '.join([first, *options])})")
     for name, value in vars(model.real).items():
-        if name not in found and hasattr(type(value), "model_type") and hasattr(value, "to_dict") and value.model_type:
-            found[name] = (value.model_type, f"Config({value.model_type if value.model_type.isidentifier() else repr(value.model_type)})")
+        if name not in found and hasattr(type(value), "model_type") and hasattr(value, "to_dict"):
+            kind = home_of(type(value))
+            found[name] = (kind, f"Config({kind if kind.isidentifier() else repr(kind)})")
     return found
 
 
 def plain_value(value: Any) -> bool:
+    if isinstance(value, dict):
+        return False
     try:
         terms.constant(value)
     except TypeError:

@@ -258,6 +258,7 @@ class Loops(Attributes):
                 for part in chain:
                     if part.mark in solved:
                         writes[id(part.container), part.key] = (part.container, part.key, solved[part.mark][1])
+        after = self.last(target, iterable)
         for container, name, left in writes.values():
             if name == "parts" and isinstance(left, tuple):
                 old = container.get("parts", ())
@@ -266,8 +267,19 @@ class Loops(Attributes):
                 added = left[len(old) :]
                 self.write(container, "parts", (*old, *self.looped(added, target, iterable)) if added else old)
             elif left is not MISSING:
-                self.write(container, name, left)
+                self.write(container, name, self.outside(left, after) if container is env.local else left)
         return self.block(statement.orelse, env)
+
+    def last(self, target: ast.expr, iterable: ast.expr) -> dict[str, ast.expr]:
+        """What a loop's variables are after it."""
+        counted = self.index_of(target, iterable)
+        if counted is None:
+            try:
+                return self.at(target, iterable, ast.UnaryOp(ast.USub(), ast.Constant(1)))
+            except (AssertionError, ValueError):
+                return {}
+        _, start, turns = counted
+        return self.at(target, iterable, terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1)))
 
     def turn(self, statement: ast.For, loop: tuple[ast.expr, ast.expr, Any], env: Env, given: Any) -> tuple[Any, Any]:
         """Reads the body once; what it wrote, and what stood there before."""

@@ -51,6 +51,7 @@ class Template:
         self.cls, self.scope, self.proto = cls, scope, proto
         self.parameters = parameters
         self.require = list(frame.require.values())
+        self.soft = list(frame.soft.values())
         self.notes = list(frame.notes)
         self.closed: dict[str, str] = {}
         self.fit: Any = None
@@ -81,6 +82,8 @@ class Modules(TensorCalls):
             return self.container(cls, cls.__name__, arguments)
         if is_leaf(cls):
             return self.leaf(cls, arguments, keywords)
+        if "Rotary" in cls.__name__ and (empty := self.without_tensors(cls, arguments, keywords)) is not None:
+            return empty
         if cls.__module__.startswith("torch.") and (empty := self.without_tensors(cls, arguments, keywords)) is not None:
             return empty
         return self.instance(cls, arguments, keywords)
@@ -148,6 +151,7 @@ class Modules(TensorCalls):
         kind = leaf_kind(cls)
         known = inspect.signature(LEAVES[kind]).parameters
         given: list[tuple[str, Any]] = []
+        more = {name: p.default for name, p in signature.parameters.items() if name in _IGNORED} | {k: v for k, v in bound.items() if k in _IGNORED}
         for name, value in bound.items():
             if name == "self" or name in _IGNORED:
                 continue
@@ -163,7 +167,9 @@ class Modules(TensorCalls):
             if name not in known:
                 continue
             given.append((name, value))
-        return Leaf(cls, kind, given)
+        made = Leaf(cls, kind, given)
+        made.attrs |= more
+        return made
 
     def without_tensors(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Leaf | None:
         """torch's modules that hold no tensor (activations, dropout, pooling)."""
@@ -172,7 +178,8 @@ class Modules(TensorCalls):
         with torch.device("meta"):
             made = self.seen(lambda a, k: cls(*a, **k), tuple(arguments), keywords)
         if made is UNKNOWN:
-            made = None
+            if not cls.__module__.startswith("torch."):
+                return None
             if not any(hasattr(cls, name) for name in ("reset_parameters", "_reset_parameters")) and "__init__" in vars(cls):
                 source = inspect.getsource(cls)
                 return None if "Parameter" in source or "Linear" in source or "Module" in source.partition("\n")[2] else self.nothing(cls)

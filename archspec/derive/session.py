@@ -7,10 +7,11 @@ import os
 from typing import Any
 
 from archspec.derive import terms
-from archspec.derive.configs import ConfigModel, Reader
-from archspec.derive.emit import Emitter, Module
+from archspec.derive.configs import Reader
+from archspec.derive.emit import Emitter, Module, home_of
 from archspec.derive.fields import fields_of
 from archspec.derive.modules import Template
+from archspec.derive.resolution import ConfigModel
 from archspec.derive.sharing import share
 from archspec.derive.texts import module_lines
 from archspec.derive.values import Config, Raised, Unsupported
@@ -61,6 +62,7 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
             except RecursionError:
                 failed[cls.__name__] = "a recursion without end"
         emitter = Emitter(reader, model_type)
+        emitter.finish = share
         written: dict[str, Module] = {}
         for cls, template in read.items():
             try:
@@ -101,14 +103,13 @@ def scalar(text: str) -> bool:
         node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
         return False
-    return not text.startswith(("config ", "choice ", "<", "seen"))
+    return not text.startswith(("config ", "choice ", "<", "seen")) and not isinstance(node, ast.List | ast.Tuple | ast.Dict)
 
 
 def assembled(
     model_type: str, reader: Reader, emitter: Emitter, written: dict[str, Module], failed: dict[str, str], cls: type
 ) -> list[Draft]:
-    for module in emitter.modules.values():
-        share(module)
+    parts = part_architectures(reader, emitter, model_type)
     homes: dict[str, list[Module]] = {}
     for (home, _), module in emitter.modules.items():
         homes.setdefault(home, []).append(module)
@@ -118,18 +119,40 @@ def assembled(
         model = reader.models.get(cls) if home == model_type else model_of(reader, home)
         if model is None:
             continue
-        drafts.append(one_draft(home, model, modules, written if home == model_type else {}, failed if home == model_type else {}, emitter))
+        drafts.append(one_draft(home, model, modules, written if home == model_type else parts.get(home, {}), failed if home == model_type else {}, emitter))
     return drafts
 
 
+def part_architectures(reader: Reader, emitter: Emitter, model_type: str) -> dict[str, dict[str, Module]]:
+    """For each sub-config's model type, the classes that it stands for: the base model, and what is called by AutoModel…."""
+    from archspec.oracle import Unavailable, config_class, model_class
+
+    found: dict[str, dict[str, Module]] = {}
+    for home in dict.fromkeys(home for home, _ in list(emitter.modules) if home != model_type):
+        names = mapped_classes(home) if home in known_types() else []
+        wanted = names[:1] + [name for name in names[1:] if (home, name) in emitter.modules]
+        for name in wanted:
+            try:
+                cls, config = model_class(name, home), config_class(home)()
+                root = Config(type(config), (), config)
+                reader.scope = root
+                made = reader.construct(cls, [root], {})
+                module = emitter.module(made.template)
+            except (Unsupported, Raised, Unavailable, RecursionError, TypeError):
+                continue
+            if module is not None:
+                found.setdefault(home, {})[name] = module
+    return found
+
+
 def model_of(reader: Reader, home: str) -> ConfigModel | None:
-    return next((model for cls, model in reader.models.items() if getattr(cls, "model_type", "") == home), None)
+    return next((model for cls, model in reader.models.items() if home_of(cls) == home), None)
 
 
 def one_draft(
     home: str, model: ConfigModel, modules: list[Module], written: dict[str, Module], failed: dict[str, str], emitter: Emitter
 ) -> Draft:
-    used: set[str] = set()
+    used: set[str] = set(needed(emitter, home))
     for module in emitter.modules.values():
         prefix = ".".join(module.path) + "." if module.path else ""
         if module in modules:
@@ -167,6 +190,27 @@ def one_draft(
     for name, reason in failed.items():
         lines.append(f"# not described: {name}: {' '.join(reason.split())[:200]}")
     return Draft(home, "\n".join(lines) + "\n", architectures, failed, section.parts)
+
+
+def known_types() -> Any:
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    return CONFIG_MAPPING_NAMES
+
+
+def needed(emitter: Emitter, home: str) -> set[str]:
+    """Fields of a model type that others read as fields of their sub-config."""
+    found = set()
+    for module in emitter.modules.values():
+        scope = module.template.scope if module.template else None
+        for name in module.used:
+            *path, field = name.split(".")
+            if name.startswith("$") or not path:
+                continue
+            cls = emitter.reader.class_at(scope, tuple(path))
+            if cls is not None and home_of(cls) == home:
+                found.add(field)
+    return found
 
 
 def source_path(cls: type) -> str:

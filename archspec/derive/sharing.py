@@ -11,7 +11,7 @@ from archspec.derive import terms
 from archspec.derive.emit import Module, plain
 from archspec.derive.loops import length
 from archspec.derive.modules import Template
-from archspec.derive.values import Container, Element, Instance, Leaf, ListValue, Mix, Mod, Sym, TensorOf
+from archspec.derive.values import Choice, Container, Element, Instance, Leaf, ListValue, Mix, Mod, Sym, TensorOf
 
 MAX_DEPTH = 6
 _PLAIN = re.compile(r"[A-Za-z0-9_.]+$")
@@ -181,11 +181,21 @@ def declared(module: Module, template: Template) -> None:
     if not template.proto.attrs.get("$post_init"):
         return
     keys = template.proto.attrs.get("_tied_weights_keys", getattr(template.cls, "_tied_weights_keys", None))
+    if isinstance(keys, Choice):
+        for side, test in ((keys.then, keys.test), (keys.other, terms.negation(keys.test))):
+            if isinstance(side, dict):
+                tied(module, template, side, (test,))
+        return
     if isinstance(keys, Mod) or keys is None:
         return
     if not isinstance(keys, dict):
         module.notes.append(f"ties that are not read: {keys!r}"[:120])
         return
+    tied(module, template, keys, ())
+
+
+def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[ast.expr, ...]) -> None:
+    """The pairs of one table of ties, where the conditions hold."""
     for target, source in keys.items():
         if not isinstance(target, str) or not isinstance(source, str):
             module.notes.append("ties whose names depend on the config")
@@ -194,7 +204,7 @@ def declared(module: Module, template: Template) -> None:
         if one is None or other is None:
             module.notes.append(f"a tie that is not read: {target}: {source}")
             continue
-        tests = tuple({terms.text(test): test for test in (*one.tests, *other.tests)}.values())
+        tests = tuple({terms.text(test): test for test in (*given, *one.tests, *other.tests)}.values())
         counters = {name for name, _ in one.loops}
         text = other.path
         if other.loops and len(other.loops) == len(one.loops):

@@ -20,6 +20,7 @@ from archspec.derive.values import (
     Choice,
     Config,
     Container,
+    Failed,
     Instance,
     Leaf,
     ListValue,
@@ -43,6 +44,7 @@ class Frame:
         self.path: list[ast.expr] = []
         self.loops: list[tuple[ast.expr, ast.expr]] = []
         self.require: dict[str, ast.expr] = {}
+        self.soft: dict[str, ast.expr] = {}
         self.notes: dict[str, None] = {}
 
 
@@ -89,6 +91,13 @@ class State:
     def fresh(self, name: str) -> str:
         return f"${name.lstrip('_') or 'i'}.{next(CLOCK)}"
 
+    def demand(self, condition: ast.expr) -> None:
+        """A requirement that need not be said where the draft's own expressions fail without it."""
+        frame = self.frames[-1]
+        before, frame.require = frame.require, frame.soft
+        self.require(condition)
+        frame.soft, frame.require = frame.require, before
+
     def require(self, condition: ast.expr) -> None:
         """The condition holds for every config that gets here."""
         frame = self.frames[-1]
@@ -97,8 +106,10 @@ class State:
             if terms.names(needed) & terms.names(target):
                 loop = ast.comprehension(target, iterable, [], 0)
                 needed = ast.Call(terms.name("all"), [ast.GeneratorExp(needed, [loop])], [])
-        if not isinstance(needed, ast.Constant):
-            frame.require.setdefault(terms.text(needed), needed)
+        parts = needed.values if isinstance(needed, ast.BoolOp) and isinstance(needed.op, ast.And) else [needed]
+        for part in parts:
+            if not isinstance(part, ast.Constant):
+                frame.require.setdefault(terms.text(part), part)
 
     def fork(self, test: ast.expr, holds: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         """Both ways of a condition, merged; ``holds`` is what it is at the default config."""
@@ -114,6 +125,9 @@ class State:
         two = self.attempt(other, test, False)
         if isinstance(one, Raised) and isinstance(two, Raised):
             raise one
+        for failed in (one, two):
+            if isinstance(failed, Failed):
+                self.note(f"refused where Python fails: {failed}"[:160])
         if isinstance(one, Raised):
             self.require(terms.negation(test))
             self.facts.learn(test, False)
@@ -183,6 +197,8 @@ class State:
             return Tensor(sizes, (one if holds is True else two).real, one.trainable)
         seen = (one if holds is True else two) if holds is not UNKNOWN else UNKNOWN
         try:
+            if isinstance(one, dict) or isinstance(two, dict):
+                raise Unsupported("a dict")
             first, second = self.node(one), self.node(two)
         except Unsupported:
             if not symbolic(one) and not symbolic(two) and type(one) is type(two):
@@ -279,7 +295,10 @@ class State:
                 else:
                     pieces.append(ast.List([item_node(part[1])], ast.Load()))
             elif part[0] == "each":
-                generators = [ast.comprehension(target, iterable, list(ifs), 0) for target, iterable, ifs in part[2]]
+                generators = [
+                    ast.comprehension(t, self.joined_lists(i, item_node) if isinstance(i, ListValue) else i, list(ifs), 0)
+                    for t, i, ifs in part[2]
+                ]
                 pieces.append(ast.ListComp(item_node(part[1]), generators))
             elif part[0] == "all":
                 pieces.append(self.node(part[1]))

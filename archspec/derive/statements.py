@@ -63,6 +63,15 @@ class Statements(Loops):
         return found
 
     def statement(self, statement: ast.stmt, env: Env) -> Status:
+        try:
+            return self.any_statement(statement, env)
+        except (Unsupported, Raised) as error:
+            if not error.__dict__.get("told"):
+                error.__dict__["told"] = True
+                error.args = (f"{error} in `{ast.unparse(statement)[:90].splitlines()[0]}`",)
+            raise
+
+    def any_statement(self, statement: ast.stmt, env: Env) -> Status:
         if isinstance(statement, ast.Return):
             return ("$status", "return", self.evaluate(statement.value, env) if statement.value else None)
         if isinstance(statement, ast.Continue):
@@ -226,6 +235,8 @@ class Statements(Loops):
         if isinstance(static, property) and static.fset is not None:
             self.run_function(static.fset, [owner, value], {})
             return
+        if isinstance(static, dict) and name not in owner.attrs:
+            owner.attrs[name] = static  # what a branch that sets nothing leaves
         self.write(owner.attrs, name, value)
 
     def set_config(self, config: Config, name: str, value: Any) -> None:
@@ -233,7 +244,7 @@ class Statements(Loops):
         static = inspect.getattr_static(config.cls, name, None)
         if isinstance(value, Config):
             self.write(config.children, name, value)
-        elif isinstance(static, property) and name not in ("num_labels",) or name.startswith("_"):
+        elif isinstance(static, property) and name not in ("num_labels",) or name.startswith("__"):
             return
         else:
             if name not in config.store and self.config_types(config, name) is not None:
@@ -334,7 +345,7 @@ class Statements(Loops):
             else:
                 rest[key] = value
         if node.args.kwarg:
-            local[node.args.kwarg.arg] = rest
+            local[node.args.kwarg.arg] = rest.get("$kwargs", rest)
         elif rest:
             raise Raised(f"TypeError: unexpected argument {next(iter(rest))}")
         for name in named:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
 from archspec.derive.calls import Calls
@@ -86,6 +87,13 @@ class TensorCalls(Calls):
             return self.nested(arguments[0])
         if name == "arange" and len(arguments) == 1 and not keywords:
             return [arguments[0]]
+        if name == "arange" and 2 <= len(arguments) <= 3 and not keywords:
+            span = self.binary(ast.Sub, arguments[1], arguments[0])
+            step = arguments[2] if len(arguments) == 3 else 1
+            if isinstance(step, float) and step.is_integer():
+                step = int(step)
+            if isinstance(step, int):
+                return [span if step == 1 else self.call(math.ceil, [self.binary(ast.Div, span, step)], {})]
         if name == "linspace":
             return [arguments[2] if len(arguments) > 2 else keywords.get("steps", 100)]
         if name == "eye" and arguments:

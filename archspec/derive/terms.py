@@ -82,6 +82,10 @@ def value_of(node: ast.expr) -> Any:
     return ast.literal_eval(node)
 
 
+def is_given(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "given"
+
+
 def names(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
@@ -111,11 +115,30 @@ def compare(left: ast.expr, op: type[ast.cmpop], right: ast.expr) -> ast.expr:
     return ast.Compare(left, [op()], [right])
 
 
+def subscript(value: ast.expr, index: ast.expr) -> ast.expr:
+    """An item, taken where it is known which one it is."""
+    if isinstance(value, ast.IfExp):
+        return conditional(value.test, subscript(value.body, index), subscript(value.orelse, index))
+    number = value_of(index) if not isinstance(index, ast.Slice) and is_constant(index) else None
+    if isinstance(value, ast.List) and type(number) is int and -len(value.elts) <= number < len(value.elts):
+        return value.elts[number]
+    if isinstance(value, ast.ListComp) and isinstance(index, ast.Name) and len(value.generators) == 1:
+        loop = value.generators[0]
+        over = loop.iter
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range" and len(over.args) == 1:
+            if not loop.ifs and isinstance(loop.target, ast.Name):
+                return substitute(value.elt, {loop.target.id: index})
+    return ast.Subscript(value, index, ast.Load())
+
+
 def negation(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Constant):
         return ast.Constant(not node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return node.operand
+    if isinstance(node, ast.BoolOp) and all(is_boolean(part) for part in node.values):
+        join = either if isinstance(node.op, ast.And) else both
+        return join([negation(part) for part in node.values])
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return ast.Compare(node.left, [_OPPOSITE[type(node.ops[0])]()], node.comparators)
     return ast.UnaryOp(ast.Not(), node)

@@ -17,6 +17,10 @@ class Raised(Exception):
     """The constructor raises on this way: what led here is refused."""
 
 
+class Failed(Raised):
+    """Python itself raised: a wrong type, a missing key."""
+
+
 class _Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -288,3 +292,7 @@ class Env:
 
     def inner(self) -> Env:
         return Env(dict(self.local), self.outer, self.around, self.cls)
+
+
+class Kwargs(dict[str, Any]):
+    """What a config is given beside its declared fields."""
