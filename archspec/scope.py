@@ -135,12 +135,17 @@ class Scope(Evaluator):
             listed, layers = self.get(name) if self.has(name) else self.raw.get(name), self.get("num_hidden_layers")
             if not isinstance(listed, list):
                 break
-            if unknown := [item for item in listed if item not in ALLOWED[name]]:
-                message = f"{unknown[0]!r} is no layer type that transformers knows"
-                return [self.problem(name, message, f"known: {', '.join(ALLOWED[name])}")]
-            if layers is not None and len(listed) != layers:
-                message = f"names {len(listed)} layers, but num_hidden_layers is {layers}"
-                return [self.problem(name, message, f"give one for each layer, or leave {name} out")]
+            if found := self._layer_list(name, listed, layers):
+                return found
+        return []
+
+    def _layer_list(self, name: str, listed: list[Any], layers: Any) -> list[Problem]:
+        if unknown := [item for item in listed if item not in ALLOWED[name]]:
+            message = f"{unknown[0]!r} is no layer type that transformers knows"
+            return [self.problem(name, message, f"known: {', '.join(ALLOWED[name])}")]
+        if layers is not None and len(listed) != layers:
+            message = f"names {len(listed)} layers, but num_hidden_layers is {layers}"
+            return [self.problem(name, message, f"give one for each layer, or leave {name} out")]
         return []
 
     def demand(self, condition: Expression, local: Locals) -> None:
