@@ -31,6 +31,7 @@ _IDLE = {
     "padding_idx",
     "num_groups",
 }
+_AFFINE = ("affine", "elementwise_affine")
 _BIAS = {"Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "LayerNorm"}
 
 
@@ -109,7 +110,9 @@ def _expressions(expression: Expression, spec: Spec) -> Iterator[tuple[Expressio
 def _call(expression: Expression, node: ast.Call, spec: Spec) -> Iterator[tuple[Expression, str]]:
     assert isinstance(node.func, ast.Name)
     name = node.func.id
-    if name in LEAVES and LEAVES[name] is not LEAVES["Identity"]:
+    if _bare(node):
+        return
+    if name in LEAVES:
         parameters = list(inspect.signature(LEAVES[name]).parameters.values())
         variadic = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
         for index, argument in enumerate(node.args):
@@ -197,9 +200,15 @@ def _without_bias(node: ast.Call) -> ast.expr:
 
 def _idle(expression: Expression) -> bool:
     """Whether an attribute has no tensors, so that leaving it out is no slip."""
-    calls = [node.func.id for node in ast.walk(expression.tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-    leaves = [name for name in calls if name in LEAVES]
-    return bool(leaves) and len(leaves) == len(calls) and all(LEAVES[name] is LEAVES["Identity"] for name in leaves)
+    calls = [node for node in ast.walk(expression.tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    return bool(calls) and all(_bare(node) for node in calls)
+
+
+def _bare(node: ast.Call) -> bool:
+    """Whether a call is that of a leaf without tensors."""
+    if any(keyword.arg in _AFFINE and ast.unparse(keyword.value) == "False" for keyword in node.keywords):
+        return True
+    return isinstance(node.func, ast.Name) and LEAVES.get(node.func.id) is LEAVES["Identity"]
 
 
 def _places(part: Part, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Expression]]:

@@ -125,6 +125,8 @@ class Guide:
                 continue
             elif name in self.spec.fixed:
                 pending += sorted(names(self.spec.fixed[name].tree))
+            elif name == "num_labels":
+                fields.append(name)
             elif (field := self.spec.fields.get(name)) is not None:
                 fields.append(name)
                 pending += sorted(names(field.default.tree)) if field.computed and field.default else []

@@ -15,7 +15,7 @@ from archspec.blame import blamed, refusing
 from archspec.guided import Guide
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
-from archspec.settings import settings_differences
+from archspec.settings import SettingDifference, settings_differences
 from archspec.spec import Spec
 from archspec.texts import leaves
 from archspec.tree import Node
@@ -85,11 +85,12 @@ def _answer(spec: Spec, architecture: str, raw: Config) -> Answer | None:
 
 def mutate(spec: Spec, samples: int = 12, seed: int = 0) -> list[Found]:
     """Every alteration of a spec and how it fared. The spec itself must be exact."""
-    told = answers(spec, samples, seed)
+    told = [answer for answer in answers(spec, samples, seed) if _agrees(spec, answer)]
+    known = frozenset(settings_differences(spec))
     reached = {architecture: set(_reached(spec, architecture)) for architecture in spec.architectures}
     results = []
     for alteration in alterations(spec):
-        places = _told(alteration, told, reached)
+        places = _told(alteration, told, reached, known)
         line = (alteration.place.source.name, alteration.place.line)
         named = [tuple(place.rsplit(":", 2)[:2]) for place in places or ()]
         key = (line[0], str(line[1]))
@@ -113,11 +114,19 @@ def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from _shapes(child, f"{prefix}.{name}")
 
 
-def _told(alteration: Alteration, told: list[Answer], reached: dict[str, set[str]]) -> list[str] | None:
+def _agrees(spec: Spec, answer: Answer) -> bool:
+    """Whether the spec as it stands is right here: only then does an alteration show."""
+    ours = counted(spec, answer.architecture, answer.raw)
+    return ours.error is not None if answer.rows is None else answer.rows == ours.rows
+
+
+def _told(
+    alteration: Alteration, told: list[Answer], reached: dict[str, set[str]], known: frozenset[SettingDifference]
+) -> list[str] | None:
     """The lines named for the first config that shows an alteration; None where none does."""
     spec = alteration.spec
     if not alteration.module:
-        places = [str(found.place) for found in settings_differences(spec) if found.place]
+        places = [str(found.place) for found in settings_differences(spec) if found.place and found not in known]
         if places:
             return places
     for answer in told:

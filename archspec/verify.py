@@ -127,13 +127,11 @@ class _Verifier:
     def run(self) -> Outcome:
         default: Config = {"model_type": self.spec.model_type}
         unavailable = ""
-        try:
-            self.one(default)
-            self.settings()
-            if not self.samples:
-                self.all_others(default)
-        except Unavailable as error:  # the random configs may still be to be had
-            unavailable = str(error)
+        for step in (self.one, self.settings, *(() if self.samples else (self.all_others,))):
+            try:
+                step(default)
+            except Unavailable as error:  # the random configs may still be to be had
+                unavailable = unavailable or str(error)
         wanted = self.samples + (not unavailable)
         for _ in range(TRIES * self.samples):
             if self.compared >= wanted or len(self.differences) >= MAX_DIFFERENCES:
@@ -295,16 +293,23 @@ class _Verifier:
                 continue
         return small
 
-    def settings(self) -> None:
+    def settings(self, default: Config) -> None:
         """With the base model: defaults, names, and null for every field. Errors: :class:`Unavailable`."""
         from archspec.settings import settings_differences
 
         if self.architecture != next(iter(self.spec.architectures), None):
             return
-        for kind, name, expected, found, place in settings_differences(self.spec):
+        try:
+            settings = settings_differences(self.spec)
+        except Refused:  # the default config itself is refused, as `one` has seen
+            settings = []
+        for kind, name, expected, found, place in settings:
             self.add({}, kind, name, expected, found, [place] if place else [])
         for name in self.spec.fields:
-            self.differences += self.compare({"model_type": self.spec.model_type, name: None})[0]
+            try:
+                self.differences += self.compare({**default, name: None})[0]
+            except Unavailable:
+                continue
 
     def add(self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]) -> None:
         self.differences.append(self.difference(raw, kind, name, expected, found, places))
