@@ -66,6 +66,8 @@ class Counter:
             if concrete(row.path.routed.experts):
                 few = concrete(row.path.routed.chosen) <= concrete(row.path.routed.experts)
                 active = total * (chosen / experts if few else 1)
+                if (chosen - experts).free_symbols:
+                    self.builder.conditions[f"{chosen} <= {experts}"] = few
         return SymbolicTensor(
             row.template,
             row.exprs,
@@ -87,6 +89,7 @@ class Counter:
             start, stop = expr_of(loop.start), expr_of(loop.stop)
             if stop.free_symbols:
                 return sympy.summation(term, (loop.symbol, start, stop - 1)).doit()
+        self.listed(members[0], len(members))
         parts = []
         for row in members:
             indices = {t.loop.symbol: concrete(t.loop.start) + t.position for t in row.path.turns if t.loop is not None}
@@ -96,9 +99,10 @@ class Counter:
     def count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
         """How many turns have the row: the loop's length, a closed form, or a symbol of its own."""
         length = expr_of(loop.stop) - expr_of(loop.start)
-        if not row.guards:
-            return length if members == loop.length else sympy.Integer(members)
-        if not alone or any(guard.loop is not loop for guard in row.guards):
+        if not row.guards and members == loop.length:
+            return length
+        if not row.guards or not alone or any(guard.loop is not loop for guard in row.guards):
+            self.listed(row, members)
             return sympy.Integer(members)
         guards = sorted(row.guards, key=lambda guard: guard.text)
         values = {sympy.Symbol(n, integer=True, nonnegative=True): v for n, v in self.builder.values.items()}
@@ -117,6 +121,19 @@ class Counter:
         after = [part for part in row.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
         return self.builder.define(names or ["L_some"], f"number of {over} with {text}", members)
+
+    def listed(self, row: Row, members: int) -> None:
+        """Notes that turns were counted one by one, where their number may depend on the config."""
+        loops = [turn.loop for turn in row.path.turns if turn.loop is not None]
+        if any(loop.free for loop in loops) or any(self.varies(guard) for guard in row.guards):
+            over = ", ".join(dict.fromkeys(map(str, loops)))
+            what = f"with {' and '.join(sorted(map(said, row.guards)))}" if row.guards else f"have {row.template}"
+            self.builder.conditions[f"{members} of {over} {what}"] = True
+
+    def varies(self, guard: Guard) -> bool:
+        """Whether a test depends on more than the loop's index."""
+        relation = self.builder.relations.get((guard.text, guard.loop))
+        return relation is None or bool((relation.left.free_symbols | relation.right.free_symbols) - {guard.loop.symbol})
 
     def closed(self, relation: Relation, loop: Loop) -> tuple[Any, Any] | None:
         """How many indices of the loop fulfil a threshold or a modulus, and how many do not."""

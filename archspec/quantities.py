@@ -21,6 +21,7 @@ from archspec.tree import Node
 
 def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTensor]:
     """The rows of a tree that a symbolic builder built."""
+    builder.one_sided()
     rows = list(walk(root, Path()))
     tie_rows(root, rows)
     mark_outputs(root, rows)

@@ -45,6 +45,7 @@ class SymbolicBuilder(Builder):
         self.values: dict[str, Any] = {}
         self.definitions: dict[str, tuple[str, Any]] = {}
         self.relations: dict[tuple[str, Loop], Relation | None] = {}
+        self.outcomes: dict[tuple[str, Loop], set[bool]] = {}
         self.guards: list[Guard] = []
         self.symbols: dict[tuple[int, str], Any] = {}
 
@@ -71,14 +72,14 @@ class SymbolicBuilder(Builder):
 
     def fixed_field(self, scope: Scope, name: str, value: Any) -> Any:
         """A derived field is what it is derived from; no symbol of its own."""
-        expression = scope.spec.fixed[name]
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if isinstance(value, list) and all(isinstance(item, bool | str | None) for item in value):
             return self.symbol("", value)
         self.frames.append(Frame(scope, {}, {}))
         try:
-            return self.evaluate(expression, {})
+            found = self.evaluate(scope.spec.fixed[name], {})
         finally:
             self.frames.pop()
+        return found if bare(found) == value else self.symbol("", value)
 
     def symbol(self, path: str, value: Any) -> Any:
         if isinstance(value, bool) or value is None or isinstance(value, str):
@@ -127,8 +128,17 @@ class SymbolicBuilder(Builder):
             relation = value.relation if len(value.loops) == 1 else None
             if self.relations.setdefault(key, relation) != relation:
                 self.relations[key] = None
+            self.outcomes.setdefault(key, set()).add(bool(value.value))
             guards |= {Guard(text, bool(value.value), loop)}
         return guards
+
+    def one_sided(self) -> None:
+        """Notes the tests that came out the same in every turn: the other branch is not in the formula."""
+        for (text, loop), outcomes in self.outcomes.items():
+            relation = self.relations.get((text, loop))
+            free = relation is None or (relation.left.free_symbols | relation.right.free_symbols) - {loop.symbol}
+            if len(outcomes) == 1 and (loop.free or free):
+                self.conditions[f"{'every' if True in outcomes else 'no'} {loop} has {text}"] = True
 
     def truth(self, value: Any, node: ast.expr) -> bool:
         self.guard(value, node)
@@ -222,6 +232,8 @@ class SymbolicBuilder(Builder):
     def repeated(self, node: ast.ListComp | ast.GeneratorExp, items: Iterable[Any], local: Locals) -> list[Any]:
         ends = self.visit(node.generators[0].iter, local)
         found = super().repeated(node, items, local)
+        if not found and isinstance(ends, SymRange):
+            self.empty(ends)
         if not found or not isinstance(found[0], Node):
             return found
         count = length_of(ends) if isinstance(ends, SymRange) else len(found)
@@ -238,6 +250,9 @@ class SymbolicBuilder(Builder):
         variable = first.target.id if isinstance(first.target, ast.Name) else "i"
         ends = source if isinstance(source, SymRange) else SymRange(0, len(items), 1)
         loop = Loop(variable, ends.start, ends.stop, len(items))
+        if not items:
+            self.empty(ends)
+        kept = 0
         for position, item in enumerate(items):
             if isinstance(source, SymRange | range):
                 value: Any = Sym(item, loop.symbol, frozenset({loop}))
@@ -248,21 +263,45 @@ class SymbolicBuilder(Builder):
             inner = dict(local)
             self.bind(first.target, value, inner)
             inner[_TURN] = Turn(loop, position, 1)
+            inner[_TURNS] = (*local.get(_TURNS, ()), inner[_TURN])
             if all(bool(value_of(self.visit(test, inner))) for test in first.ifs):
+                kept += 1
                 yield from self.turns(rest, inner) if rest else [inner]
+        if first.ifs:
+            self.conditions[f"{kept} {loop} with {' and '.join(map(ast.unparse, first.ifs))}"] = True
+
+    def empty(self, ends: SymRange) -> None:
+        """Notes a loop without turns: what it repeats is not in the formula."""
+        if (expr_of(ends.stop) - expr_of(ends.start)).free_symbols:
+            self.conditions[f"{expr_of(ends.stop)} <= {expr_of(ends.start)}"] = True
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> list[Any]:
         first = node.generators[0]
         if len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt):
             return self.repeated(node, self.iterate(self.visit(first.iter, local), first.iter), local)
         found = []
-        for inner in self.turns(node.generators, local):
+        for inner in self.turns(node.generators, {name: value for name, value in local.items() if name != _TURNS}):
             value = self.visit(node.elt, inner)
             if isinstance(value, Node) and len(node.generators) == 1:
                 value = value.copy()
                 value.turn = (ast.unparse(first.target), inner[_TURN])
+            else:
+                value = self.settled(value, inner[_TURNS])
             found.append(value)
         return found
+
+    def settled(self, value: Any, turns: tuple[Turn, ...]) -> Any:
+        """What one turn of a loop gave, outside of the loop: its index is a number there."""
+        if isinstance(value, list):
+            return [self.settled(item, turns) for item in value]
+        loops = {turn.loop: value_of(turn.loop.start) + turn.position for turn in turns if turn.loop is not None}
+        if isinstance(value, Node) or (isinstance(value, Sym) and value.expr is not None):
+            self.conditions |= {f"{loop.length} {loop}": True for loop in loops if loop.free}
+        if not isinstance(value, Sym):
+            return value
+        expr = None if value.expr is None else value.expr.subs({loop.symbol: index for loop, index in loops.items()})
+        guards = frozenset(guard for guard in value.guards if guard.loop not in loops)
+        return Sym(value.value, expr, value.loops - loops.keys(), guards, None if value.loops & loops.keys() else value.relation)
 
     def function(self, name: str, arguments: list[Any], node: ast.Call) -> Any:
         if name == "range":
@@ -286,7 +325,8 @@ class SymbolicBuilder(Builder):
 
     def define(self, names: list[str], definition: str, value: Any) -> Any:
         """A symbol of its own for what has no closed form here, under the first name that is free."""
-        for name in [*names, *(f"{names[0]}_{number}" for number in range(2, 1000))]:
+        known = [name for name, meant in self.definitions.items() if meant == (definition, value)]
+        for name in [*known, *names, *(f"{names[0]}_{number}" for number in range(2, 1000))]:
             if self.definitions.setdefault(name, (definition, value)) == (definition, value):
                 return sympy.Symbol(name, integer=True, nonnegative=True)
         raise AssertionError("a formula has fewer than a thousand symbols of its own")
@@ -310,4 +350,5 @@ class SymbolicBuilder(Builder):
         return Node(cls, children=children)
 
 
+_TURNS = " turns"
 _TURN = " turn"  # no name of an expression can be this

@@ -16,6 +16,15 @@ class Loop:
         self.symbol = sympy.Symbol(variable, integer=True, nonnegative=True)
         self.start, self.stop, self.length = start, stop, length
 
+    def __str__(self) -> str:
+        ends = f"{expr_of(self.start)}, {expr_of(self.stop)}" if value_of(self.start) else f"{expr_of(self.stop)}"
+        return f"{self.symbol} in range({ends})"
+
+    @property
+    def free(self) -> bool:
+        """Whether the number of turns depends on the config."""
+        return bool((expr_of(self.stop) - expr_of(self.start)).free_symbols)
+
 
 class Relation(NamedTuple):
     """A comparison whose sides are expressions of the loop's index."""
