@@ -5,9 +5,16 @@ The names below are the public interface; docs/ says how the parts fit together.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from archspec.errors import ArchspecError
 from archspec.model import Model, architectures, formula, load
 from archspec.tensors import Tensor
+
+if TYPE_CHECKING:
+    from archspec.budgets import Solution, solve
+    from archspec.closed_form import Formula
+    from archspec.sweeps import Sweep, sweep
 
 __all__ = [
     "ArchspecError",
@@ -24,7 +31,6 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 TRANSFORMERS_VERSION = "5.23.0"
-
 
 _LAZY = {
     "Formula": "archspec.closed_form",

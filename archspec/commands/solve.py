@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     )
     paths = [solution.save(os.path.join(args.out, str(rank))) for rank, solution in enumerate(found, 1)] if args.out else []
     if args.json:
-        print_json([_plain(solution, path) for solution, path in zip(found, paths or [None] * len(found), strict=True)])
+        print_json([_plain(solution, path) for solution, path in zip(found, paths or [""] * len(found), strict=True)])
     else:
         _print(found, paths, args.active_params is not None, args.bytes is not None)
     return 0
@@ -82,7 +82,7 @@ def _ratios(texts: list[str]) -> dict[str, str]:
     return found
 
 
-def _plain(solution: Solution, path: str | None) -> dict[str, Any]:
+def _plain(solution: Solution, path: str) -> dict[str, Any]:
     found = solution._asdict() | {"miss": float(solution.miss)}
     return found | ({"path": path} if path else {})
 

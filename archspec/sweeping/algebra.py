@@ -8,6 +8,7 @@ interval that holds for the whole grid.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -163,15 +164,19 @@ class Space:
         """a % b with Python's sign, for a b that is nowhere 0."""
         if self.quotient(a, b) is not None:
             return self.constant(0)
-        low, high = (0 if b.low > 0 else min(0, b.low + 1)), (0 if b.high < 0 else b.high - 1)
+        low, high = min(0, b.low + 1), max(0, b.high - 1)
         if a.low >= 0 and b.low > 0:
             high = min(high, a.high)
         return self._atom("%", (a, b), low, high)
 
+    def below(self, places: Sequence[int], poly: Poly) -> Poly:
+        """How many of some numbers, in ascending order, are below a polynomial's value."""
+        return self._atom("below", (poly, tuple(places)), bisect_left(places, poly.low), bisect_left(places, poly.high))
+
     def _atom(self, op: str, args: tuple[Any, ...], low: int, high: int) -> Poly:
-        key = (op, *(arg.number for arg in args))
+        key = (op, *(arg if isinstance(arg, tuple) else arg.number for arg in args))
         if key not in self._interned:
-            axes = frozenset().union(*(arg.axes for arg in args))
+            axes = frozenset().union(*(arg.axes for arg in args if not isinstance(arg, tuple)))
             self._interned[key] = Atom(len(self.atoms), op, args, low, high, axes)
             self.atoms.append(self._interned[key])
         return self.poly({((self._interned[key].number, 1),): 1})

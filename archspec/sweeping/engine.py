@@ -115,7 +115,8 @@ class Engine:
             if left is False:
                 return
         while left is not False:
-            index = (0,) * len(box.shape) if left is True else tuple(int(i) for i in np.argwhere(left)[0])
+            # the last point: a trace of a loop holds for fewer turns, too
+            index = tuple(size - 1 for size in box.shape) if left is True else _last(left, box.shape)
             if len(self.regions) >= MAX_REGIONS:
                 raise SweepError(self.crowded())
             region = self.subject.region(box.position(index))
@@ -151,6 +152,12 @@ class Engine:
         names = " and ".join(self.subject.axes[axis].name for axis, _ in axes.most_common(2))
         help_ = f"the count has one for each value of {names}: sweep fewer of them" if names else ""
         return Problem(f"this grid needs more than {MAX_REGIONS:,} closed forms", help=help_)
+
+
+def _last(mask: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The last index of a box at which a mask holds; along the dimensions that it does not depend on, the last of all."""
+    found = np.argwhere(mask)[-1]
+    return tuple(shape[axis] - 1 if mask.shape[axis] == 1 else int(i) for axis, i in enumerate(found))
 
 
 def _fits(value: Any) -> bool:

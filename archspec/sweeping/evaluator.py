@@ -168,7 +168,9 @@ class Evaluator:
         key = self.keep("atom", atom.number, box, atom.axes)
         if key is not None and key in self.kept:
             return self.kept[key]
-        if atom.op in ("//", "%"):
+        if atom.op == "below":
+            found = np.searchsorted(np.array(atom.args[1]), self.poly(atom.args[0], box)).astype(np.int64)
+        elif atom.op in ("//", "%"):
             left, right = (self.poly(arg, box) for arg in atom.args)
             found = _UFUNCS[atom.op](left, right)
         else:

@@ -30,6 +30,7 @@ class Trace:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.conditions: dict[Condition, None] = {}
+        self.turns: list[tuple[Any, int]] = []  # of loops that are open: (its stop, the index), which is below the stop
 
     def number(self, node: Poly | Real, at: Any) -> Any:
         """A number; a plain int where the node is a constant."""

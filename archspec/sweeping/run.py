@@ -7,54 +7,18 @@ holds the trace to the field's value, so that the result is exact there and anot
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from archspec.counts import counted
-from archspec.errors import ConfigError
-from archspec.expression import MAX_ITEMS, Evaluator, Locals, names
+from archspec.errors import ConfigError, Problem
+from archspec.expression import Locals
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
-from archspec.sweeping.number import plain, traced
+from archspec.sweeping.growing import Growing, Loops, Traced
+from archspec.sweeping.number import traced
 from archspec.tensors import MAX_MODULES, MAX_TENSORS, tensors
 from archspec.tree import Builder, Node
-
-
-class Loops(Exception):
-    """A loop's turns have to be told apart: the run starts again with every loop unrolled."""
-
-
-class TracedRange:
-    """`range(start, stop)` whose ends vary."""
-
-    def __init__(self, start: Any, stop: Any) -> None:
-        self.start, self.stop = start, stop
-
-    def plain(self) -> range:
-        return range(plain(self.start), plain(self.stop))
-
-    @property
-    def length(self) -> Any:
-        return self.stop - self.start if self.stop > self.start else 0
-
-
-class _Traced(Evaluator):
-    """What differs in evaluating expressions: conversions keep the trace."""
-
-    def function(self, name: str, arguments: list[Any], node: ast.Call) -> Any:
-        first: Any = arguments[0] if len(arguments) == 1 else None
-        if traced(first) and name in ("int", "float"):
-            return first.whole("trunc") if name == "int" else first.real()
-        if name in ("sum", "prod"):  # their rounding of floats is Python's own
-            arguments = [_without_floats(argument) for argument in arguments]
-        return super().function(name, arguments, node)
-
-
-def _without_floats(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_without_floats(item) for item in value]
-    return plain(value) if traced(value) and isinstance(value, float) else value
 
 
 class TracedPart(SubConfig):
@@ -64,7 +28,7 @@ class TracedPart(SubConfig):
         return TracedScope(spec, self.raw, self.origin)
 
 
-class TracedScope(_Traced, Scope):
+class TracedScope(Traced, Scope):
     """A config some of whose fields are numbers of a trace."""
 
     def _sub_config(self, field: Field, value: Any) -> Any:
@@ -75,76 +39,23 @@ class TracedScope(_Traced, Scope):
         part.__dict__.update(found.__dict__)
         return part
 
+    def _layer_list(self, name: str, listed: Any, layers: Any) -> list[Problem]:
+        if type(listed) is Growing and traced(layers) and listed.length.node is layers.node:
+            listed, layers = listed.items, len(listed.items)
+        return super()._layer_list(name, listed, layers)
 
-class TracedBuilder(_Traced, Builder):
-    """A builder that builds a loop's body once where all turns are alike, and remembers how many there are.
 
-    ``unroll`` builds every turn, which needs the number of layers to be a plain one.
-    """
+class TracedBuilder(Traced, Builder):
+    """A builder over a traced scope; see :class:`archspec.sweeping.growing.Traced`."""
 
     def __init__(self, scope: Scope, unroll: bool) -> None:
         super().__init__(scope)
         self.unroll = unroll
 
     def memo_key(self, module: Any, scope: Scope, arguments: Locals) -> Any:
-        if not any(isinstance(value, TracedRange) or traced(value) for value in arguments.values()):
-            return super().memo_key(module, scope, arguments)
-        loose = {name: value for name, value in arguments.items() if not traced(value)}
         bound = tuple((name, value.node.number) for name, value in arguments.items() if traced(value))
+        loose = {name: value for name, value in arguments.items() if not traced(value)}
         return super().memo_key(module, scope, loose), bound
-
-    def function(self, name: str, arguments: list[Any], node: ast.Call) -> Any:
-        if name == "range" and not self.unroll and len(arguments) < 3 and any(map(traced, arguments)):
-            return TracedRange(*([0, *arguments] if len(arguments) == 1 else arguments))
-        if name == "len" and len(arguments) == 1 and isinstance(arguments[0], TracedRange):
-            return arguments[0].length
-        for argument in arguments:
-            _alike(argument)
-        return super().function(name, [_unrolled(argument) for argument in arguments], node)
-
-    def iterate(self, value: Any, node: ast.expr) -> Iterable[Any]:
-        _alike(value)
-        return super().iterate(_unrolled(value), node)
-
-    def item(self, value: Any, index: Any, node: ast.Subscript) -> Any:
-        _alike(value)
-        return super().item(_unrolled(value), plain(index), node)
-
-    def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
-        return super().compare(op, _unrolled(left), _unrolled(right), node)
-
-    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> list[Any]:
-        first = node.generators[0]
-        if len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt):
-            source = self.visit(first.iter, local)
-            if isinstance(source, TracedRange):
-                return self.alike(source, node, local)
-        return super().visit_ListComp(node, local)
-
-    def alike(self, source: TracedRange, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> list[Any]:
-        """The turns of a loop that are all the same: one module that stands for all, or the value as often."""
-        count = source.length
-        if count > MAX_ITEMS:
-            self.iterate(source, node.generators[0].iter)  # refuses
-        if not count:
-            return []
-        value = self.visit(node.elt, local)
-        if not isinstance(value, Node):
-            return [value] * plain(count)
-        value = value.copy()
-        value.turn = count
-        return [value]
-
-
-def _unrolled(value: Any) -> Any:
-    return value.plain() if isinstance(value, TracedRange) else value
-
-
-def _alike(value: Any) -> None:
-    """One module that stands for many is no list of them."""
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    if any(isinstance(item, Node) and item.turn is not None for item in items):
-        raise Loops
 
 
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:

@@ -164,8 +164,8 @@ class Search:
             raise Unsolvable("is no range")
         self.subject = self.subject.over(axes)
         self.engine = engine = Engine(self.subject, apart=1)
-        for corner in (0, -1):
-            point = tuple(len(axis.values) - 1 if corner else 0 for axis in axes)
+        for last in (True, False):
+            point = tuple(len(axis.values) - 1 if last else 0 for axis in axes)
             self.check(engine.visit(point))
         with np.errstate(all="ignore"):
             for box in boxes(engine.grid, shape=(1, *engine.grid.shape[1:])):

@@ -164,6 +164,9 @@ class _Query:
         if atom.op == "axis":
             name = self.name(self.axes[atom.args[0]].name)
             return f"CAST({name} AS {self.integer})" if self.free else name
+        if atom.op == "below":
+            value = self.poly(atom.args[0])
+            return "(" + " + ".join(f"CASE WHEN {value} > {place} THEN 1 ELSE 0 END" for place in atom.args[1]) + ")"
         if atom.op not in ("//", "%"):
             return self.rounded(atom)
         left, right = (self.poly(arg) for arg in atom.args)

@@ -7,6 +7,7 @@ exact count at a point (:mod:`archspec.sweeping.run`), and is held to the plain 
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
@@ -21,8 +22,9 @@ from archspec.scope import Scope
 from archspec.source import Scalar
 from archspec.sweeping.algebra import Space, TooLarge
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.number import Condition, Trace, traced
-from archspec.sweeping.run import TracedScope, _Traced, counts
+from archspec.sweeping.growing import Traced
+from archspec.sweeping.number import Condition, Trace, plain, traced
+from archspec.sweeping.run import TracedScope, counts
 
 QUANTITIES = ("params", "trainable_params", "active_params", "embedding_params", "non_embedding_params", "buffers", "bytes")
 
@@ -45,7 +47,7 @@ def expression(text: str, name: str) -> Expression:
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 
-class Columns(_Traced):
+class Columns(Traced):
     """Evaluates columns and filters: the names are quantities, and fields of the config."""
 
     def __init__(self, scope: Scope, quantities: Mapping[str, Any]) -> None:
@@ -233,12 +235,19 @@ def at(value: Any) -> Any:
     return value.at if traced(value) else value
 
 
+def _settled(value: Any) -> Any:
+    """A list, or a mapping, as plain data, to which the trace holds from now on."""
+    if isinstance(value, dict):
+        return {str(plain(key)): _settled(item) for key, item in value.items()}
+    return [_settled(item) for item in value] if isinstance(value, list | tuple) else plain(value)
+
+
 def _node(value: Any) -> Any:
     """A column's value: a closed form, or what it is everywhere."""
     if traced(value):
         return value.node
     if isinstance(value, list | dict):
-        return str(value)
+        return json.dumps(_settled(value))
     if isinstance(value, Scope):
         raise SweepError(Problem("a sub-config is no column", help="name one of its fields"))
     return value

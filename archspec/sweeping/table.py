@@ -48,8 +48,8 @@ class Table:
         """Meets the regions of the corners, and of some points at random, to learn the columns' types."""
         lengths = [len(axis.values) for axis in self.axes]
         random = Random(0)
-        self.engine.visit(tuple(0 for _ in lengths))
         self.engine.visit(tuple(length - 1 for length in lengths))
+        self.engine.visit(tuple(0 for _ in lengths))
         for _ in range(_EXPLORED):
             self.engine.visit(tuple(random.randrange(length) for length in lengths))
 
