@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from archspec.errors import ArchspecError
 from archspec.tensors import Tensor
 
@@ -41,8 +43,13 @@ def counted(found: list[Tensor]) -> dict[str, int]:
     return {
         "params": params,
         "trainable_params": sum(t.numel for t in parameters if t.trainable),
-        "active_params": sum(t.active for t in parameters),
+        "active_params": _whole(sum(t.active for t in parameters)),
         "embedding_params": embedding,
         "non_embedding_params": params - embedding,
         "buffers": sum(t.numel for t in own if t.kind == "buffer"),
     }
+
+
+def _whole(active: Any) -> Any:
+    """The parts of all experts together are whole."""
+    return int(active) if hasattr(active, "denominator") else active

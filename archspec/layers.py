@@ -80,7 +80,7 @@ def _conv(rank: int, transposed: bool) -> Callable[..., list[Leaf]]:
         _divides(in_channels, groups, "in_channels")
         _divides(out_channels, groups, "out_channels")
         first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
-        weight = (first, second // groups if concrete(groups) != 1 else second, *_kernel(kernel_size, rank))
+        weight = (first, second if isinstance(groups, int) and groups == 1 else second // groups, *_kernel(kernel_size, rank))
         return [Leaf("weight", weight), *_optional(bias, Leaf("bias", (out_channels,)))]
 
     return conv

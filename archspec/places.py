@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from archspec.errors import Place
@@ -37,7 +38,7 @@ def trail(root: Node, name: str) -> list[Place]:
         if not parts or node.leaf:
             break
         child = node.children.get(parts[0])
-        given = next((inner[parts[0]] for inner in bodies if parts[0] in inner), None)
+        given = next((part for inner in bodies if (part := _given(inner, parts[0])) is not None), None)
         if isinstance(given, Expression):
             found += [*read_places(given, owner, scope), given.place]
         elif child is None and node.module is not None:
@@ -46,6 +47,16 @@ def trail(root: Node, name: str) -> list[Place]:
         node = child
         parts = parts[1:]
     return _unique(found)
+
+
+def _given(body: dict[str, Part], name: str) -> Part | None:
+    """What a body says of an attribute; a loop may name it (`expert_{i}`)."""
+    if name in body:
+        return body[name]
+    for key, part in body.items():
+        if "{" in key and re.fullmatch(re.sub(r"\\\{[^{}]*\\\}", ".+", re.escape(key)), name):
+            return part
+    return None
 
 
 def defining(node: Node) -> Place:

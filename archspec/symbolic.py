@@ -111,6 +111,18 @@ class SymbolicBuilder(Builder):
         built.guards = frozenset(self.guards) | guards
         return built
 
+    def call(self, name: str, node: ast.Call, local: Locals) -> Any:
+        """`given(field)`: whether the config has the field is an assumption, its number a symbol."""
+        value = super().call(name, node, local)
+        if name != "given":
+            return value
+        path = self.frames[-1].scope.origin.path + str(self.visit(node.args[0], local))
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            self.flags[f"given({path})"] = value
+            return value
+        self.conditions[f"given({path}) is None"] = False
+        return self.symbol(path, value)
+
     def guard(self, value: Any, node: ast.expr) -> frozenset[Guard]:
         """The guards that a decision on this value stands for; notes a decision on sizes alone."""
         where = self.frames[-1].where
@@ -290,6 +302,23 @@ class SymbolicBuilder(Builder):
             found.append(value)
         return found
 
+    def visit_DictComp(self, node: ast.DictComp, local: Locals) -> dict[Any, Any]:
+        """Named turns; where all build the same module, one that stands for all of them."""
+        first = node.generators[0]
+        inside = {name: value for name, value in local.items() if name != _TURNS}
+        same = len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.value)
+        found = {}
+        for inner in self.turns(node.generators, inside):
+            value = self.visit(node.value, inner)
+            if isinstance(value, Node) and same:
+                source, turn = self.visit(first.iter, local), inner[_TURN]
+                times = length_of(source) if isinstance(source, SymRange) else turn.loop.length
+                value = value.copy()
+                value.turn = (ast.unparse(first.target), Turn(None, turn.loop.length, times))
+                return {self.key(node.key, inner): value}
+            found[self.key(node.key, inner)] = self.settled(value, inner[_TURNS])
+        return found
+
     def settled(self, value: Any, turns: tuple[Turn, ...]) -> Any:
         """What one turn of a loop gave, outside of the loop: its index is a number there."""
         if isinstance(value, list):
@@ -308,6 +337,8 @@ class SymbolicBuilder(Builder):
             ends = [0, *arguments, 1] if len(arguments) == 1 else [*arguments, 1][:3]
             self.guarded(range, [value_of(end) for end in ends], node)
             return SymRange(*ends)
+        if name in ("is_int", "is_list"):
+            return super().function(name, [bare(argument) for argument in arguments], node)
         if name == "len" and isinstance(arguments[0], SymRange):
             return length_of(arguments[0])
         if name in STRUCTURAL or not any(syms_in(arguments)):

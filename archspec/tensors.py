@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.errors import ConfigError, Problem, SpecError
 from archspec.layers import Size
 from archspec.tree import Node, Routed
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 MAX_TENSORS = 2_000_000
 MAX_MODULES = 2_000_000
@@ -17,7 +20,8 @@ class Tensor(NamedTuple):
     """One entry of `named_parameters(remove_duplicate=False)`, or a persistent buffer.
 
     ``tied_to`` names the tensor that holds the values, where that is another one; ``layer`` is the
-    kind of layer it belongs to; ``active`` is the number of elements that work on a token.
+    kind of layer it belongs to; ``active`` is the number of elements that work on a token,
+    on average where each expert has a tensor of its own.
     """
 
     name: str
@@ -27,7 +31,7 @@ class Tensor(NamedTuple):
     trainable: bool
     tied_to: str | None
     layer: str
-    active: int
+    active: int | Fraction
     output_embedding: bool = False
 
 
@@ -75,10 +79,15 @@ def tensors(root: Node) -> list[Tensor]:
     return found
 
 
-def _active(numel: int, routed: Routed | None) -> int:
+def _active(numel: int, routed: Routed | None) -> int | Fraction:
     if routed is None or not routed.experts:
         return numel
-    active: int = numel * min(routed.chosen, routed.experts) // routed.experts
+    whole = numel * min(routed.chosen, routed.experts)
+    if isinstance(whole, int) and isinstance(routed.experts, int) and whole % routed.experts:
+        from fractions import Fraction  # an expert in tensors of its own works on a part of the tokens
+
+        return Fraction(whole, routed.experts)
+    active: int = whole // routed.experts
     return active
 
 
