@@ -53,7 +53,9 @@ def _classes(block: str) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def architectures(model_types: list[str], text: Callable[[str], str], whole: Callable[[str], tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def architectures(
+    model_types: list[str], text: Callable[[str], str], whole: Callable[[str], tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
     """Model type -> its architectures, the base model first.
 
     ``text`` gives a spec's text, ``whole`` the architectures by parsing, asked for where the text does not tell.

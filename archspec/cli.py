@@ -88,7 +88,7 @@ def _verb(verb: str, given: list[str]) -> int:
     name, summary = VERBS[verb]
     module = importlib.import_module(name)
     columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and 20 < int(columns[:6]) else 110
+    width = int(columns) if columns.isdecimal() and int(columns[:6]) > 20 else 110
 
     def formatter(prog: str) -> argparse.HelpFormatter:  # told its width, argparse need not import shutil to ask for it
         return argparse.HelpFormatter(prog, width=width)

@@ -31,5 +31,4 @@ def test_shown_is_printed(block: str, commands: ModuleType) -> None:
 def test_every_verb_has_an_example() -> None:
     from archspec.cli import VERBS
 
-    pages = PAGE + "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("sweep", "solve", "derive"))
-    assert [verb for verb in VERBS if f"$ archspec {verb}" not in pages] == []
+    assert [verb for verb in VERBS if f"$ archspec {verb}" not in PAGE] == []

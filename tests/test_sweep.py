@@ -459,7 +459,7 @@ SQL: list[tuple[str, list[str], dict[str, Any]]] = [
     ),
     ("T5ForConditionalGeneration", ["num_layers=1:6", "d_model=64:512:64", "feed_forward_proj=relu,gated-gelu"], {}),
     ("JambaForCausalLM", ["num_hidden_layers=2:20", "attn_layer_offset=0:7", "expert_layer_period=1:3"], {}),
-    ("Gemma3ForCausalLM", ["num_hidden_layers=2:20", "hidden_size=64:256:64"], {"columns": ["params", "layer_types"]}),
+    ("Exaone4ForCausalLM", ["num_hidden_layers=2:20", "hidden_size=64:256:64"], {"columns": ["params", "layer_types"]}),
     (
         "MixtralForCausalLM",
         ["num_local_experts=1:16", "num_experts_per_tok=1:20"],

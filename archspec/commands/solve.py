@@ -25,7 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--free", metavar="FIELD,...", default="", help="the fields to choose")
     parser.add_argument("--multiple", action="append", default=[], metavar="FIELD=N", help="a free field is a multiple of N")
     parser.add_argument(
-        "--ratio", action="append", default=[], metavar="A/B=LOW..HIGH", help="keep a ratio: hidden_size/num_hidden_layers=100..140"
+        "--ratio",
+        action="append",
+        default=[],
+        metavar="A/B=LOW..HIGH",
+        help="keep a ratio: hidden_size/num_hidden_layers=100..140",
     )
     add_grid(parser)
     parser.add_argument("--within", metavar="PERCENT", type=float, help="only what misses the budget by no more than this")

@@ -17,8 +17,10 @@ from archspec.derive.values import (
     Config,
     Container,
     Element,
+    Failed,
     Instance,
     Iter,
+    Kwargs,
     Leaf,
     ListValue,
     Mix,
@@ -74,7 +76,9 @@ class Attributes(Evaluator):
         if isinstance(value, Config):
             return self.config_attribute(value, name)
         if isinstance(value, Mix):
-            return self.fork(value.test, value.holds, lambda: self.attribute(value.then, name), lambda: self.attribute(value.other, name))
+            return self.fork(
+                value.test, value.holds, lambda: self.attribute(value.then, name), lambda: self.attribute(value.other, name)
+            )
         if isinstance(value, Mod):
             return self.mod_attribute(value, name)
         if isinstance(value, Tensor):
@@ -93,7 +97,7 @@ class Attributes(Evaluator):
             return Bound(value, name)
         if isinstance(value, ListValue | Parameters | Iter) or (isinstance(value, dict) and symbolic(value)):
             return Bound(value, name)
-        if isinstance(value, dict) and type(value) is dict:
+        if isinstance(value, dict) and type(value) in (dict, Kwargs):
             return Bound(value, name)
         if isinstance(value, str) and name in ("join", "format"):
             return Bound(value, name)
@@ -119,6 +123,8 @@ class Attributes(Evaluator):
         seen = getattr(config.real, name, MISSING) if config.real is not None else MISSING
         if seen is not MISSING and hasattr(type(seen), "model_type") and hasattr(type(seen), "to_dict"):
             return self.child(config, name, seen)
+        if seen is MISSING and static is not MISSING and not hasattr(static, "__get__"):
+            return ListValue(static) if type(static) is list else static
         specs = getattr(cls, "sub_configs_defaults", {})
         if name in specs:
             return self.child(config, name, seen if seen is not MISSING else None)
@@ -171,7 +177,7 @@ class Attributes(Evaluator):
                 if isinstance(mod.base, Leaf) or name in ("_modules",):
                     return TensorOf(mod, name)
         elif name in mod.attrs:
-            return mod.attrs[name]
+            return spatial(mod, name, mod.attrs[name])
         if name == "__class__":
             return mod.cls
         if isinstance(mod, Element):
@@ -182,7 +188,7 @@ class Attributes(Evaluator):
         if isinstance(leaf, Leaf):
             arguments = dict(leaf.arguments)
             if name in arguments:
-                return arguments[name]
+                return spatial(leaf, name, arguments[name])
             if name in ("weight", "bias"):
                 return TensorOf(mod, name)
             if leaf.kind in ("Parameter", "Buffer"):
@@ -276,7 +282,7 @@ class Attributes(Evaluator):
         if isinstance(value, Instance) and isinstance(value.base, Container):
             return self.module_item(value.base, index)
         if isinstance(value, Tensor):
-            return Tensor(None, _or_none(self.seen(lambda v, i: v[i], value, index)))
+            return Tensor(part_shape(value.shape, index), _or_none(self.seen(lambda v, i: v[i], value, index)))
         if isinstance(value, tuple | range) and not isinstance(index, Sym) and not symbolic(index):
             return self.native(lambda v, i: v[i], [value, index]) if not symbolic(value) else value[index]
         if isinstance(value, ListValue):
@@ -289,7 +295,16 @@ class Attributes(Evaluator):
             return Sym(None, self.seen(lambda v, i: v[i], value, index))
         position = self.slice_node(index) if isinstance(index, slice) else self.node(index)
         seen = self.seen(lambda v, i: v[i], value, self.plain_slice(index))
-        subscript = terms.subscript(self.node(value), position)
+        listed = self.node(value)
+        if (
+            isinstance(value, Sym)
+            and isinstance(value.value, list)
+            and isinstance(position, ast.Name | ast.Constant)
+            and not isinstance(index, slice)
+        ):
+            if not (isinstance(position, ast.Constant) and not isinstance(position.value, int)):
+                self.demand(terms.compare(position, ast.Lt, terms.call("len", listed)))
+        subscript = terms.subscript(listed, position)
         if terms.is_constant(subscript):
             return terms.value_of(subscript)
         types = (type(seen).__name__,) if seen is not UNKNOWN and seen is not None else ()
@@ -306,12 +321,18 @@ class Attributes(Evaluator):
         return ast.Slice(*parts)
 
     def list_item(self, value: ListValue, index: Any) -> Any:
-        if isinstance(index, slice) and not any(isinstance(part, Sym) for part in (index.start, index.stop, index.step)) and value.plain:
+        if (
+            isinstance(index, slice)
+            and not any(isinstance(part, Sym) for part in (index.start, index.stop, index.step))
+            and value.plain
+        ):
             return ListValue(value.items()[index])
         if type(index) is int:
             parts = value.parts
             if value.plain:
-                return self.native(lambda v, i: v[i], [parts, index])[1]
+                if not -len(parts) <= index < len(parts):
+                    raise Failed("IndexError: list index out of range")
+                return parts[index][1]
             if index >= 0 and len(parts) > index and all(part[0] == "item" for part in parts[: index + 1]):
                 return parts[index][1]
             if index < 0 and len(parts) >= -index and all(part[0] == "item" for part in parts[index:]):
@@ -365,6 +386,31 @@ _MODULE_METHODS = frozenset(
     "to half float eval train requires_grad_ parameters named_parameters children named_children modules named_modules apply "
     "append extend insert items values keys".split()
 )
+
+
+def spatial(mod: Any, name: str, value: Any) -> Any:
+    """torch holds a convolution's numbers as tuples, one for each axis."""
+    rank = getattr(mod, "kind", "")[-2:-1]
+    if name in ("kernel_size", "stride", "padding", "dilation") and rank.isdigit() and isinstance(value, Sym | int):
+        return (value,) * int(rank)
+    return value
+
+
+def part_shape(shape: list[Any] | None, index: Any) -> list[Any] | None:
+    """The sizes of `tensor[index]` for whole axes, numbers and None; None where it takes more than that."""
+    if shape is None:
+        return None
+    left, sizes = list(shape), []
+    for part in index if isinstance(index, tuple) else (index,):
+        if part is None:
+            sizes.append(1)
+        elif isinstance(part, slice) and part == slice(None) and left:
+            sizes.append(left.pop(0))
+        elif type(part) is int and left:
+            left.pop(0)
+        else:
+            return None
+    return [*sizes, *left]
 
 
 def _or_none(value: Any) -> Any:

@@ -43,7 +43,17 @@ _SILENT = ("logging", "warnings", "torch.nn.init", "transformers.initialization"
 _NUMERIC = {int: "int", float: "float", bool: "bool", str: "str", abs: "abs", round: "round", len: "len", min: "min", max: "max"}
 _NUMERIC |= {math.ceil: "ceil", math.floor: "floor", math.sqrt: "sqrt", math.log2: "log2", math.log: "log", math.prod: "prod"}
 _NUMERIC |= {sum: "sum", any: "any", all: "all", sorted: "sorted"}
-_RESULT = {"int": "int", "float": "float", "bool": "bool", "str": "str", "len": "int", "ceil": "int", "floor": "int", "any": "bool", "all": "bool"}
+_RESULT = {
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "len": "int",
+    "ceil": "int",
+    "floor": "int",
+    "any": "bool",
+    "all": "bool",
+}
 
 
 class Calls(Statements):
@@ -128,14 +138,20 @@ class Calls(Statements):
         for index, argument in enumerate(arguments):
             if isinstance(argument, Choice) and (function in _NUMERIC or home.startswith(("builtins", "math"))):
                 at = index
-                return self.lift(argument, lambda side: self.call(function, [*arguments[:at], side, *arguments[at + 1 :]], keywords))
+                return self.lift(
+                    argument, lambda side: self.call(function, [*arguments[:at], side, *arguments[at + 1 :]], keywords)
+                )
         if function in (copy.deepcopy, copy.copy):
             return self.copied(arguments[0])
         if _hashable(function) and function in _NUMERIC and symbolic(arguments):
             return self.numeric(_NUMERIC[function], function, arguments, keywords)
         if isinstance(owner, type) and inspect.ismethod(function):
             return self.class_method(owner, function.__name__, arguments, keywords)
-        if home.startswith(("torch", "numpy")) or type(function).__module__.startswith("torch") or home.startswith("_VariableFunctions"):
+        if (
+            home.startswith(("torch", "numpy"))
+            or type(function).__module__.startswith("torch")
+            or home.startswith("_VariableFunctions")
+        ):
             return self.tensor_call(getattr(function, "__name__", ""), arguments, keywords, function)
         if not symbolic(arguments) and not symbolic(keywords):
             return self.native(function, arguments, keywords)
@@ -183,7 +199,9 @@ class Calls(Statements):
     def collection(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if any(isinstance(argument, Choice) for argument in arguments):
             index = next(i for i, argument in enumerate(arguments) if isinstance(argument, Choice))
-            return self.lift(arguments[index], lambda side: self.collection(cls, [*arguments[:index], side, *arguments[index + 1 :]], keywords))
+            return self.lift(
+                arguments[index], lambda side: self.collection(cls, [*arguments[:index], side, *arguments[index + 1 :]], keywords)
+            )
         if cls is range:
             if symbolic(arguments):
                 if self.fitted(*arguments):
@@ -299,6 +317,9 @@ class Calls(Statements):
             return isinstance(owner, Function | Bound) or callable(owner)
         name = self.plain(arguments[1])
         if isinstance(name, Sym):
+            if name.node is not None and function is setattr and isinstance(owner, Mod) and self.frames[-1].loops:
+                self.write(owner.attrs, ("$dynamic", terms.text(name.node)), (name, arguments[2]))
+                return None
             if name.node is not None:
                 raise Unsupported("an attribute whose name depends on the config")
             name = name.value
@@ -326,28 +347,41 @@ class Calls(Statements):
 
     def is_instance(self, value: Any, kinds: Any) -> Any:
         kinds = tuple(kinds.items()) if isinstance(kinds, ListValue) else kinds if isinstance(kinds, tuple) else (kinds,)
-        kinds = tuple(k for kind in kinds for k in (kind.__args__ if hasattr(kind, "__args__") and not isinstance(kind, type) else (kind,)))
+        kinds = tuple(
+            k for kind in kinds for k in (kind.__args__ if hasattr(kind, "__args__") and not isinstance(kind, type) else (kind,))
+        )
         names = {getattr(kind, "__name__", "") for kind in kinds}
         if isinstance(value, Mix | Choice):
-            return self.fork(value.test, value.holds, lambda: self.is_instance(value.then, kinds), lambda: self.is_instance(value.other, kinds))
+            return self.fork(
+                value.test, value.holds, lambda: self.is_instance(value.then, kinds), lambda: self.is_instance(value.other, kinds)
+            )
         if isinstance(value, Mod | Config):
             return any(isinstance(kind, type) and issubclass(value.cls, kind) for kind in kinds)
         if isinstance(value, ListValue):
             return bool(names & {"list", "tuple", "Iterable", "Sequence"})
         if isinstance(value, Sym):
             if value.types:
-                fits = [kind in names or (kind == "bool" and "int" in names) or (kind in ("list", "str") and "Iterable" in names) for kind in value.types]
+                fits = [
+                    kind in names or (kind == "bool" and "int" in names) or (kind in ("list", "str") and "Iterable" in names)
+                    for kind in value.types
+                ]
                 if kinds and ({"Iterable", "Sequence", "tuple"} & names) and "list" in value.types:
                     fits = [fit or kind == "list" for fit, kind in zip(fits, value.types, strict=True)]
                 if all(fits) or not any(fits):
                     return all(fits)
                 if value.node is not None and {k for k, fit in zip(value.types, fits, strict=True) if fit} == {"list"}:
-                    return Sym(terms.call("is_list", value.node), self.seen(lambda v: isinstance(v, list | tuple), value), ("bool",))
+                    return Sym(
+                        terms.call("is_list", value.node), self.seen(lambda v: isinstance(v, list | tuple), value), ("bool",)
+                    )
                 if value.node is not None and {k for k, fit in zip(value.types, fits, strict=True) if fit} == {"int"}:
                     return Sym(terms.call("is_int", value.node), self.seen(lambda v: isinstance(v, int), value), ("bool",))
                 left = {k for k, fit in zip(value.types, fits, strict=True) if not fit}
                 if value.node is not None and left == {"int"}:
-                    return Sym(terms.negation(terms.call("is_int", value.node)), self.seen(lambda v: not isinstance(v, int), value), ("bool",))
+                    return Sym(
+                        terms.negation(terms.call("is_int", value.node)),
+                        self.seen(lambda v: not isinstance(v, int), value),
+                        ("bool",),
+                    )
             if value.value is UNKNOWN:
                 raise Unsupported("the type of a value that is not known")
             return isinstance(value.value, tuple(k for k in kinds if isinstance(k, type)))
@@ -384,7 +418,11 @@ class Calls(Statements):
         if isinstance(owner, dict):
             return self.dict_method(owner, bound.name, arguments)
         if isinstance(owner, str):
-            return owner if symbolic(arguments) or symbolic(keywords) else self.native(getattr(owner, bound.name), arguments, keywords)
+            return (
+                owner
+                if symbolic(arguments) or symbolic(keywords)
+                else self.native(getattr(owner, bound.name), arguments, keywords)
+            )
         return self.scalar_method(owner, bound.name, arguments)
 
     def scalar_method(self, owner: Sym, name: str, arguments: list[Any]) -> Any:

@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-
 from typing import TYPE_CHECKING, Any
 
 from archspec import library

@@ -18,10 +18,18 @@ _SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="CLASS|MODEL_TYPE|MODULE:CLASS", help="a class of transformers, a model type, or your own class")
-    parser.add_argument("--config", default="", metavar="MODULE:CLASS", help="the config class of your own class, if not annotated")
-    parser.add_argument("--output", metavar="DIR", help="write <model_type>.yaml there, and those of its parts, instead of printing")
-    parser.add_argument("--samples", type=int, default=10, metavar="N", help="random configs to verify the draft with (10; 0: the default only)")
+    parser.add_argument(
+        "name", metavar="CLASS|MODEL_TYPE|MODULE:CLASS", help="a class of transformers, a model type, or your own class"
+    )
+    parser.add_argument(
+        "--config", default="", metavar="MODULE:CLASS", help="the config class of your own class, if not annotated"
+    )
+    parser.add_argument(
+        "--output", metavar="DIR", help="write <model_type>.yaml there, and those of its parts, instead of printing"
+    )
+    parser.add_argument(
+        "--samples", type=int, default=10, metavar="N", help="random configs to verify the draft with (10; 0: the default only)"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
     parser.add_argument("--no-verify", action="store_true", help="only draft")
     parser.add_argument("--json", action="store_true", help="the drafts and how they did, as JSON")
@@ -94,4 +102,7 @@ def _report(outcome: Outcome) -> None:
     for difference in outcome.differences[:_SHOWN]:
         config = {key: value for key, value in difference.config.items() if key != "model_type"}
         shown = json.dumps(config, default=str)[:160]
-        print(f"  {difference.kind} {difference.name}: transformers {difference.expected[:120]!r}, draft {difference.found[:120]!r}; {shown}", file=sys.stderr)
+        print(
+            f"  {difference.kind} {difference.name}: transformers {difference.expected[:120]!r}, draft {difference.found[:120]!r}; {shown}",
+            file=sys.stderr,
+        )

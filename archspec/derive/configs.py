@@ -15,7 +15,16 @@ from archspec.derive.state import Frame
 from archspec.derive.terms import Facts
 from archspec.derive.values import MISSING, Bound, Config, Kwargs, Raised, Sym, Unsupported
 
-_KINDS = {"int": "int", "float": "float", "bool": "bool", "str": "str", "list": "list", "tuple": "list", "dict": "dict", "None": "None"}
+_KINDS = {
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "list": "list",
+    "tuple": "list",
+    "dict": "dict",
+    "None": "None",
+}
 _KINDS |= {"List": "list", "Tuple": "list", "Dict": "dict", "Sequence": "list", "Iterable": "list"}
 
 
@@ -39,7 +48,11 @@ class Reader(Methods):
             for field, value in (self.models[config.cls].parts.get(name, {}) if config.cls in self.models else {}).items():
                 if isinstance(value, Sym) and value.node is not None:
                     prefix = ".".join(config.path) + "." if config.path else ""
-                    value = Sym(terms.substitute(value.node, {n: terms.name(prefix + n) for n in terms.names(value.node)}), value.value, value.types)
+                    value = Sym(
+                        terms.substitute(value.node, {n: terms.name(prefix + n) for n in terms.names(value.node)}),
+                        value.value,
+                        value.types,
+                    )
                 made.store[field] = value
         return made
 
@@ -61,6 +74,13 @@ class Reader(Methods):
                 types = ("int", "None") if default is None else (type(default).__name__,)
                 return Sym(config.node(field), default, types)
         return default
+
+    def composed(self, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Name):
+            return True
+        scope = self.classes.get(tuple(node.id.split(".")[:-1])) or (self.scope.cls if self.scope else None)
+        model = self.models.get(scope) if scope is not None else None
+        return model is not None and node.id.split(".")[-1] in model.fixed
 
     def settled(self, config: Config, field: str) -> bool:
         model = self.models.get(config.cls)
@@ -98,7 +118,7 @@ class Reader(Methods):
 
     def post_init(self, model: ConfigModel) -> None:
         raw = Config(model.cls, (), _Raw(model))
-        before = self.log, self.facts, self.scope, self.models[model.cls]
+        before = self.log, self.facts, self.scope, getattr(self, "early", None)
         declared = ConfigModel(model.cls, model.real)
         declared.types, declared.defaults = dict(model.types), model.defaults
         self.models[model.cls] = declared
@@ -108,8 +128,7 @@ class Reader(Methods):
         try:
             self.early: dict[str, Any] | None = None
             self.effects(raw, "__post_init__", model)
-            values = {**raw.store, **(self.early or {})}
-            model.early = set(self.early or ())
+            values = dict(raw.store)
             for part, child in raw.children.items():
                 if isinstance(child, Config) and child.store:
                     model.parts[part] = dict(child.store)
@@ -118,8 +137,11 @@ class Reader(Methods):
                     self.effects(raw, name, model)
         finally:
             self.frames.pop()
+            early, self.early = self.early, before[3]
             self.log, self.facts, self.scope = before[:3]
             self.models[model.cls] = model
+        values |= early or {}
+        model.early = set(early or ())
         model.extras |= declared.extras
         model.require = list(frame.require.values())
         model.soft = list(frame.soft.values())
@@ -127,7 +149,8 @@ class Reader(Methods):
         finals = {}
         for name, value in values.items():
             try:
-                finals[name] = (self.node(value), self.types(value))
+                seen = getattr(value, "value", value)
+                finals[name] = (self.node(value), self.types(value) or _of(seen))
             except Unsupported:
                 model.notes.append(f"what {name} becomes was not read")
         resolve(model, finals)
@@ -147,7 +170,10 @@ class Reader(Methods):
                 if not terms.is_constant(size):
                     even = terms.compare(terms.binary(ast.Mod, size, terms.constant(2)), ast.Eq, terms.constant(0))
                     kinds = self.config_types(raw, "head_dim")
-                    none = self.none_test(size) if kinds is not None and "None" in kinds else ast.Constant(False)
+                    loose = (kinds is not None and "None" in kinds) or (
+                        "head_dim" in model.early and "head_dim" in model.computed
+                    )
+                    none = terms.compare(size, ast.Is, ast.Constant(None)) if loose else ast.Constant(False)
                     found.append(terms.either([none, even, terms.compare(size, ast.LtE, terms.constant(4))]))
         if "layer_types" in model.types and hasattr(model.real, "num_hidden_layers"):
             listed, number = self.attribute(raw, "layer_types"), self.attribute(raw, "num_hidden_layers")
@@ -195,6 +221,7 @@ class Reader(Methods):
         if name in _CONFIG_SKIPPED:
             return None
         return super().config_method(config, name, function, arguments, keywords)
+
 
 def _ignored(*_: Any, **__: Any) -> None:
     """PreTrainedConfig's own `__post_init__`: what of it matters is known."""

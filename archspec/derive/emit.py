@@ -35,11 +35,18 @@ class Module:
         self.calls: dict[str, Module] = {}
 
 
+class Dynamic:
+    """Attributes that a loop sets: their name and the loop over the modules."""
+
+    def __init__(self, key: ast.expr, modules: ast.expr) -> None:
+        self.key, self.modules = key, modules
+
+
 class Emitter:
     """Gives every template its module; templates that come out alike share one."""
 
-    def __init__(self, reader: Reader, home: str) -> None:
-        self.reader, self.root = reader, home
+    def __init__(self, reader: Reader, home: str, cls: type = object) -> None:
+        self.reader, self.root, self.root_class = reader, home, cls
         self.modules: dict[tuple[str, str], Module] = {}
         self.done: dict[int, Module | None] = {}
         self.variants: dict[tuple[str, type], list[Module]] = {}
@@ -48,7 +55,7 @@ class Emitter:
 
     def home(self, template: Template) -> str:
         scope = template.scope
-        return home_of(scope.cls) if scope is not None and scope.path else self.root
+        return home_of(scope.cls) if scope is not None and (scope.path or scope.cls is not self.root_class) else self.root
 
     def module(self, template: Template) -> Module | None:
         """The module of a template; None for one without tensors."""
@@ -87,13 +94,8 @@ class Emitter:
         whole = repr(said)
         kept = []
         for node in template.soft:
-            inner = node.values[-1] if isinstance(node, ast.BoolOp) else node
-            by = shown(inner.left) if isinstance(inner, ast.Compare) else None
-            simple = isinstance(inner, ast.Compare) and isinstance(inner.left, ast.Name)
-            divided = by is not None and any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]"))
-            if not divided and (simple or isinstance(inner, ast.Compare)) and by is not None and "$" not in ast.unparse(node):
-                if (checked := self.named(node)) is not None:
-                    kept.append(checked)
+            if not said_by(node, whole) and (checked := self.named(node)) is not None:
+                kept.append(checked)
         return kept
 
     def shared(self, module: Module) -> Module:
@@ -126,10 +128,18 @@ class Emitter:
         grads = {key.removeprefix("$grad."): value for key, value in attrs.items() if key.startswith("$grad.")}
         for name, value in attrs.items():
             value = as_module(value)
-            if isinstance(value, dict) and not name.startswith("$") and value and all(isinstance(v, Mod | dict) for v in value.values()):
+            if (
+                isinstance(value, dict)
+                and not name.startswith("$")
+                and value
+                and all(isinstance(v, Mod | dict) for v in value.values())
+            ):
                 inner = self.body(None, value)
                 if inner:
                     found[name] = inner
+            elif isinstance(value, Container) and value.kind == "Dynamic":
+                if self.tensors_in(value.items):
+                    found[name] = Dynamic(self.checked(self.reader.node(value.attrs["$key"])), self.items(value.items))
             elif isinstance(value, Mod) and not name.startswith("$"):
                 part = self.attribute_body(value)
                 if part is not None:
@@ -173,7 +183,10 @@ class Emitter:
             parts = [self.expression(item) if item is not None else None for item in value.items.items()]
             if not any(parts):
                 return None
-            return [part if part is not None else self.placeholder(item) for part, item in zip(parts, value.items.items(), strict=True)]
+            return [
+                part if part is not None else self.placeholder(item)
+                for part, item in zip(parts, value.items.items(), strict=True)
+            ]
         return self.expression(value)
 
     def placeholder(self, item: Any) -> ast.expr:
@@ -223,12 +236,21 @@ class Emitter:
         if value.kind in _EMPTY:
             return None
         if value.kind in ("Parameter", "Buffer"):
-            frozen = [ast.keyword("requires_grad", ast.Constant(False))] if value.flags["frozen"] is True and value.kind == "Parameter" else []
+            frozen = (
+                [ast.keyword("requires_grad", ast.Constant(False))]
+                if value.flags["frozen"] is True and value.kind == "Parameter"
+                else []
+            )
             return ast.Call(terms.name(value.kind), [self.scalar(size) for _, size in value.arguments], frozen)
         defaults = inspect.signature(LEAVES[value.kind]).parameters
         positional: list[ast.expr] = []
         keywords: list[ast.keyword] = []
         given = dict(value.arguments)
+        bias = as_module(value.attrs.get("bias"))
+        if isinstance(bias, Leaf | Mix) and "bias" in defaults:  # a bias that is set afterwards
+            given["bias"] = (
+                True if isinstance(bias, Leaf) else Sym(bias.test if bias.then is not None else terms.negation(bias.test), None)
+            )
         for name, parameter in defaults.items():
             if name not in given:
                 continue
@@ -236,7 +258,11 @@ class Emitter:
             if not isinstance(item, Sym) and item == parameter.default and type(item) is type(parameter.default):
                 continue
             node = self.scalar(item)
-            if not keywords and (len(positional) == list(defaults).index(name)) and parameter.default in (inspect.Parameter.empty, None):
+            if (
+                not keywords
+                and (len(positional) == list(defaults).index(name))
+                and parameter.default in (inspect.Parameter.empty, None)
+            ):
                 positional.append(node)
             else:
                 keywords.append(ast.keyword(name, node))
@@ -307,10 +333,20 @@ class Emitter:
     def norm(self, module: Module) -> ast.expr | None:
         """`RMSNorm(size)` for a class of that name that holds one weight."""
         body = module.body
-        if not module.name.rstrip("0123456789").endswith("RMSNorm") or not isinstance(body, dict) or list(body) != ["weight"] or module.require:
+        if (
+            not module.name.rstrip("0123456789").endswith("RMSNorm")
+            or not isinstance(body, dict)
+            or list(body) != ["weight"]
+            or module.require
+        ):
             return None
         weight = body["weight"]
-        if isinstance(weight, ast.Call) and isinstance(weight.func, ast.Name) and weight.func.id == "Parameter" and len(weight.args) == 1:
+        if (
+            isinstance(weight, ast.Call)
+            and isinstance(weight.func, ast.Name)
+            and weight.func.id == "Parameter"
+            and len(weight.args) == 1
+        ):
             return None if weight.keywords else ast.Call(terms.name("RMSNorm"), weight.args, [])
         return None
 
@@ -361,7 +397,10 @@ class Emitter:
         nested = []
         for part in value.parts:
             if part[0] == "each":
-                turns = tuple((t, self.items(i) if isinstance(i, ListValue) else self.checked(i), tuple(map(self.condition, ifs))) for t, i, ifs in part[2])
+                turns = tuple(
+                    (t, self.items(i) if isinstance(i, ListValue) else self.checked(i), tuple(map(self.condition, ifs)))
+                    for t, i, ifs in part[2]
+                )
                 part = ("each", part[1], turns)
             elif part[0] == "if":
                 part = ("if", self.condition(part[1]), *part[2:])
@@ -374,8 +413,6 @@ class Emitter:
     def scalar(self, value: Any) -> ast.expr:
         if isinstance(value, Choice):
             return terms.conditional(self.checked(value.test), self.scalar(value.then), self.scalar(value.other))
-        if isinstance(value, Sym) and value.node is None and self.current:
-            self.current[-1].notes.append(f"{value.value} was seen at the default config only")
         return self.checked(self.reader.node(value))
 
     def named(self, node: ast.expr) -> ast.expr | None:
@@ -387,8 +424,13 @@ class Emitter:
     def checked(self, node: ast.expr) -> ast.expr:
         """Notes which names an expression reads."""
         if self.current:
-            functions = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+            functions = {
+                part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+            }
             self.current[-1].used |= terms.names(node) - functions
+            for part in ast.walk(node):
+                if getattr(part, "seen", False) and isinstance(part, ast.expr):
+                    self.current[-1].notes.append(f"{terms.text(part)} was seen at the default config only")
         return node
 
 
@@ -397,13 +439,29 @@ def as_module(value: Any) -> Any:
     if isinstance(value, Choice):
         then, other = as_module(value.then), as_module(value.other)
         if isinstance(then, Mod) or isinstance(other, Mod):
-            return Mix(value.test, then if isinstance(then, Mod) else None, other if isinstance(other, Mod) else None, value.holds)
+            return Mix(
+                value.test, then if isinstance(then, Mod) else None, other if isinstance(other, Mod) else None, value.holds
+            )
     return value
 
 
 def home_of(cls: type) -> str:
     """The model type whose spec describes what a config class configures."""
-    return str(getattr(cls, "model_type", "")) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.removesuffix("Config")).lower()
+    return (
+        str(getattr(cls, "model_type", "")) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.removesuffix("Config")).lower()
+    )
+
+
+def said_by(node: ast.expr, whole: str) -> bool:
+    """Whether expressions fail by themselves where a soft requirement does not hold."""
+    inner = node.values[-1] if isinstance(node, ast.BoolOp) else node
+    while isinstance(inner, ast.Call) and isinstance(inner.args[0], ast.GeneratorExp):
+        inner = inner.args[0].elt
+    if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.NotEq):
+        by = shown(inner.left)
+        return any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]")) or f"{by} ** -" in whole
+    asked = [part for part in ast.walk(inner) if isinstance(part, ast.Call) and terms.text(part.func) in ("len", "is_list")]
+    return any(shown(part.args[0]) in whole for part in asked) if asked else True
 
 
 def method(owner: ast.expr, name: str, argument: ast.expr) -> ast.expr:
@@ -429,6 +487,8 @@ def shown(body: Any) -> Any:
             if isinstance(part, ast.Name):
                 part.id = plain(part.id)
         return ast.unparse(made)
+    if isinstance(body, Dynamic):
+        return (shown(body.key), shown(body.modules))
     if isinstance(body, dict):
         return tuple((key, shown(value)) for key, value in body.items())
     return tuple(shown(value) for value in body)

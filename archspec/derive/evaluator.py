@@ -168,13 +168,22 @@ class Evaluator(State):
         for value in (left, right):
             if isinstance(value, Sym) and value.node is not None and {"int", "list"} <= set(value.types) and op is not ast.Add:
                 self.demand(terms.negation(terms.call("is_list", self.node(value))))
-        if isinstance(by, Sym) and by.node is not None and isinstance(by.value, int | float) and not isinstance(by.node, ast.IfExp):
+        if (
+            isinstance(by, Sym)
+            and by.node is not None
+            and isinstance(by.value, int | float)
+            and not isinstance(by.node, ast.IfExp)
+        ):
             self.demand(terms.compare(self.node(by), ast.NotEq, terms.constant(0)))
 
     def tensor_binary(self, op: type[ast.operator], left: Any, right: Any) -> Any:
         real = self.seen(_operator(op), left, right)
         tensors = [value for value in (left, right) if isinstance(value, Tensor)]
-        shape = tensors[0].shape if len(tensors) == 1 and not isinstance(right if tensors[0] is left else left, ListValue) else None
+        shape = (
+            tensors[0].shape if len(tensors) == 1 and not isinstance(right if tensors[0] is left else left, ListValue) else None
+        )
+        if len(tensors) == 2 and tensors[0].shape is not None and tensors[1].shape is not None:
+            shape = broadcast(tensors[0].shape, tensors[1].shape)
         return Tensor(shape, None if real is UNKNOWN else real)
 
     def fitted(self, *values: Any) -> bool:
@@ -207,7 +216,9 @@ class Evaluator(State):
         """What an exception of Python's own means: the code fails, or it met a value that only this reader knows."""
         text = f"{type(error).__name__}: {error}"
         marks = ("Sym", "ListValue", "Tensor", "Choice", "Config", "Instance", "Leaf", "Bound")
-        own = any(f"'{mark}'" in text or f" {mark} object" in text or f"got {mark}" in text or f"got ({mark}" in text for mark in marks)
+        own = any(
+            f"'{mark}'" in text or f" {mark} object" in text or f"got {mark}" in text or f"got ({mark}" in text for mark in marks
+        )
         return Unsupported(text) if own else Failed(text)
 
     def plain(self, value: Any) -> Any:
@@ -222,7 +233,9 @@ class Evaluator(State):
         value = self.evaluate(node.operand, env)
         if isinstance(node.op, ast.Not):
             truth, seen = self.truth(value)
-            return not truth if isinstance(truth, bool) else Sym(terms.negation(truth), self.seen(lambda v: not v, seen), ("bool",))
+            return (
+                not truth if isinstance(truth, bool) else Sym(terms.negation(truth), self.seen(lambda v: not v, seen), ("bool",))
+            )
         if isinstance(value, Tensor):
             return Tensor(value.shape, value.real)
         if not symbolic(value):
@@ -301,7 +314,9 @@ class Evaluator(State):
             if index == 0:
                 result = found
             elif isinstance(result, Sym) or isinstance(found, Sym):
-                result = Sym(terms.both([self.node(result), self.node(found)]), self.seen(lambda a, b: a and b, result, found), ("bool",))
+                result = Sym(
+                    terms.both([self.node(result), self.node(found)]), self.seen(lambda a, b: a and b, result, found), ("bool",)
+                )
             else:
                 result = result and found
             left = right
@@ -310,7 +325,11 @@ class Evaluator(State):
     def compare(self, op: type[ast.cmpop], left: Any, right: Any) -> Any:
         if isinstance(right, Kwargs) and isinstance(left, str):
             asked = Sym(terms.call("given", ast.Constant(left)), None)
-            return self.is_none(asked, op is ast.NotIn) if not left.startswith("_") and left not in ("torch_dtype", "dtype") else op is ast.NotIn
+            return (
+                self.is_none(asked, op is ast.NotIn)
+                if not left.startswith("_") and left not in ("torch_dtype", "dtype")
+                else op is ast.NotIn
+            )
         for value, way in ((left, 0), (right, 1)):
             if isinstance(value, Choice):
                 return self.lift(value, lambda v, w=way: self.compare(op, v, right) if not w else self.compare(op, left, v))
@@ -375,10 +394,14 @@ class Evaluator(State):
 
     def on_Subscript(self, node: ast.Subscript, env: Env) -> Any:
         value = self.evaluate(node.value, env)
-        if isinstance(node.slice, ast.Slice):
-            parts = [self.evaluate(part, env) if part else None for part in (node.slice.lower, node.slice.upper, node.slice.step)]
-            return self.item(value, slice(*parts))
-        return self.item(value, self.evaluate(node.slice, env))
+        if isinstance(node.slice, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.slice.elts):
+            return self.item(value, tuple(self.position(part, env) for part in node.slice.elts))
+        return self.item(value, self.position(node.slice, env))
+
+    def position(self, node: ast.expr, env: Env) -> Any:
+        if isinstance(node, ast.Slice):
+            return slice(*(self.evaluate(part, env) if part else None for part in (node.lower, node.upper, node.step)))
+        return self.evaluate(node, env)
 
     def item(self, value: Any, index: Any) -> Any:
         raise NotImplementedError
@@ -407,6 +430,13 @@ class Evaluator(State):
                 raise Unsupported("enumerate from another start")
             return terms.call(value.kind, *parts)
         return self.node(value)
+
+
+def broadcast(one: list[Any], two: list[Any]) -> list[Any]:
+    """The sizes of an operation on two tensors."""
+    longer, shorter = (one, two) if len(one) >= len(two) else (two, one)
+    padded = [1] * (len(longer) - len(shorter)) + list(shorter)
+    return [b if type(a) is int and a == 1 else a for a, b in zip(longer, padded, strict=True)]
 
 
 def _operator(op: type[ast.operator]) -> Any:

@@ -8,8 +8,8 @@ import json
 from typing import Any, NamedTuple
 
 from archspec.derive import terms
-from archspec.derive.resolution import BACKBONE_REQUIRE, ConfigModel
 from archspec.derive.emit import home_of, shown
+from archspec.derive.resolution import BACKBONE_REQUIRE, ConfigModel
 from archspec.derive.texts import line, quoted
 from archspec.derive.values import MISSING
 
@@ -62,6 +62,8 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
         if not extra:
             break
         open_names |= extra
+    if model.backbone and wanted & {"out_features", "out_indices"} and not {"out_features", "out_indices"} <= wanted:
+        return fields_of(model, {*used, "out_features", "out_indices"})
     if model.backbone and wanted & {"out_features", "out_indices"}:
         require += [ast.parse(text, mode="eval").body for text in BACKBONE_REQUIRE]
     config, fixed, notes = {}, {}, list(model.notes)
@@ -73,7 +75,11 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
         elif name in model.fixed:
             if name in model.kept and (raw := declaration(model, name)) is not None:
                 config[name] = raw
-            fixed[name] = f"= {clean(model.fixed[name])}" if not terms.is_constant(model.fixed[name]) else literal(terms.value_of(model.fixed[name]))
+            fixed[name] = (
+                f"= {clean(model.fixed[name])}"
+                if not terms.is_constant(model.fixed[name])
+                else literal(terms.value_of(model.fixed[name]))
+            )
         else:
             text = declaration(model, name)
             if text is None:
@@ -102,14 +108,14 @@ def _read(node: ast.expr) -> set[str]:
 def declaration(model: ConfigModel, name: str) -> str | None:
     """`32000`, `= hidden_size // num_attention_heads`, `int | None = 1536`, `int`."""
     types = model.types.get(name, ())
-    if name in model.computed and name not in model.declared:
+    if name in model.computed and name in model.early:
         kinds = [kind for kind in types if kind != "None"] or ["int"]
         return f"{' | '.join(kinds)} | None = {clean(model.computed[name])}"
     if name in model.extras:
         default = model.extras[name]
         return "int | None = None" if default is None else f"{type(default).__name__} | None = {literal(default, True)}"
     default = model.defaults.get(name, MISSING)
-    if name in model.computed and default in (None, MISSING):
+    if name in model.computed and (default in (None, MISSING) or name not in model.declared):
         return f"= {clean(model.computed[name])}"
     if default is MISSING:
         return " | ".join(types) if types else "int"
@@ -124,11 +130,14 @@ def declaration(model: ConfigModel, name: str) -> str | None:
     own = "None" if default is None else type(default).__name__
     if own == "float" and set(kinds) <= {"float", "int"}:
         return literal(default)
-    if kinds == [own] and own in ("int", "bool", "str", "list"):
+    numbers = own == "list" and all(type(item) is int for item in default)
+    if kinds == [own] and (own in ("int", "bool", "str") or numbers):
         return literal(default)
     if own not in kinds:
         kinds.append(own)
-    kinds = [kind for kind in ("list", "str", "bool", "float", "int", "dict") if kind in kinds] + (["None"] if "None" in kinds else [])
+    kinds = [kind for kind in ("list", "str", "bool", "float", "int", "dict") if kind in kinds] + (
+        ["None"] if "None" in kinds else []
+    )
     return f"{' | '.join(kinds)} = {terms.text(node)}"
 
 
@@ -137,7 +146,14 @@ def literal(value: Any, typed: bool = False) -> str:
     if isinstance(value, bool | None):
         return repr(value) if typed else {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, str) and not typed:
-        return value if value.replace("_", "a").replace("-", "a").isalnum() and value not in _WORDS and not value[0].isdigit() and value[0] != "-" else quoted_text(value)
+        return (
+            value
+            if value.replace("_", "a").replace("-", "a").isalnum()
+            and value not in _WORDS
+            and not value[0].isdigit()
+            and value[0] != "-"
+            else quoted_text(value)
+        )
     return terms.text(terms.constant(value))
 
 
@@ -156,7 +172,11 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
         default = getattr(model.real, name, None)
         kind = home_of(type(default)) if default is not None else spec.model_type or home_of(spec.config_class)
         function = "Config" if fixed else "AutoConfig"
-        options = [f"{key}={terms.text(terms.constant(value))}" for key, value in spec.init_kwargs.items() if key != "model_type" and plain_value(value)]
+        options = [
+            f"{key}={terms.text(terms.constant(value))}"
+            for key, value in spec.init_kwargs.items()
+            if key != "model_type" and plain_value(value)
+        ]
         if spec.optional:
             options.append("optional=True")
         first = kind if kind.isidentifier() else repr(kind)

@@ -64,7 +64,11 @@ class Loops(Attributes):
         if isinstance(value, Container):
             if isinstance(value.items, dict):
                 return list(value.items)
-            return [part[1] for part in value.items.parts] if all(part[0] in ("item", "each") for part in value.items.parts) else None
+            return (
+                [part[1] for part in value.items.parts]
+                if all(part[0] in ("item", "each") for part in value.items.parts)
+                else None
+            )
         if isinstance(value, Instance) and isinstance(value.base, Container):
             return self.spread(value.base)
         if isinstance(value, ListValue):
@@ -96,7 +100,11 @@ class Loops(Attributes):
             both = ast.Tuple([terms.name(counter), node], ast.Store())
             return both, terms.call("enumerate", iterable), (Sym(terms.name(counter), 0, ("int",)), item)
         if isinstance(value, Iter) and value.kind == "zip":
-            elements = target.elts if isinstance(target, ast.Tuple) and len(target.elts) == len(value.parts) else [ast.Name("x")] * len(value.parts)
+            elements = (
+                target.elts
+                if isinstance(target, ast.Tuple) and len(target.elts) == len(value.parts)
+                else [ast.Name("x")] * len(value.parts)
+            )
             opened = [self.opened(one, part) for one, part in zip(elements, value.parts, strict=True)]
             return (
                 ast.Tuple([part[0] for part in opened], ast.Store()),
@@ -137,6 +145,12 @@ class Loops(Attributes):
         if all(part[0] == "item" and not isinstance(part[1][0], Sym) for part in parts):
             return {part[1][0]: part[1][1] for part in parts}
         if len(parts) == 1 and parts[0][0] == "each":
+            _, (key, value), turns = parts[0]
+            if not isinstance(value, Mod):
+                generators = [
+                    ast.comprehension(t, i if isinstance(i, ast.expr) else self.iterable(i), list(ifs), 0) for t, i, ifs in turns
+                ]
+                return Sym(ast.DictComp(self.node(key), self.node(value), generators), UNKNOWN, ("dict",))
             return {"$each": parts[0]}
         raise Unsupported("a dict whose keys depend on the config")
 
@@ -260,12 +274,25 @@ class Loops(Attributes):
                         writes[id(part.container), part.key] = (part.container, part.key, solved[part.mark][1])
         after = self.last(target, iterable)
         for container, name, left in writes.values():
-            if name == "parts" and isinstance(left, tuple):
+            if isinstance(name, tuple):
+                key, value = left
+                dynamic = Container(object, "Dynamic", ListValue.of(self.looped((("item", value),), target, iterable)))
+                dynamic.attrs["$key"] = key
+                self.write(container, f"$dynamic {terms.text(self.node(key))}", dynamic)
+            elif name == "$pair":
+                self.write(container, "$each", self.looped((("item", left),), target, iterable)[0])
+            elif name == "parts" and isinstance(left, tuple):
                 old = container.get("parts", ())
                 if left[: len(old)] != old:
                     raise Unsupported("a list that is changed in a loop")
                 added = left[len(old) :]
                 self.write(container, "parts", (*old, *self.looped(added, target, iterable)) if added else old)
+            elif isinstance(left, ListValue) and isinstance(first.get((id(container), name)), ListValue):
+                old = first[id(container), name].parts
+                if left.parts[: len(old)] != old:
+                    raise Unsupported("a list that is changed in a loop")
+                added = left.parts[len(old) :]
+                self.write(container, name, ListValue.of((*old, *self.looped(added, target, iterable))))
             elif left is not MISSING:
                 self.write(container, name, self.outside(left, after) if container is env.local else left)
         return self.block(statement.orelse, env)
@@ -333,10 +360,13 @@ class Loops(Attributes):
                     continue
                 step = terms.substitute(self.node(part.after), known)
                 init = self.node(part.start)
+                step = first_turn(step, part.mark, init, counter, start)
                 inside = terms.names(step) & marks
                 if not inside:
                     earlier = self.shifted(step, target, iterable, terms.binary(ast.Sub, terms.name(counter), terms.constant(1)))
-                    last = self.shifted(step, target, iterable, terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1)))
+                    last = self.shifted(
+                        step, target, iterable, terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1))
+                    )
                     here = terms.conditional(ast.Compare(terms.name(counter), [ast.Eq()], [start]), init, earlier)
                     end = terms.conditional(ast.Compare(turns, [ast.Gt()], [terms.constant(0)]), last, init)
                 elif inside == {part.mark} and (series := self.series(step, part.mark, init, target, iterable, index, turns)):
@@ -397,9 +427,21 @@ class Loops(Attributes):
                 return found
         item: ast.expr = ast.Subscript(iterable, position, ast.Load())
         if isinstance(target, ast.Tuple):
-            return {p.id: ast.Subscript(item, terms.constant(k), ast.Load()) for k, p in enumerate(target.elts) if isinstance(p, ast.Name)}
+            return {
+                p.id: ast.Subscript(item, terms.constant(k), ast.Load())
+                for k, p in enumerate(target.elts)
+                if isinstance(p, ast.Name)
+            }
         assert isinstance(target, ast.Name)
         return {target.id: item}
+
+
+def first_turn(step: ast.expr, mark: str, init: ast.expr, counter: str, start: ast.expr) -> ast.expr:
+    """`x if i > 0 else carried`: what is carried counts in the first turn only, where it is the value before the loop."""
+    if isinstance(step, ast.IfExp) and mark not in terms.names(step.body) and mark not in terms.names(step.test):
+        if terms.text(step.test) in (f"{counter} > {terms.text(start)}", f"{counter} != {terms.text(start)}"):
+            return ast.IfExp(step.test, step.body, terms.substitute(step.orelse, {mark: init}))
+    return step
 
 
 def length(iterable: ast.expr) -> ast.expr:

@@ -87,7 +87,11 @@ class Methods(Modules):
 
     def register(self, owner: Any, name: str, arguments: list[Any], keywords: dict[str, Any]) -> None:
         key = arguments[0] if arguments else keywords.get("name")
-        value = arguments[1] if len(arguments) > 1 else keywords.get({"register_buffer": "tensor", "register_parameter": "param"}.get(name, "module"))
+        value = (
+            arguments[1]
+            if len(arguments) > 1
+            else keywords.get({"register_buffer": "tensor", "register_parameter": "param"}.get(name, "module"))
+        )
         if name == "register_buffer":
             persistent = keywords.get("persistent", arguments[2] if len(arguments) > 2 else True)
             if persistent is not False and value is not None:
@@ -95,6 +99,9 @@ class Methods(Modules):
         container = owner if isinstance(owner, Container) else getattr(owner, "base", None)
         if isinstance(key, Sym) and isinstance(container, Container) and not isinstance(container.items, dict):
             self.write(container.items.cell, "parts", (*container.items.parts, ("item", value)))
+            return
+        if isinstance(key, Sym) and key.node is not None and self.frames[-1].loops:
+            self.write(owner.attrs, ("$dynamic", terms.text(key.node)), (key, value))
             return
         if isinstance(key, Sym):
             raise Unsupported("a module whose name depends on the config")
@@ -130,7 +137,11 @@ class Methods(Modules):
         if name in ("from_config", "_from_config") and isinstance(config, Config):
             if hasattr(cls, "_model_mapping"):
                 return self.automatic(cls, config)
-            more = {key: value for key, value in keywords.items() if key not in ("config", "attn_implementation", "dtype", "torch_dtype")}
+            more = {
+                key: value
+                for key, value in keywords.items()
+                if key not in ("config", "attn_implementation", "dtype", "torch_dtype")
+            }
             return self.construct(cls, [config], more)
         if name == "from_pretrained" and cls is nn.Embedding:
             weights = arguments[0] if arguments else keywords["embeddings"]

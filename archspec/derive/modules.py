@@ -151,7 +151,9 @@ class Modules(TensorCalls):
         kind = leaf_kind(cls)
         known = inspect.signature(LEAVES[kind]).parameters
         given: list[tuple[str, Any]] = []
-        more = {name: p.default for name, p in signature.parameters.items() if name in _IGNORED} | {k: v for k, v in bound.items() if k in _IGNORED}
+        more = {name: p.default for name, p in signature.parameters.items() if name in _IGNORED} | {
+            k: v for k, v in bound.items() if k in _IGNORED
+        }
         for name, value in bound.items():
             if name == "self" or name in _IGNORED:
                 continue
@@ -169,6 +171,8 @@ class Modules(TensorCalls):
             given.append((name, value))
         made = Leaf(cls, kind, given)
         made.attrs |= more
+        if more.get("padding") == "same" and isinstance(more.get("stride"), Sym):
+            self.require(terms.compare(self.node(more["stride"]), ast.Eq, terms.constant(1)))  # torch demands it
         return made
 
     def without_tensors(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Leaf | None:
@@ -182,7 +186,11 @@ class Modules(TensorCalls):
                 return None
             if not any(hasattr(cls, name) for name in ("reset_parameters", "_reset_parameters")) and "__init__" in vars(cls):
                 source = inspect.getsource(cls)
-                return None if "Parameter" in source or "Linear" in source or "Module" in source.partition("\n")[2] else self.nothing(cls)
+                return (
+                    None
+                    if "Parameter" in source or "Linear" in source or "Module" in source.partition("\n")[2]
+                    else self.nothing(cls)
+                )
             return None
         return self.nothing(cls) if not made.state_dict() and not list(made.parameters()) else None
 
@@ -195,10 +203,18 @@ class Modules(TensorCalls):
         if isinstance(index, Sym):
             if index.value == "xielu" and index.node is not None:
                 holds = self.compare(ast.Eq, index, "xielu")
-                return self.fork(holds.node, True, lambda: self.construct(_activation_class("xielu"), [], {}), lambda: self.nothing(nn.GELU))
+                return self.fork(
+                    holds.node, True, lambda: self.construct(_activation_class("xielu"), [], {}), lambda: self.nothing(nn.GELU)
+                )
+            if index.node is not None and self.composed(index.node):
+                self.require(ast.Compare(index.node, [ast.In()], [terms.constant(list(table))]))
             return self.nothing(nn.GELU)
         found = _activation_class(index)
         return self.construct(found, [], {}) if index in ("prelu", "xielu") else self.nothing(nn.GELU)
+
+    def composed(self, node: ast.expr) -> bool:
+        """Whether a text is made by the code, and not simply what the config says."""
+        raise NotImplementedError
 
     # instances
 
@@ -247,7 +263,9 @@ class Modules(TensorCalls):
     def entered(self, config: Config, made: Instance) -> Config:
         """A config as the constructed module sees it: what was set on it becomes a keyword of the call."""
         inner = config.copy()
-        made.overrides = {".".join((*config.path, f)): value for f, value in config.store.items() if not self.own_field(config, f, value)}
+        made.overrides = {
+            ".".join((*config.path, f)): value for f, value in config.store.items() if not self.own_field(config, f, value)
+        }
         if config.store and config.real is not None:
             import copy
 
@@ -262,7 +280,9 @@ class Modules(TensorCalls):
     def own_field(self, config: Config, field: str, value: Any) -> bool:
         return isinstance(value, Sym) and value.node is not None and terms.text(value.node) == terms.text(config.node(field))
 
-    def entered_argument(self, cls: type, name: str, value: Any, scope: Config | None, made: Instance, closed: dict[str, str]) -> Any:
+    def entered_argument(
+        self, cls: type, name: str, value: Any, scope: Config | None, made: Instance, closed: dict[str, str]
+    ) -> Any:
         if isinstance(value, Choice) and not isinstance(value.then, Sym) and terms.names(value.test):
             if self.local(value.test, scope) or (cls, name) in self.formal:
                 made.arguments[name] = Sym(value.test, value.holds, ("bool",))
@@ -282,7 +302,9 @@ class Modules(TensorCalls):
             if not set(types) <= kinds:
                 kinds |= set(types)
                 self.retry = True
-            made.arguments[name] = value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
+            made.arguments[name] = (
+                value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
+            )
             seen = witness(value)
             if value is None or isinstance(value, str | bool) and False:
                 seen = value

@@ -66,8 +66,19 @@ def _library(name: str) -> Target:
 def _types_of(name: str) -> list[str]:
     from transformers.models.auto import modeling_auto
 
-    tables = (vars(modeling_auto)[table] for table in vars(modeling_auto) if table.startswith("MODEL_") and table.endswith("_MAPPING_NAMES"))
-    return list(dict.fromkeys(kind for table in tables for kind, found in table.items() if name in (found if isinstance(found, tuple | list) else [found])))
+    tables = (
+        vars(modeling_auto)[table]
+        for table in vars(modeling_auto)
+        if table.startswith("MODEL_") and table.endswith("_MAPPING_NAMES")
+    )
+    return list(
+        dict.fromkeys(
+            kind
+            for table in tables
+            for kind, found in table.items()
+            if name in (found if isinstance(found, tuple | list) else [found])
+        )
+    )
 
 
 def _class(model_class: Any, name: str, model_type: str) -> Any:

@@ -47,10 +47,18 @@ def resolve(model: ConfigModel, finals: dict[str, tuple[ast.expr, tuple[str, ...
 
     def given(node: ast.expr) -> ast.expr:
         """What a field was before `__post_init__` is asked for as the config gives it."""
-        asked = {n: new for n, new in raw.items() if new is not None and n in terms.names(node) and (n in model.fixed or asks_null(node, n))}
+        asked = {
+            n: new
+            for n, new in raw.items()
+            if new is not None and n in terms.names(node) and (n in model.fixed or asks_null(node, n))
+        }
         return terms.substitute(node, asked)
 
-    whole = {terms.text(given(node)): name for name, (node, _) in finals.items() if not terms.is_constant(node) and name[0] != "_"}
+    whole = {
+        terms.text(given(node)): name
+        for name, (node, _) in finals.items()
+        if not terms.is_constant(node) and name[0] != "_" and name not in model.early
+    }
     for section in (model.computed, model.fixed):
         for name, node in section.items():
             section[name] = contracted(given(node), whole, name)
@@ -81,7 +89,7 @@ def _sorted(model: ConfigModel, name: str, node: ast.expr, types: tuple[str, ...
         model.fixed[name] = node
         model.kept.add(name)
         return
-    if name in model.early and not declared:
+    if name in model.early and not declared and types in (("int",), ("bool",)) and not terms.is_constant(node):
         model.computed[name] = node
         model.types[name] = types
         return
@@ -97,14 +105,23 @@ def null_default(name: str, node: ast.expr) -> ast.expr | None:
             test, then, other = terms.negation(test), other, then
         if terms.text(test) == f"{name} is None" and terms.text(other) == name and name not in terms.names(then):
             return then
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and len(node.values) == 2 and terms.text(node.values[0]) == name:
+    if (
+        isinstance(node, ast.BoolOp)
+        and isinstance(node.op, ast.Or)
+        and len(node.values) == 2
+        and terms.text(node.values[0]) == name
+    ):
         return node.values[1] if name not in terms.names(node.values[1]) else None
     return None
 
 
 def given_default(name: str, node: ast.expr) -> ast.expr | None:
     """D where a value is `D if given("name") is None else given("name")`, or `given("name", D)`."""
-    if isinstance(node, ast.IfExp) and terms.text(node.test) == f"given('{name}') is None" and terms.text(node.orelse) == f"given('{name}')":
+    if (
+        isinstance(node, ast.IfExp)
+        and terms.text(node.test) == f"given('{name}') is None"
+        and terms.text(node.orelse) == f"given('{name}')"
+    ):
         return node.body
     if terms.is_given(node) and isinstance(node, ast.Call) and terms.text(node.args[0]) == repr(name):
         return node.args[1] if len(node.args) > 1 else terms.constant(None)
@@ -143,7 +160,8 @@ def _raw(model: ConfigModel, name: str) -> ast.expr | None:
 
 def asks_null(node: ast.expr, name: str) -> bool:
     return any(
-        isinstance(part, ast.Compare) and terms.text(part.left) == name and isinstance(part.ops[0], ast.Is | ast.IsNot) for part in ast.walk(node)
+        isinstance(part, ast.Compare) and terms.text(part.left) == name and isinstance(part.ops[0], ast.Is | ast.IsNot)
+        for part in ast.walk(node)
     )
 
 
@@ -155,4 +173,7 @@ def _backbone(model: ConfigModel) -> None:
     model.types |= {"out_indices": ("list",), "out_features": ("list",)}
 
 
-BACKBONE_REQUIRE = ("out_features == [stage_names[i] for i in out_indices]", "out_features == [name for name in stage_names if name in out_features]")
+BACKBONE_REQUIRE = (
+    "out_features == [stage_names[i] for i in out_indices]",
+    "out_features == [name for name in stage_names if name in out_features]",
+)

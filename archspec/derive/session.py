@@ -24,7 +24,9 @@ MAX_ROUNDS = 10
 class Draft:
     """A model type's spec as text; ``failed`` names the classes that could not be read, with the reason."""
 
-    def __init__(self, model_type: str, text: str, architectures: list[str], failed: dict[str, str], parts: dict[str, str]) -> None:
+    def __init__(
+        self, model_type: str, text: str, architectures: list[str], failed: dict[str, str], parts: dict[str, str]
+    ) -> None:
         self.model_type, self.text, self.architectures, self.failed, self.parts = model_type, text, architectures, failed, parts
 
     def told(self, architecture: str, verdict: str, compared: int) -> None:
@@ -61,7 +63,7 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
                 failed[cls.__name__] = f"{type(error).__name__}: {error}"
             except RecursionError:
                 failed[cls.__name__] = "a recursion without end"
-        emitter = Emitter(reader, model_type)
+        emitter = Emitter(reader, model_type, type(config))
         emitter.finish = share
         written: dict[str, Module] = {}
         for cls, template in read.items():
@@ -78,7 +80,9 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
             break
         reader.retry = False
     if not written:
-        raise ArchspecError("; ".join(f"{name}: {reason}" for name, reason in failed.items()) or f"{model_type}: nothing to derive")
+        raise ArchspecError(
+            "; ".join(f"{name}: {reason}" for name, reason in failed.items()) or f"{model_type}: nothing to derive"
+        )
     return assembled(model_type, reader, emitter, written, failed, type(config))
 
 
@@ -114,12 +118,22 @@ def assembled(
     for (home, _), module in emitter.modules.items():
         homes.setdefault(home, []).append(module)
     drafts = []
-    for home in [model_type, *(home for home in homes if home != model_type)]:
+    fields = [home_of(part) for module in emitter.modules.values() for part in parts_read(emitter, module)]
+    for home in dict.fromkeys([model_type, *homes, *fields]):
         modules = homes.get(home, [])
         model = reader.models.get(cls) if home == model_type else model_of(reader, home)
         if model is None:
             continue
-        drafts.append(one_draft(home, model, modules, written if home == model_type else parts.get(home, {}), failed if home == model_type else {}, emitter))
+        drafts.append(
+            one_draft(
+                home,
+                model,
+                modules,
+                written if home == model_type else parts.get(home, {}),
+                failed if home == model_type else {},
+                emitter,
+            )
+        )
     return drafts
 
 
@@ -198,6 +212,13 @@ def known_types() -> Any:
     return CONFIG_MAPPING_NAMES
 
 
+def parts_read(emitter: Emitter, module: Module) -> list[type]:
+    """The classes of the sub-configs that a module reads fields of."""
+    paths = [tuple(name.split(".")[:-1]) for name in module.used if "." in name and not name.startswith("$")]
+    found = [emitter.reader.classes.get(path) for path in paths]
+    return [cls for cls in found if cls is not None]
+
+
 def needed(emitter: Emitter, home: str) -> set[str]:
     """Fields of a model type that others read as fields of their sub-config."""
     found = set()
@@ -226,7 +247,10 @@ def mapped_classes(model_type: str) -> list[str]:
     from transformers.models.auto import modeling_auto
 
     names: dict[str, None] = {}
-    tables = sorted((name for name in vars(modeling_auto) if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")), key=lambda n: n != "MODEL_MAPPING_NAMES")
+    tables = sorted(
+        (name for name in vars(modeling_auto) if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")),
+        key=lambda n: n != "MODEL_MAPPING_NAMES",
+    )
     for table in tables:
         found = getattr(modeling_auto, table).get(model_type)
         for name in found if isinstance(found, tuple | list) else [found] if found else []:

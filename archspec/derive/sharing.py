@@ -21,7 +21,9 @@ _NUMBER = re.compile(r"(\(\?!\[?0\]?(?:\\\.)?\)|\[1-9\])?(\\d\+|\\d\*|\[0-9\]\+|
 class Place:
     """A path within a module, with the loops and the conditions that it stands under."""
 
-    def __init__(self, parts: tuple[str, ...] = (), loops: tuple[tuple[str, ast.expr], ...] = (), tests: tuple[ast.expr, ...] = ()) -> None:
+    def __init__(
+        self, parts: tuple[str, ...] = (), loops: tuple[tuple[str, ast.expr], ...] = (), tests: tuple[ast.expr, ...] = ()
+    ) -> None:
         self.parts, self.loops, self.tests = parts, loops, tests
 
     def at(self, part: str) -> Place:
@@ -83,7 +85,9 @@ def _in_container(value: Container, wanted: dict[int, str], place: Place, depth:
         _, inner, ((_, iterable, tests),) = value.items.parts[0]
         if not tests:
             counter = "ijklm"[len(place.loops)]
-            looped = Place((*place.parts, f"{{{counter}}}"), (*place.loops, (counter, terms.call("range", length(iterable)))), place.tests)
+            looped = Place(
+                (*place.parts, f"{{{counter}}}"), (*place.loops, (counter, terms.call("range", length(iterable)))), place.tests
+            )
             yield from occurrences(inner, wanted, looped, depth + 1)
 
 
@@ -96,7 +100,13 @@ def own_modules(template: Template) -> dict[int, str]:
             found.setdefault(id(value), path)
         elif isinstance(value, Container):
             found.setdefault(id(value), path)
-            items = value.items.items() if isinstance(value.items, dict) else enumerate(value.items.items()) if value.items.plain else ()
+            items = (
+                value.items.items()
+                if isinstance(value.items, dict)
+                else enumerate(value.items.items())
+                if value.items.plain
+                else ()
+            )
             for key, inner in items:
                 if not str(key).startswith("$"):
                     add(inner, f"{path}.{key}")
@@ -117,7 +127,7 @@ def share(module: Module) -> None:
     declared(module, template)
     own = own_modules(template)
     for name, value in template.proto.attrs.items():
-        if name.startswith("$") or not isinstance(value, Mod):
+        if not isinstance(name, str) or name.startswith("$") or not isinstance(value, Mod):
             continue
         if own.get(id(value), name) != name:
             module.alias[name] = own[id(value)]
@@ -260,7 +270,11 @@ def walked(root: Instance, pattern: str) -> Place | None:
 def _through_mix(value: Any, piece: str, place: Place) -> tuple[Any, Place]:
     while isinstance(value, Mix):
         then, other = value.then, value.other
-        fits = [side is not None and (not _PLAIN.match(piece) or piece in attributes(side) or isinstance(side, Leaf | Container | Mix)) for side in (then, other)]
+        fits = [
+            side is not None
+            and (not _PLAIN.match(piece) or piece in attributes(side) or isinstance(side, Leaf | Container | Mix))
+            for side in (then, other)
+        ]
         if fits[0] and fits[1]:
             value = then
         else:

@@ -138,7 +138,7 @@ class State:
             self.facts.learn(test, True)
             self.replay(writes)
             return one
-        for key in writes | others:
+        for key in sorted(writes | others, key=lambda key: key[1] != "parts"):  # lists first: others may hold them
             container, name, _ = (writes | others)[key]
             old = container.get(name, MISSING)
             left = writes[key][2] if key in writes else old
@@ -199,7 +199,7 @@ class State:
         try:
             if isinstance(one, dict) or isinstance(two, dict):
                 raise Unsupported("a dict")
-            first, second = self.node(one), self.node(two)
+            first, second = self.node_where(one, test, True), self.node_where(two, test, False)
         except Unsupported:
             if not symbolic(one) and not symbolic(two) and type(one) is type(two):
                 try:
@@ -216,10 +216,23 @@ class State:
             return terms.value_of(joined)
         return Sym(joined, getattr(seen, "value", seen) if not isinstance(seen, ListValue) else UNKNOWN, types)
 
+    def node_where(self, value: Any, test: ast.expr, holds: bool) -> ast.expr:
+        """A value's expression, given that a condition holds or does not."""
+        before = self.facts
+        self.facts = Facts(before)
+        self.facts.learn(test, holds)
+        try:
+            return self.node(value)
+        finally:
+            self.facts = before
+
     def types(self, value: Any) -> tuple[str, ...]:
         if isinstance(value, Sym):
             return value.types
-        return ("None",) if value is None else (type(value).__name__,)
+        if isinstance(value, ListValue | tuple):
+            return ("list",)
+        kind = type(value).__name__
+        return ("None",) if value is None else (kind,) if kind in ("int", "float", "bool", "str", "list", "dict") else ()
 
     def mixed(self, test: ast.expr, one: Any, two: Any, holds: Any) -> Any:
         if one is None and two is None:
@@ -262,8 +275,9 @@ class State:
                 return self.facts.simplify(value.node)
             if value.value is UNKNOWN:
                 raise Unsupported("a value that is not known")
-            self.note(f"a number was seen at the default config only: {value.value}")
-            return self.node(value.value)
+            found = self.node(value.value)
+            found.seen = True  # type: ignore[attr-defined]  # said in the draft where it is used
+            return found
         if isinstance(value, ListValue):
             return self.list_node(value)
         if isinstance(value, list | tuple):
@@ -304,6 +318,7 @@ class State:
                 pieces.append(self.node(part[1]))
             else:
                 _, test, one, two, _ = part
+                test = self.facts.decide(test)
                 pieces.append(terms.conditional(test, self.joined_lists(one, item_node), self.joined_lists(two, item_node)))
         if not pieces:
             return ast.List([], ast.Load())

@@ -24,6 +24,7 @@ from archspec.derive.values import (
     Parameters,
     Raised,
     Sym,
+    Tensor,
     TensorOf,
     Unsupported,
     symbolic,
@@ -181,6 +182,8 @@ class Statements(Loops):
                 if isinstance(owner, ListValue):
                     raise Unsupported("a part of a list that is set")
                 return
+            if isinstance(owner, Tensor):
+                return
             self.set_item(owner, self.evaluate(target.slice, env), value)
         else:
             raise Unsupported("an assignment to something else than a name")
@@ -210,7 +213,10 @@ class Statements(Loops):
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
         if isinstance(owner, Choice | Mix):
             self.fork(
-                owner.test, owner.holds, lambda: self.set_attribute(owner.then, name, value), lambda: self.set_attribute(owner.other, name, value)
+                owner.test,
+                owner.holds,
+                lambda: self.set_attribute(owner.then, name, value),
+                lambda: self.set_attribute(owner.other, name, value),
             )
         elif isinstance(owner, Config):
             self.set_config(owner, name, value)
@@ -224,7 +230,12 @@ class Statements(Loops):
             self.write(owner.flags, "frozen", self.call(lambda v: not v, [value], {}))
         elif isinstance(owner, Mod):
             self.set_module_attribute(owner, name, value)
-        elif owner is not None and not isinstance(owner, Sym | ListValue) and hasattr(owner, "__dict__") and not isinstance(owner, type):
+        elif (
+            owner is not None
+            and not isinstance(owner, Sym | ListValue)
+            and hasattr(owner, "__dict__")
+            and not isinstance(owner, type)
+        ):
             self.write(owner.__dict__, name, value)
 
     def set_module_attribute(self, owner: Mod, name: str, value: Any) -> None:
@@ -263,15 +274,22 @@ class Statements(Loops):
     def set_item(self, owner: Any, index: Any, value: Any) -> None:
         from archspec.derive.values import Container
 
-        if isinstance(owner, dict):
+        if isinstance(owner, dict) and isinstance(index, Sym) and self.frames[-1].loops:
+            self.write(owner, "$pair", (index, value))
+        elif isinstance(owner, dict):
             self.write(owner, self.hashable(index), value)
         elif isinstance(owner, ListValue):
             if owner.plain and type(index) is int:
                 items = list(owner.parts)
                 items[index] = ("item", value)
                 self.write(owner.cell, "parts", tuple(items))
+            elif index == -1 and len(owner.parts) == 1 and not isinstance(value, Mod):
+                before = ListValue.of(owner.parts)
+                self.write(owner.cell, "parts", (("all", self.item(before, slice(None, -1))), ("item", value)))
             else:
                 raise Unsupported("an item of a list that is set")
+        elif isinstance(owner, Container) and isinstance(owner.items, dict) and isinstance(index, Sym) and self.frames[-1].loops:
+            self.write(owner.items, "$pair", (index, value))
         elif isinstance(owner, Container) and isinstance(owner.items, dict):
             self.write(owner.items, self.hashable(index), value)
         elif isinstance(owner, Container):
@@ -312,7 +330,12 @@ class Statements(Loops):
         return self.run_body(node, env, defaults, arguments, keywords)
 
     def run_body(
-        self, node: ast.FunctionDef | ast.Lambda, env: Env, defaults: dict[str, Any], arguments: list[Any], keywords: dict[str, Any]
+        self,
+        node: ast.FunctionDef | ast.Lambda,
+        env: Env,
+        defaults: dict[str, Any],
+        arguments: list[Any],
+        keywords: dict[str, Any],
     ) -> Any:
         self.bind_parameters(node, env, defaults, arguments, keywords)
         if self.depth > MAX_DEPTH:
@@ -328,7 +351,12 @@ class Statements(Loops):
             self.depth -= 1
 
     def bind_parameters(
-        self, node: ast.FunctionDef | ast.Lambda, env: Env, defaults: dict[str, Any], arguments: list[Any], keywords: dict[str, Any]
+        self,
+        node: ast.FunctionDef | ast.Lambda,
+        env: Env,
+        defaults: dict[str, Any],
+        arguments: list[Any],
+        keywords: dict[str, Any],
     ) -> None:
         parameters = [p.arg for p in node.args.posonlyargs + node.args.args]
         local = env.local

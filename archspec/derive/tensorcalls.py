@@ -7,13 +7,13 @@ import math
 from typing import Any
 
 from archspec.derive.calls import Calls
-from archspec.derive.values import UNKNOWN, Leaf, ListValue, Mod, Sym, Tensor, TensorOf, Unsupported, symbolic, witness
+from archspec.derive.values import UNKNOWN, Leaf, ListValue, Mix, Mod, Sym, Tensor, TensorOf, Unsupported, symbolic, witness
 
 _FILLED = frozenset("zeros ones empty randn rand normal".split())
 _SAME = frozenset(
     "clone detach float half double to contiguous exp log log1p sqrt abs neg sin cos cuda cpu long int bool clamp type uniform_ normal_ fill_ "
     "zero_ copy_ mul_ add_ div_ sub_ pow requires_grad_ zeros_like ones_like empty_like randn_like rand_like round softmax sigmoid tanh "
-    "mul add div sub bfloat16 type_as".split()
+    "mul add div sub bfloat16 type_as tril triu".split()
 )
 
 
@@ -27,10 +27,13 @@ class TensorCalls(Calls):
             return self.normed(name, function, arguments, keywords)
         if isinstance(function, type(torch)) or name in ("register_parametrization", "skip_init", "is_tracing", "is_compiling"):
             return False if name.startswith("is_") else None
-        if any(isinstance(argument, Mod | TensorOf) for argument in arguments) and not isinstance(arguments[0], Leaf):
+        if any(isinstance(argument, Mod | TensorOf) for argument in arguments) and not isinstance(self.chosen(arguments[0]), Leaf):
             return None
         if function is None and name in ("item", "tolist", "numel", "dim", "size", "nelement"):
             return self.read_off(name, arguments)
+        if name == "meshgrid":
+            return self.meshgrid(arguments, keywords)
+        arguments = [self.chosen(argument) for argument in arguments]
         arguments = [self.parameter(a) if isinstance(a, Leaf) else a for a in arguments]
         keywords = {k: v for k, v in keywords.items() if k not in ("device", "dtype", "requires_grad", "generator")}
         real = self.run(name, function, arguments, keywords)
@@ -40,6 +43,23 @@ class TensorCalls(Calls):
             return real
         shape = self.shape(name, function, arguments, keywords)
         return Tensor(shape, None if real is UNKNOWN else real)
+
+    def meshgrid(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        import torch
+
+        axes = self.sizes_given(arguments, {})
+        sizes = [axis.sizes()[0] for axis in axes]
+        real = self.seen(lambda *a: list(torch.meshgrid(*a, **keywords)), *axes)
+        shape = sizes[::-1] if keywords.get("indexing") == "xy" and len(sizes) == 2 else sizes
+        return ListValue([Tensor(list(shape), None if real is UNKNOWN else real[index]) for index in range(len(sizes))])
+
+    def chosen(self, value: Any) -> Any:
+        """A module or nothing, where it is known which."""
+        if isinstance(value, Mix):
+            test = self.facts.decide(value.test)
+            if isinstance(test, ast.Constant):
+                return self.chosen(value.then if test.value else value.other)
+        return value
 
     def parameter(self, leaf: Leaf) -> Tensor:
         return Tensor([size for _, size in leaf.arguments])
@@ -98,6 +118,17 @@ class TensorCalls(Calls):
             return [arguments[2] if len(arguments) > 2 else keywords.get("steps", 100)]
         if name == "eye" and arguments:
             return [arguments[0], arguments[1] if len(arguments) > 1 else arguments[0]]
+        if (
+            name == "stack"
+            and arguments
+            and (items := self.spread(arguments[0]))
+            and isinstance(items[0], Tensor)
+            and items[0].shape is not None
+        ):
+            at = arguments[1] if len(arguments) > 1 else keywords.get("dim", 0)
+            return [*items[0].shape[:at], len(items), *items[0].shape[at:]] if type(at) is int and at >= 0 else None
+        if name == "cat" and arguments and (items := self.spread(arguments[0])):
+            return self.joined(items, arguments[1] if len(arguments) > 1 else keywords.get("dim", 0))
         first = arguments[0] if arguments else None
         if not isinstance(first, Tensor) or first.shape is None:
             return None
@@ -118,11 +149,40 @@ class TensorCalls(Calls):
                 for size in first.shape:
                     total = self.binary(ast.Mult, total, size)
                 return [total]
+        if name == "permute":
+            order = self.sizes_given(arguments[1:], {})
+            return [first.shape[at] for at in order] if all(type(at) is int for at in order) else None
+        if name == "flatten" and len(arguments) <= 2:
+            at = arguments[1] if len(arguments) > 1 else 0
+            return [*first.shape[:at], self.product(first.shape[at:])]
+        if name in ("sum", "mean", "amax") and len(arguments) == 2 and type(arguments[1]) is int and not keywords:
+            left = list(first.shape)
+            left.pop(arguments[1])
+            return left
         if name == "transpose" and len(first.shape) == 2 or name == "t":
             return list(reversed(first.shape))
         if name == "repeat" and len(arguments) - 1 == len(first.shape):
             return [self.binary(ast.Mult, size, times) for size, times in zip(first.shape, arguments[1:], strict=True)]
         return None
+
+    def product(self, sizes: list[Any]) -> Any:
+        total: Any = 1
+        for size in sizes:
+            total = self.binary(ast.Mult, total, size)
+        return total
+
+    def joined(self, items: list[Any], at: Any) -> list[Any] | None:
+        items = [self.chosen(item) for item in items]
+        shapes = [self.parameter(i).shape if isinstance(i, Leaf) else getattr(i, "shape", None) for i in items]
+        if type(at) is not int or any(shape is None for shape in shapes):
+            return None
+        known = [shape for shape in shapes if shape is not None]
+        total: Any = 0
+        for shape in known:
+            total = self.binary(ast.Add, total, shape[at])
+        made = list(known[0])
+        made[at] = total
+        return made
 
     def nested(self, value: Any) -> list[Any] | None:
         if isinstance(value, ListValue | list | tuple):

@@ -100,14 +100,23 @@ def binary(op: type[ast.operator], left: ast.expr, right: ast.expr) -> ast.expr:
     for one, other in ((left, right), (right, left)):
         if isinstance(one, ast.Constant) and type(one.value) is int:
             neutral = (one.value == 1 and op is ast.Mult) or (one.value == 0 and op is ast.Add)
-            if neutral or (one is right and ((one.value == 0 and op is ast.Sub) or (one.value == 1 and op in (ast.FloorDiv, ast.Pow)))):
+            if neutral or (
+                one is right and ((one.value == 0 and op is ast.Sub) or (one.value == 1 and op in (ast.FloorDiv, ast.Pow)))
+            ):
                 return other
     # (x + 1) - 1, (x - 1) + 1
-    if op in (ast.Add, ast.Sub) and isinstance(right, ast.Constant) and isinstance(right.value, int) and isinstance(left, ast.BinOp):
+    if (
+        op in (ast.Add, ast.Sub)
+        and isinstance(right, ast.Constant)
+        and isinstance(right.value, int)
+        and isinstance(left, ast.BinOp)
+    ):
         inner = left.right
         if isinstance(left.op, ast.Add | ast.Sub) and isinstance(inner, ast.Constant) and isinstance(inner.value, int):
             total = inner.value * (1 if isinstance(left.op, ast.Add) else -1) + right.value * (1 if op is ast.Add else -1)
-            return binary(ast.Add, left.left, constant(total)) if total >= 0 else ast.BinOp(left.left, ast.Sub(), constant(-total))
+            return (
+                binary(ast.Add, left.left, constant(total)) if total >= 0 else ast.BinOp(left.left, ast.Sub(), constant(-total))
+            )
     return ast.BinOp(left, op(), right)
 
 
@@ -181,9 +190,13 @@ def conditional(test: ast.expr, then: ast.expr, other: ast.expr) -> ast.expr:
             return negation(test)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return conditional(test.operand, other, then)
-    if text(test) == text(then) or (is_boolean(test) and isinstance(then, ast.Constant) and then.value is True and is_boolean(other)):
+    if text(test) == text(then) or (
+        is_boolean(test) and isinstance(then, ast.Constant) and then.value is True and is_boolean(other)
+    ):
         return either([test, other]) if is_boolean(test) else ast.BoolOp(ast.Or(), [test, other])
-    if text(test) == text(other) or (is_boolean(test) and isinstance(other, ast.Constant) and other.value is False and is_boolean(then)):
+    if text(test) == text(other) or (
+        is_boolean(test) and isinstance(other, ast.Constant) and other.value is False and is_boolean(then)
+    ):
         return both([test, then]) if is_boolean(test) else ast.BoolOp(ast.And(), [test, then])
     if isinstance(other, ast.IfExp) and text(other.body) == text(then):
         return conditional(either([test, other.test]), then, other.orelse)

@@ -9,7 +9,7 @@ import textwrap
 from typing import Any
 
 from archspec.derive import terms
-from archspec.derive.emit import Module, plain
+from archspec.derive.emit import Dynamic, Module, plain
 
 WIDTH = 126
 _RISKY = re.compile(r": |:$| #|^[\[{\"'&*!|>%@`\-?#,\]}]")
@@ -44,14 +44,28 @@ class Names:
         return found
 
     def text(self, node: ast.expr) -> str:
-        found = self.applied(node)
-        if isinstance(found, ast.ListComp):
-            element = terms.text(found.elt)
-            if isinstance(found.elt, ast.IfExp):
-                element = f"({element})"
-            loops = terms.text(ast.ListComp(ast.Name("x"), found.generators))[2:-1]
-            return f"{element}{loops}"
-        return terms.text(found)
+        return loop_text(self.applied(node))
+
+
+def loop_text(node: ast.expr) -> str:
+    """A loop without its brackets."""
+    if not isinstance(node, ast.ListComp):
+        return terms.text(node)
+    element = terms.text(node.elt)
+    if isinstance(node.elt, ast.IfExp):
+        element = f"({element})"
+    return f"{element}{terms.text(ast.ListComp(ast.Name('x'), node.generators))[2:-1]}"
+
+
+def dynamic_key(node: ast.expr) -> str:
+    """`"layer" + str(i)` as `layer{i}`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return dynamic_key(node.left) + dynamic_key(node.right)
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.Call) and terms.text(node.func) == "str":
+        return f"{{{terms.text(node.args[0])}}}"
+    return f"{{{terms.text(node)}}}"
 
 
 def quoted(text: str) -> str:
@@ -82,7 +96,11 @@ def body_lines(names: Names, body: Any, indent: int) -> list[str]:
     lines: list[str] = []
     if isinstance(body, dict):
         for key, value in body.items():
-            if isinstance(value, ast.expr):
+            if isinstance(value, Dynamic):
+                pair = names.applied(ast.Tuple([value.key, value.modules], ast.Load()))
+                assert isinstance(pair, ast.Tuple)
+                lines += line(dynamic_key(pair.elts[0]), loop_text(pair.elts[1]), indent)
+            elif isinstance(value, ast.expr):
                 lines += line(_key(key), names.text(value), indent)
             else:
                 lines += [f"{lead}{_key(key)}:", *body_lines(names, value, indent + 2)]

@@ -270,7 +270,9 @@ def _witness_parts(value: ListValue) -> Any:
 
 def symbolic(value: Any) -> bool:
     """Whether a value, or a part of it, is not a plain Python object."""
-    if isinstance(value, Sym | Choice | Tensor | ListValue | Mod | Function | Bound | TensorOf | Config | Parameters | Super | Iter):
+    if isinstance(
+        value, Sym | Choice | Tensor | ListValue | Mod | Function | Bound | TensorOf | Config | Parameters | Super | Iter
+    ):
         return True
     if isinstance(value, list | tuple | set):
         return any(symbolic(item) for item in value)

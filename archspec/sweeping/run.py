@@ -15,10 +15,11 @@ from archspec.errors import ConfigError, Problem
 from archspec.expression import Locals
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
-from archspec.sweeping.growing import Growing, Loops, Traced
+from archspec.sweeping.algebra import TooLarge
+from archspec.sweeping.growing import Growing, Loops, Traced, key
 from archspec.sweeping.number import traced
-from archspec.tensors import MAX_MODULES, MAX_TENSORS, tensors
-from archspec.tree import Builder, Node
+from archspec.tensors import MAX_MODULES, MAX_TENSORS, Tensor, tensors
+from archspec.tree import Builder, Node, Routed
 
 
 class TracedPart(SubConfig):
@@ -61,30 +62,64 @@ class TracedBuilder(Traced, Builder):
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:
     """The quantities of :func:`archspec.counts.counted`, as numbers of the scope's trace."""
     try:
-        root = TracedBuilder(scope, unroll=False).build(architecture)
-        return counted(_repeated(root))
+        return _counted(TracedBuilder(scope, unroll=False).build(architecture))
     except Loops:
-        return counted(tensors(TracedBuilder(scope, unroll=True).build(architecture)))
+        return _counted(TracedBuilder(scope, unroll=True).build(architecture))
 
 
-def _repeated(root: Node) -> list[Any]:
-    """The tensors, those of a repeated module with the elements of all its turns."""
+def _counted(root: Node) -> dict[str, Any]:
+    """The quantities of a tree; a repeated module counts with all its turns."""
     repeats = dict(_repetitions(root, ""))
-    if not repeats:
-        return list(tensors(root))
-    if any(_meets(end, path) for end in _tied_paths(root, "") for path in repeats):
+    if repeats and any(_meets(end, path) for end in _tied_paths(root, "") for path in repeats):
         raise Loops  # ties name the layers one by one
-    found = []
-    for tensor in tensors(root):
-        times: Any = 1
+    routed: dict[str, Routed] = {}
+    found = tensors(_unrouted(root, "", None, routed))
+    for place, tensor in enumerate(found):
         for path, count in repeats.items():
             if tensor.name == path or tensor.name.startswith(path + "."):
-                times = times * count
-        found.append(tensor._replace(numel=tensor.numel * times, active=tensor.active * times))
-    modules, listed, last = _sizes(root, 1)
-    if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # as a plain list is refused
-        raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
-    return found
+                tensor = tensor._replace(numel=tensor.numel * count, active=tensor.active * count)
+        found[place] = tensor._replace(active=0) if tensor.name in routed else tensor
+    if repeats:
+        modules, listed, last = _sizes(root, 1)
+        if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # as a plain list is refused
+            raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
+    quantities: dict[str, Any] = counted(found)
+    quantities["active_params"] = quantities["active_params"] + sum(_working(found, routed))
+    return quantities
+
+
+def _unrouted(node: Node, prefix: str, above: Routed | None, routed: dict[str, Routed]) -> Node:
+    """A tree without its routing, and the routing in force for each tensor's name."""
+    here = node.routed or above
+    if here is not None:
+        routed |= {_joined(prefix, name): here for name, *_ in node.tensors}
+    node = node.copy()
+    node.routed = None
+    node.children = {name: _unrouted(child, _joined(prefix, name), here, routed) for name, child in node.children.items()}
+    return node
+
+
+def _working(found: list[Tensor], routed: dict[str, Routed]) -> Iterator[Any]:
+    """The elements of the routed tensors that work on a token: k of E of all that are routed alike."""
+    together: dict[Any, tuple[Any, Routed]] = {}
+    for tensor in found:
+        if tensor.name in routed and tensor.kind == "parameter":
+            if tensor.tied_to is not None:
+                raise TooLarge("tied experts")
+            choice = routed[tensor.name]
+            total, _ = together.get(tuple(map(key, choice)), (0, choice))
+            together[tuple(map(key, choice))] = (total + tensor.numel, choice)
+    for total, (chosen, experts) in together.values():
+        if not experts:
+            yield total
+        elif (whole := total * min(chosen, experts)) % experts:
+            raise TooLarge("experts that are no whole number of parameters")
+        else:
+            yield whole // experts
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if name and prefix else name or prefix
 
 
 def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
@@ -99,7 +134,7 @@ def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
 
 def _repetitions(node: Node, prefix: str) -> Iterator[tuple[str, Any]]:
     for name, child in node.children.items():
-        path = f"{prefix}.{name}" if prefix else name
+        path = _joined(prefix, name)
         if child.turn is not None:
             yield path, child.turn
         yield from _repetitions(child, path)
@@ -107,12 +142,12 @@ def _repetitions(node: Node, prefix: str) -> Iterator[tuple[str, Any]]:
 
 def _tied_paths(node: Node, prefix: str) -> Iterator[str]:
     for target, source, _ in node.ties:
-        yield from (f"{prefix}.{end}" if prefix else end for end in (target, source))
+        yield from (_joined(prefix, end) for end in (target, source))
     if node.module is not None:
         for tie in node.module.ties:  # those of output matrices count as ties even where they do not hold
-            yield from (f"{prefix}.{end}" if prefix else end for end in (tie.target, tie.source))
+            yield from (_joined(prefix, end) for end in (tie.target, tie.source))
     for name, child in node.children.items():
-        yield from _tied_paths(child, f"{prefix}.{name}" if prefix else name)
+        yield from _tied_paths(child, _joined(prefix, name))
 
 
 def _meets(end: str, path: str) -> bool:

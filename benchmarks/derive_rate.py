@@ -1,0 +1,153 @@
+"""How many of transformers' classes `archspec derive` drafts exactly, under verify with random configs.
+
+    python benchmarks/derive_rate.py --described --samples 20      # the types that have a spec: drafted anew, without it
+    python benchmarks/derive_rate.py --others --samples 10         # the types that have none
+    python benchmarks/derive_rate.py --types bert gpt2             # some
+
+Prints the shares and, for what is not exact, the causes; `--json FILE` writes every class. A class counts where
+transformers builds it here from a default or random config; the others are listed as unavailable or refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from typing import Any, NamedTuple
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+TIMEOUT = 400.0
+
+
+class Task(NamedTuple):
+    model_type: str
+    samples: int
+    seed: int
+
+
+def measured(task: Task) -> dict[str, tuple[str, str]]:
+    """Class -> (verdict, cause) for one model type."""
+    sys.setrecursionlimit(4_000)
+    from archspec.derive.check import compiled, overlay
+    from archspec.derive.session import draft, mapped_classes
+    from archspec.errors import ArchspecError
+    from archspec.oracle import Unavailable, config_class, model_class
+    from archspec.verify import verify_spec
+
+    found: dict[str, tuple[str, str]] = {}
+    classes = []
+    try:
+        config = config_class(task.model_type)()
+    except Exception as error:  # whatever a config class raises without arguments
+        return {name: ("unavailable", f"no default config: {type(error).__name__}") for name in mapped_classes(task.model_type)}
+    for name in mapped_classes(task.model_type):
+        try:
+            classes.append(model_class(name, task.model_type))
+        except Unavailable as error:
+            found[name] = ("unavailable", str(error)[:200])
+    if not classes:
+        return found
+    try:
+        drafts = draft(task.model_type, config, classes)
+    except ArchspecError as error:
+        return found | {cls.__name__: buildable(task, cls.__name__, str(error)[:200]) for cls in classes}
+    for name, reason in drafts[0].failed.items():
+        found[name] = buildable(task, name, reason[:200])
+    try:
+        with overlay(drafts) as folder:
+            spec = compiled(drafts[0], folder)
+            for name in drafts[0].architectures:
+                outcome = verify_spec(spec, name, task.samples, task.seed)
+                found[name] = verdict(task, name, outcome)
+    except ArchspecError as error:
+        reason = str(error).splitlines()[0].partition(": ")[2][:160]
+        found |= {
+            name: ("wrong", f"the compiler refuses the draft: {reason}") for name in drafts[0].architectures if name not in found
+        }
+    return found
+
+
+def verdict(task: Task, name: str, outcome: Any) -> tuple[str, str]:
+    if outcome.verdict == "unavailable":
+        return "unavailable", outcome.unavailable[:200]
+    if outcome.verdict == "exact":
+        return "exact", ""
+    kinds = Counter(difference.kind for difference in outcome.differences)
+    if not outcome.compared:
+        built = buildable(task, name, "")
+        if built[0] != "unread":
+            return built
+    cause = ", ".join(sorted(kinds))
+    first = next((d for d in outcome.differences if d.kind not in ("few", "unmentioned")), outcome.differences[0])
+    return "wrong", f"{cause}: {first.kind} {first.name} {first.expected[:90]!r} / {first.found[:90]!r} {first.places[:1]}"
+
+
+def buildable(task: Task, name: str, reason: str) -> tuple[str, str]:
+    """What is not read, or never compared, counts only where transformers builds it by default."""
+    from archspec.oracle import Refused, Unavailable, transformers_rows
+
+    try:
+        transformers_rows(name, {"model_type": task.model_type}, task.model_type)
+    except Refused as error:
+        return "refused", f"transformers refuses the default config: {error}"[:200]
+    except Unavailable as error:
+        return "unavailable", str(error)[:200]
+    return "unread", reason
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--described", action="store_true", help="the model types that have a spec")
+    parser.add_argument("--others", action="store_true", help="the model types that have none")
+    parser.add_argument("--types", nargs="*", default=[], metavar="TYPE")
+    parser.add_argument("--samples", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--limit", type=int, default=0, help="stop after so many model types")
+    parser.add_argument("--json", metavar="FILE")
+    args = parser.parse_args()
+
+    from archspec import library
+    from archspec.derive.session import known_types, mapped_classes
+    from archspec.pool import Failure, cores, spread
+
+    described = set(library.model_types())
+    types = args.types or [
+        t for t in sorted(known_types()) if (args.described and t in described) or (args.others and t not in described)
+    ]
+    types = [t for t in types if mapped_classes(t)][: args.limit or None]
+    tasks = [Task(model_type, args.samples, args.seed) for model_type in types]
+    found: dict[str, tuple[str, str]] = {}
+    start = time.time()
+    for task, result in spread(measured, tasks, args.jobs or cores(), ("torch", "transformers", "archspec.verify"), TIMEOUT):
+        if isinstance(result, Failure):
+            result = dict.fromkeys(mapped_classes(task.model_type), ("failed", result.message[:200]))
+        found |= {f"{task.model_type}:{name}": value for name, value in result.items()}
+        exact = sum(verdict == "exact" for verdict, _ in found.values())
+        print(f"\r{len(found)} classes, {exact} exact, {time.time() - start:.0f} s", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    report(found)
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump({"samples": args.samples, "seed": args.seed, "classes": found}, file, indent=1, ensure_ascii=False)
+    return 0
+
+
+def report(found: dict[str, tuple[str, str]]) -> None:
+    totals = Counter(verdict for verdict, _ in found.values())
+    counted = sum(totals[v] for v in ("exact", "wrong", "unread", "failed"))
+    print(f"{len(found)} classes: {dict(totals)}")
+    print(f"exact: {totals['exact']} of {counted} that transformers builds here ({totals['exact'] / max(1, counted):.1%})")
+    causes: dict[str, list[str]] = {}
+    for name, (verdict, cause) in found.items():
+        if verdict in ("wrong", "unread", "failed"):
+            causes.setdefault(f"{verdict}: {cause.partition(':')[0]}", []).append(name)
+    for cause, names in sorted(causes.items(), key=lambda item: -len(item[1])):
+        print(f"{len(names):5} {cause}: {', '.join(names[:4])}{' …' if len(names) > 4 else ''}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
