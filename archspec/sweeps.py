@@ -106,22 +106,8 @@ class Sweep:
 
         Errors: :class:`SweepError` where a point has no value.
         """
-        import numpy as np
-
-        number = list(self.subject.columns).index(column)
-        shape = self.engine.grid.shape
-        found: Any = None
-        for batch in self.engine.batches():
-            if batch.valid is not True:
-                problem = Problem("some points of the grid have no count", help="take the rows, or leave those points out")
-                raise SweepError(problem)
-            values = batch.columns[number]
-            if found is None:
-                found = np.empty(shape, dtype=values.dtype)
-            elif found.dtype != values.dtype:
-                found, values = found.astype(object), values.astype(object)
-            found[batch.box.picks] = values
-        return np.asarray(found).reshape([len(axis.values) for axis in self.subject.axes])
+        whole = self.engine.fill(list(self.subject.columns).index(column))
+        return whole.reshape([len(axis.values) for axis in self.subject.axes])
 
     def write(self, path: str, progress: Progress | None = None) -> int:
         """Writes the rows to a .csv, .parquet, .jsonl or .arrow file, which is there whole or not at all.

@@ -48,14 +48,15 @@ class Other(NamedTuple):
     value: Any
 
 
-_FOUND: dict[Source, tuple[Other, ...]] = {}
+_FOUND: dict[tuple[Source, frozenset[str]], tuple[Other, ...]] = {}
 
 
 def others(spec: Spec) -> tuple[Other, ...]:
     """Other values for every field that a spec and its sub-configs do not mention."""
-    if spec.source not in _FOUND:
-        _FOUND[spec.source] = tuple(_others(spec))
-    return _FOUND[spec.source]
+    key = (spec.source, frozenset((*spec.fields, *spec.fixed)))
+    if key not in _FOUND:
+        _FOUND[key] = tuple(_others(spec))
+    return _FOUND[key]
 
 
 def _others(spec: Spec) -> list[Other]:

@@ -55,7 +55,10 @@ def altered(spec: Spec, old: str, new: str, times: int = 1) -> Spec:
 
     assert spec.source.text.count(old) == times, f"{old!r} is not in {spec.source.name} {times} times"
     text = Source(spec.source.name, spec.source.text.replace(old, new))
-    return parse_spec(text, lambda name, place: load(name))
+    shared = Path(library.folder()) / "shared"
+    return parse_spec(
+        text, lambda name, _: library.load_file(str(file)) if (file := shared / f"{name}.yaml").exists() else load(name)
+    )
 
 
 def line(spec: Spec, start: str) -> str:
@@ -64,28 +67,324 @@ def line(spec: Spec, start: str) -> str:
     return f"{spec.source.name}:{next(number for number, text in enumerate(lines, 1) if text.strip().startswith(start))}"
 
 
-SLIPS = [
-    ("bert", "BertModel", "query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, hidden_size + 1)", "shape", "query:"),
-    ("bert", "BertModel", "Linear(intermediate_size, hidden_size)", "Linear(intermediate_size, hidden_size, bias=False)", "missing", "dense: Linear(intermediate"),
-    ("bert", "BertModel", "    pooler: BertPooler() if add_pooling_layer else None\n", "", "missing", "BertModel(add"),
-    ("bert", "BertModel", "range(num_hidden_layers)", "range(num_hidden_layers + 1)", "extra", "layer: BertLayer() for"),
-    ("bert", "BertModel", "max_position_embeddings: 512", "max_position_embeddings: 513", "default", "max_position_embeddings: 513"),
-    ("bert", "BertModel", "  is_decoder: false\n", "", "refused", "require: is_decoder"),
-    ("gpt2", "GPT2LMHeadModel", "    tied: {lm_head.weight: transformer.wte.weight}\n", "", "tie", "GPT2LMHeadModel:"),
-    ("gpt2", "GPT2Model", "max_position_embeddings: n_positions, ", "", "alias", "n_positions:"),
-    ("llama", "LlamaModel", "  - head_dim % 2 == 0 or head_dim < 5\n", "", "accepted", "# Llama"),
-    ("llama", "LlamaForCausalLM", "  mlp_bias: false\nfixed", "", "", ""),
-    ("detr", "DetrModel", ".requires_grad_(False)", "", "frozen", ""),
-]  # fmt: skip
+SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
+    "a size": (
+        "bert",
+        "BertModel",
+        "query: Linear(hidden_size, hidden_size)",
+        "query: Linear(hidden_size, 7)",
+        "shape",
+        "query:",
+    ),
+    "a bias": ("gpt2", "GPT2Model", "ln_f: LayerNorm(n_embd)", "ln_f: LayerNorm(n_embd, bias=False)", "missing", "ln_f:"),
+    "an attribute": (
+        "bert",
+        "BertModel",
+        "    token_type_embeddings: Embedding(type_vocab_size, hidden_size)\n",
+        "",
+        "missing",
+        "BertEmb",
+    ),
+    "a loop": (
+        "bert",
+        "BertModel",
+        "range(num_hidden_layers)",
+        "range(num_hidden_layers + 1)",
+        "extra",
+        "layer: BertLayer() for",
+    ),
+    "a branch": ("bert", "BertModel", "BertPooler() if add_pooling_layer else None", "None", "missing", "pooler: None"),
+    "a default": (
+        "bert",
+        "BertModel",
+        "max_position_embeddings: 512",
+        "max_position_embeddings: 513",
+        "default",
+        "max_position_emb",
+    ),
+    "a name": ("gpt2", "GPT2Model", "  max_position_embeddings: n_positions\n", "", "alias", "n_positions:"),
+    "a tie": (
+        "llama",
+        "LlamaForCausalLM",
+        "    tied: {lm_head.weight: model.embed_tokens.weight}\n",
+        "",
+        "tie",
+        "LlamaForCausalLM:",
+    ),
+    "frozen": ("whisper", "WhisperModel", ".requires_grad_(False)", "", "frozen", "embed_positions: Embedding(max_source"),
+    "a condition": ("llama", "LlamaModel", "  - head_dim % 2 == 0 or head_dim < 5\n", "", "accepted", "# Llama"),
+    "too strict": ("llama", "LlamaModel", "head_dim % 2 == 0 or head_dim < 5", "head_dim % 4 == 0", "refused", "- head_dim % 4"),
+    "a buffer": (
+        "bloom",
+        "BloomModel",
+        "word_embeddings: Embedding(vocab_size, hidden_size)",
+        "word_embeddings: Buffer(vocab_size, hidden_size)",
+        "missing",
+        "word_embeddings:",
+    ),
+}
 
 
-@pytest.mark.parametrize(("model_type", "architecture", "old", "new", "kind", "start"), SLIPS, ids=lambda value: None)
-def test_a_slip_is_found_and_its_line_named(model_type: str, architecture: str, old: str, new: str, kind: str, start: str) -> None:
-    spec = load(model_type)
-    wrong = altered(spec, old, new)
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_is_found_and_its_line_named(slip: str) -> None:
+    model_type, architecture, old, new, kind, start = SLIPS[slip]
+    wrong = altered(load(model_type), old, new)
     outcome = verify_spec(wrong, architecture, 12)
-    found = [difference for difference in outcome.differences if difference.kind == kind]
     assert outcome.verdict == "wrong"
+    found = [difference for difference in outcome.differences if difference.kind == kind]
     assert found, [shown(difference) for difference in outcome.differences][:5]
-    if start:
-        assert line(wrong, start) in {place.rpartition(":")[0] for place in found[0].places}
+    assert line(wrong, start) in {place.rpartition(":")[0] for place in found[0].places}
+
+
+def test_a_field_that_the_spec_does_not_mention() -> None:
+    spec = altered(altered(load("llama"), "  mlp_bias: false\n", ""), "bias=mlp_bias", "bias=False", times=3)
+    outcome = verify_spec(spec, "LlamaModel", 3)
+    assert {(difference.kind, difference.name) for difference in outcome.differences} == {("unmentioned", "mlp_bias")}
+    assert outcome.differences[0].config["mlp_bias"] is True
+
+
+def test_a_fixed_field_that_is_read_after_all() -> None:
+    spec = altered(altered(load("llama"), "  mlp_bias: false\n", ""), "require:\n", "fixed:\n  mlp_bias: false\nrequire:\n")
+    [difference] = verify_spec(spec, "LlamaModel", 3).differences
+    assert (difference.kind, difference.name) == ("unmentioned", "mlp_bias")
+    assert difference.places[0].startswith(line(spec, "mlp_bias: false"))
+
+
+def test_a_difference_is_shown_at_the_smallest_config() -> None:
+    spec = altered(load("bert"), "BertAttention(is_cross_attention=True) if add_cross_attention else None", "None")
+    configs = [difference.config for difference in verify_spec(spec, "BertModel", 12).differences if difference.kind == "missing"]
+    assert {"model_type": "bert", "add_cross_attention": True, "is_decoder": True} in configs
+
+
+def test_a_spec_that_transformers_cannot_confirm_is_not_exact_by_default() -> None:
+    outcome = verify_spec(altered(load("llama"), "- head_dim % 2 == 0 or head_dim < 5", "- hidden_size == 4096"), "LlamaModel", 5)
+    assert outcome.verdict == "wrong"
+
+
+def test_the_same_seed_draws_the_same_configs() -> None:
+    code = (
+        "import json; from archspec.library import load; from archspec.sampling import Sampler\n"
+        "for name in ('bert', 'wav2vec2', 'swin', 'llava'):\n"
+        "    sampler = Sampler(load(name), 5)\n"
+        "    for _ in range(20): print(json.dumps(sampler.sample())); sampler.accept()"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
+        for seed in ("1", "2")
+    ]
+    assert runs[0].stdout == runs[1].stdout != b""
+
+
+@pytest.mark.parametrize("model_type", ["bert", "gpt2", "t5", "wav2vec2", "swin", "clip", "mixtral", "jamba"])
+def test_valid_configs_show_every_side_of_a_spec(model_type: str) -> None:
+    spec = load(model_type)
+    sampler = Sampler(spec, 0)
+    seen: dict[str, set[Any]] = {}
+    for _ in range(400):
+        raw = sampler.sample()
+        try:
+            transformers_rows(spec.architectures[0], raw, model_type)
+        except Refused:
+            continue
+        sampler.accept()
+        for name, value in sampler.drawn.items():
+            seen.setdefault(name, set()).add(json.dumps(value))
+        if len(sampler.accepted) == 20:
+            break
+    assert len(sampler.accepted) == 20
+    assert [goal for goal in sampler.goals if goal.value in (True, False) and goal.value is not None] == []
+    depths = [name for name in seen if name.endswith("layers") and isinstance(sampler.defaults.get(name), int)]
+    assert all("1" in seen[name] for name in depths)
+
+
+def test_what_this_machine_lacks_is_no_refusal() -> None:
+    with pytest.raises(Unavailable, match="timm"):
+        transformers_rows("DetrModel", {"model_type": "detr"}, "detr")
+    with pytest.raises(Unavailable, match="no config class"):
+        config_of("no_such_type", {})
+    with pytest.raises(Refused, match="multiple of the number of attention heads") as refusal:
+        transformers_rows("BertModel", {"model_type": "bert", "hidden_size": 25}, "bert")
+    assert refusal.value.owners[0] == "BertSelfAttention"
+
+
+def places(model_type: str, architecture: str, name: str) -> list[Place]:
+    return trail(Builder(Scope(load(model_type), {"model_type": model_type})).build(architecture), name)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "name", "start"),
+    [
+        ("bert", "BertModel", "encoder.layer.3.attention.self.query.weight", "query:"),
+        ("bert", "BertModel", "encoder.layer.99", "layer: BertLayer() for"),
+        ("bert", "BertModel", "encoder.layer.0.crossattention.self.query.weight", "crossattention:"),
+        ("bert", "BertModel", "embeddings.no_such.weight", "BertEmbeddings:"),
+        ("bert", "BertLMHeadModel", "cls.predictions.bias", "bias: Parameter"),
+        ("t5", "T5Model", "encoder.block.0.layer.1.DenseReluDense.wi.weight", "wi: Linear"),
+        ("llama", "LlamaForCausalLM", "model.layers.0.mlp.up_proj.bias", "up_proj:"),
+        ("nllb-moe", "NllbMoeModel", "encoder.layers.3.ffn.experts.expert_5.fc1.weight", "fc1:"),
+    ],
+)
+def test_a_tensor_leads_to_its_line(model_type: str, architecture: str, name: str, start: str) -> None:
+    place = places(model_type, architecture, name)[-1]
+    assert place.source.line(place.line).strip().startswith(start)
+
+
+def crashes(task: int) -> int:
+    if task == 1:
+        os._exit(7)
+    if task == 2:
+        raise ValueError("no")
+    if task == 3:
+        time.sleep(60)
+    return task * 10
+
+
+def test_work_goes_on_past_a_crash_an_error_and_a_hang() -> None:
+    results = dict(spread(crashes, list(range(8)), 2, timeout=3))
+    assert {task: value for task, value in results.items() if task not in (1, 2, 3)} == {n: n * 10 for n in (0, 4, 5, 6, 7)}
+    assert results[1] == Failure("the process died with exit code 7")
+    assert results[2] == Failure("ValueError: no")
+    assert results[3] == Failure("it took more than 3 s")
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    assert main(["verify", "MistralModel", "--samples", "2", "--seed", "7", "--json", str(report)]) == 0
+    assert "1 exact, 0 wrong: 3 configs compared" in capsys.readouterr().out
+    found = json.loads(report.read_text())
+    assert (found["samples"], found["seed"], found["totals"]) == (2, 7, {"exact": 1, "wrong": 0, "unavailable": 0})
+    assert found["transformers"] == "5.23.0"
+    [outcome] = found["architectures"]
+    assert (outcome["architecture"], outcome["verdict"], outcome["compared"], outcome["differences"]) == (
+        "MistralModel",
+        "exact",
+        3,
+        [],
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A folder of specs of one's own: a wrong one, a right one that extends it, and one that is not well formed."""
+    folder = tmp_path / "formulas"
+    folder.mkdir()
+    (tmp_path / "docs").mkdir()
+    bert = load("bert").source.text
+    (folder / "bert.yaml").write_text(bert.replace("query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, 7)"))
+    (folder / "gpt2.yaml").write_text(load("gpt2").source.text)
+    (folder / "llama.yaml").write_text("model_type: llama\nmodules: [\n")
+    for cached in (library.folder, library.load, library.index):
+        cached.cache_clear()
+    monkeypatch.setattr(library, "folder", lambda: str(folder))
+    monkeypatch.setattr(campaign, "folder", lambda: str(folder))
+    monkeypatch.setattr(coverage, "folder", lambda: str(folder))
+    yield folder
+    for cached in (library.load, library.index):
+        cached.cache_clear()
+
+
+def test_a_difference_is_told_by_its_line_and_ends_in_1(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "BertModel", "GPT2Model", "--samples", "1", "--jobs", "1"]) == 1
+    out = capsys.readouterr().out
+    start = next(text for text in out.splitlines() if "shape" in text)
+    number = next(n for n, text in enumerate((checkout / "bert.yaml").read_text().splitlines(), 1) if "query:" in text)
+    assert start.startswith(f"{os.path.relpath(checkout / 'bert.yaml')}:{number}: shape") or f"bert.yaml:{number}: shape" in start
+    assert "encoder.layer.0.attention.self.query.weight: transformers (768, 768), the spec (7, 768)" in out
+    assert "1 exact, 1 wrong" in out
+
+
+def test_all_goes_on_past_a_spec_that_is_not_well_formed(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / "bert.yaml").unlink()
+    assert main(["verify", "--all", "--samples", "0", "--jobs", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "llama.yaml:2" in out or "llama.yaml:3" in out
+    assert "6 exact, 1 wrong" in out
+
+
+def test_changed_takes_what_differs_from_git_and_what_uses_it(checkout: Path) -> None:
+    def git(*arguments: str) -> None:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        subprocess.run(command, cwd=checkout, check=True, capture_output=True)
+
+    (checkout / "llama.yaml").unlink()
+    (checkout / "child.yaml").write_text("model_type: child\nextends: bert\n")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "one")
+    assert campaign.changed() == {}
+    (checkout / "bert.yaml").write_text((checkout / "bert.yaml").read_text() + "# changed\n")
+    assert sorted(campaign.changed()) == ["bert", "child"]
+    git("commit", "-am", "two")
+    (checkout / "own.yaml").write_text("model_type: own\narchitectures:\n  OwnModel:\n    a: Linear(1, 1)\n")
+    assert sorted(campaign.changed()) == ["own"]
+    assert sorted(campaign.changed("HEAD~1")) == ["bert", "child", "own"]
+
+
+def test_dependents_follow_parents_parts_and_shared_files() -> None:
+    assert {"mistral", "mixtral"} <= campaign.dependents({"llama"})
+    assert {"clip", "llava"} <= campaign.dependents({"clip_vision_model"})
+    assert "llama" in campaign.dependents({"heads"})
+    assert campaign.dependents({"gpt2"}) & {"bert", "llama"} == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["verify"], "say what to verify"),
+        (["verify", "BertModell"], "did you mean BertModel?"),
+        (["verify", "bert", "--all"], "say what to verify"),
+        (["verify", "bert", "--samples", "-1"], "is not negative"),
+        (["verify", "timm_backbone"], "timm_backbone is not counted"),
+        (["verify", "MistralModel", "--samples", "0", "--json", "/no/such/folder/x.json"], "No such file"),
+    ],
+)
+def test_bad_input_ends_in_2(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert says in capsys.readouterr().err
+
+
+def recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[coverage.Pair], coverage.Pair | None]
+) -> list[str]:
+    """What is stale after a change of what docs/coverage.json holds."""
+    from archspec.oracle import mapped, versions
+
+    monkeypatch.setattr(coverage, "paths", lambda: (str(tmp_path / "coverage.json"), str(tmp_path / "coverage.md")))
+    wanted = coverage._described(mapped())
+    pairs = [
+        coverage.Pair(*key, autos, "exact" if key in wanted else "undescribed", digest=wanted.get(key, ""))
+        for key, autos in mapped().items()
+    ]
+    coverage.write({**versions(), "samples": 20, "seed": 0}, [new for pair in pairs if (new := change(pair)) is not None])
+    return coverage.stale()
+
+
+def test_coverage_is_fresh_until_a_pair_or_a_spec_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def only(name: str, new: Callable[[coverage.Pair], coverage.Pair | None]) -> Callable[[coverage.Pair], coverage.Pair | None]:
+        return lambda pair: new(pair) if pair.architecture == name else pair
+
+    assert recorded(tmp_path, monkeypatch, lambda pair: pair) == []
+    assert "bert/BertModel is not in docs" in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: None))[0]
+    assert "another spec" in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="0")))[0]
+    assert "another spec" in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="")))[0]
+    renamed = only("BertModel", lambda pair: pair._replace(architecture="NoModel"))
+    assert any("bert/NoModel is no pair" in problem for problem in recorded(tmp_path, monkeypatch, renamed))
+    recorded(tmp_path, monkeypatch, lambda pair: pair)
+    (tmp_path / "coverage.md").write_text("# Coverage\n")
+    assert "docs/coverage.md is not what docs/coverage.json says" in coverage.stale()[0]
+
+
+def test_every_pair_of_the_auto_classes_is_listed() -> None:
+    from archspec.oracle import mapped
+
+    assert len(mapped()) == 1576
+    assert mapped()["bert", "BertForPreTraining"] == ("AutoModelForPreTraining",)
+
+
+def test_a_digest_follows_parents_and_parts(checkout: Path) -> None:
+    (checkout / "llama.yaml").unlink()
+    (checkout / "child.yaml").write_text("model_type: child\nextends: bert\n")
+    before = coverage.digests()
+    (checkout / "bert.yaml").write_text((checkout / "bert.yaml").read_text() + "# changed\n")
+    after = coverage.digests()
+    assert {name for name in after if after[name] != before[name]} == {"bert", "child"}

@@ -279,6 +279,8 @@ class Emitter:
             return None
         norm = self.norm(module)
         if norm is not None:
+            norm = relocated(norm, module.path, template.path)
+            self.checked(norm)
             return terms.substitute(norm, {name: self.scalar(Sym(node, None)) for name, node in value.rebind().items()})
         arguments: list[ast.expr] = []
         keywords: list[ast.keyword] = []
@@ -294,8 +296,9 @@ class Emitter:
                 arguments.append(node)
             else:
                 keywords.append(ast.keyword(name, node))
+        read = {relocated_name(name, module.path, template.path) for name in self.fields_of(module)} if value.overrides else set()
         for name, item in value.overrides.items():
-            if name in self.fields_of(module):
+            if name in read:
                 keywords.append(ast.keyword(name.removeprefix(".".join(template.path) + "."), self.scalar(item)))
         auto = value.flags.get("auto")
         here = self.current[-1].path
@@ -450,6 +453,19 @@ def home_of(cls: type) -> str:
     return (
         str(getattr(cls, "model_type", "")) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.removesuffix("Config")).lower()
     )
+
+
+def relocated_name(name: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    """A field's absolute path where the same module stands at another sub-config."""
+    if old == new or name.startswith("$"):
+        return name
+    prefix = ".".join(old) + "." if old else ""
+    return ".".join((*new, name[len(prefix) :])) if name.startswith(prefix) else name
+
+
+def relocated(node: ast.expr, old: tuple[str, ...], new: tuple[str, ...]) -> ast.expr:
+    functions = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+    return terms.substitute(node, {name: terms.name(relocated_name(name, old, new)) for name in terms.names(node) - functions})
 
 
 def said_by(node: ast.expr, whole: str) -> bool:

@@ -13,7 +13,7 @@ from archspec.sweeping.axes import Axis
 Array = np.ndarray[Any, Any]
 Pick = slice | Array
 BOX = 1 << 17  # points: two or three arrays of 64-bit integers stay in a core's cache
-LOOP = 512  # points: shorter loops cost more to start than to run
+LOOP = 32  # points: shorter loops cost more to start than to run
 
 
 class Grid:

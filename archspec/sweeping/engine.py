@@ -88,10 +88,29 @@ class Engine:
         whole = bool(valid.all())
         return Batch(box, [np.zeros(box.shape, np.int64) if held is None else held for held in columns], True if whole else valid)
 
-    def column(self, value: Any, box: Box) -> Array:
+    def fill(self, number: int) -> Array:
+        """One column over the whole grid. Errors: :class:`SweepError` where a point has no count."""
+        whole: Array = np.empty(self.grid.shape, dtype=np.int64)
+        for box in boxes(self.grid):
+            with np.errstate(all="ignore"):
+                regions = list(self.assigned(box))
+                if len(regions) == 1 and regions[0][0].keep and whole.dtype == np.int64:
+                    values = self.column(regions[0][0].values[number], box, whole[box.picks])
+                else:
+                    batch = self.batch(box)
+                    if batch.valid is not True:
+                        message = "some points of the grid have no count"
+                        raise SweepError(Problem(message, help="take the rows, or leave those points out"))
+                    values = batch.columns[number]
+            if values.base is not whole:
+                whole = whole if whole.dtype == values.dtype else whole.astype(object)
+                whole[box.picks] = values
+        return whole
+
+    def column(self, value: Any, box: Box, out: Array | None = None) -> Array:
         """A column's values over a box: 64-bit integers, Python's where they do not fit, floats, or objects."""
         if isinstance(value, Poly):
-            out = np.empty(box.shape, dtype=np.int64)
+            out = np.empty(box.shape, dtype=np.int64) if out is None else out
             found: Any = self.evaluator.poly(value, box, out)
             if isinstance(found, np.ndarray) and found.dtype == object:
                 wide: Array = np.array(np.broadcast_to(found, box.shape))
