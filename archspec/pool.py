@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 TIMEOUT = 300.0
+_READY = "ready"
 
 
 class Failure(NamedTuple):
@@ -73,21 +74,25 @@ class _Worker:
         self.process.start()
         other.close()
         self.task: Any = None
-        self.since = 0.0
+        self.since: float | None = None  # when the task was begun; None while the process is starting
+        self.ready = False
 
     def give(self, task: Any) -> None:
-        self.task, self.since = task, time.monotonic()
+        self.task, self.since = task, time.monotonic() if self.ready else None
         self.pipe.send(task)
 
     def result(self, timeout: float) -> Any:
         """The result, a failure, or None while there is none."""
         try:
             if self.pipe.poll():
-                return self.pipe.recv()
+                answer = self.pipe.recv()
+                if answer != _READY:
+                    return answer
+                self.ready, self.since = True, time.monotonic()
         except (EOFError, OSError):
             self.process.join(5)
             return Failure(f"the process died with exit code {self.process.exitcode}")
-        if time.monotonic() - self.since > timeout:
+        if self.since is not None and time.monotonic() - self.since > timeout:
             self.stop()
             return Failure(f"it took more than {timeout:.0f} s")
         return None
@@ -101,6 +106,7 @@ class _Worker:
 
 
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
+    pipe.send(_READY)
     while True:
         try:
             task = pipe.recv()

@@ -107,10 +107,10 @@ def verify(model_type: str, architecture: str, samples: int = 20, seed: int = 0)
 
 def verify_spec(spec: Spec, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
     """The same for a spec that is not in the library, a draft for one."""
-    return _Verifier(spec, architecture, samples, seed).run()
+    return Verifier(spec, architecture, samples, seed).run()
 
 
-class _Verifier:
+class Verifier:
     """One architecture under test."""
 
     def __init__(self, spec: Spec, architecture: str, samples: int, seed: int) -> None:
@@ -123,6 +123,7 @@ class _Verifier:
         self.refusals: dict[str, int] = {}
         self.causes: dict[str, int] = {}  # configs that the spec refuses, by the line that does
         self.differences: list[Difference] = []
+        self.valid: list[Config] = []
 
     def run(self) -> Outcome:
         default: Config = {"model_type": self.spec.model_type}
@@ -157,6 +158,10 @@ class _Verifier:
                 except Unavailable as error:
                     self.not_here(error)
 
+    def add_valid(self, raw: Config) -> None:
+        self.compared += 1
+        self.valid.append(raw)
+
     def not_here(self, error: Unavailable) -> None:
         self.refusals[f"(not here) {error}"] = self.refusals.get(f"(not here) {error}", 0) + 1
 
@@ -179,8 +184,8 @@ class _Verifier:
         try:
             if not chosen or ours.error is not None:
                 self.one(raw)
-            elif not self.differs(applied(raw, chosen)):
-                self.compared += 1
+            elif not self.differs(mixed := applied(raw, chosen)):
+                self.add_valid(mixed)
             else:
                 self.without_others(raw, chosen)
         except Unavailable as error:
@@ -202,7 +207,7 @@ class _Verifier:
             self.refused += 1
             self.refusals[cause] = self.refusals.get(cause, 0) + 1
         elif not any(difference.kind in ("accepted", "refused", "crash") for difference in differences):
-            self.compared += 1
+            self.add_valid(raw)
 
     def clearest(self, raw: Config, differences: list[Difference]) -> list[Difference]:
         """The same differences at the smallest config that shows them all."""
@@ -261,8 +266,9 @@ class _Verifier:
             differences, _ = self.compare(applied(raw, [other]))
             if any(difference.kind != "accepted" for difference in differences):
                 self.blame(raw, other, differences)
-        if count and not self.differs(applied(raw, [other for other in chosen if other not in guilty])):
-            self.compared += 1
+        mixed = applied(raw, [other for other in chosen if other not in guilty])
+        if count and not self.differs(mixed):
+            self.add_valid(mixed)
 
     def guilty(self, raw: Config, chosen: list[Other]) -> list[Other]:
         """The values that matter one by one, found by halving."""

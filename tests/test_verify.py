@@ -9,11 +9,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import crashing
 import pytest
 
 pytest.importorskip("transformers")
@@ -25,11 +25,10 @@ from archspec.library import load
 from archspec.oracle import Refused, Unavailable, config_of, transformers_rows
 from archspec.places import trail
 from archspec.pool import Failure, spread
-from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Spec
 from archspec.tree import Builder
-from archspec.verify import Difference, verify, verify_spec
+from archspec.verify import Difference, Verifier, verify, verify_spec
 
 SAMPLES = int(os.environ.get("ARCHSPEC_VERIFY_SAMPLES", "3"))
 PAIRS = [(model_type, name) for model_type, names in campaign.everything().items() for name in names]
@@ -175,26 +174,43 @@ def test_the_same_seed_draws_the_same_configs() -> None:
     assert runs[0].stdout == runs[1].stdout != b""
 
 
-@pytest.mark.parametrize("model_type", ["bert", "gpt2", "t5", "wav2vec2", "swin", "clip", "mixtral", "jamba"])
+@pytest.mark.parametrize("model_type", ["bert", "gpt2", "t5", "wav2vec2", "swin", "clip", "mixtral", "jamba", "deepseek_v3"])
 def test_valid_configs_show_every_side_of_a_spec(model_type: str) -> None:
+    """At 20 samples: each flag both ways, nulls, one layer, odd sizes, lists of other lengths."""
     spec = load(model_type)
-    sampler = Sampler(spec, 0)
-    seen: dict[str, set[Any]] = {}
-    for _ in range(400):
-        raw = sampler.sample()
-        try:
-            transformers_rows(spec.architectures[0], raw, model_type)
-        except Refused:
-            continue
-        sampler.accept()
-        for name, value in sampler.drawn.items():
-            seen.setdefault(name, set()).add(json.dumps(value))
-        if len(sampler.accepted) == 20:
-            break
-    assert len(sampler.accepted) == 20
-    assert [goal for goal in sampler.goals if goal.value in (True, False) and goal.value is not None] == []
-    depths = [name for name in seen if name.endswith("layers") and isinstance(sampler.defaults.get(name), int)]
-    assert all("1" in seen[name] for name in depths)
+    verifier = Verifier(spec, spec.architectures[0], 20, 0)
+    assert verifier.run().verdict == "exact"
+    assert len(verifier.valid) > 20
+    scopes = [Scope(spec, raw) for raw in verifier.valid]
+    missing = []
+    for field in spec.fields.values():
+        values = [scope.get(field.name) for scope in scopes]
+        given = [raw.get(field.name, ...) for raw in verifier.valid]
+        default = values[0]
+        if isinstance(default, bool) and {True, False} - set(values):
+            missing.append(f"{field.name} both ways")
+        if "None" in field.types and None not in given and builds(spec, {field.name: None}):
+            missing.append(f"{field.name} null")
+        if field.name.endswith("layers") and isinstance(default, int) and 1 not in values:
+            missing.append(f"{field.name} = 1")
+        if isinstance(default, list) and len({len(value) for value in values if value}) == 1 and not field.computed:
+            missing.append(f"{field.name} of another length")
+        if isinstance(default, int) and not isinstance(default, bool) and len({str(value) for value in values}) < 2:
+            missing.append(f"{field.name} of another size")
+    assert missing == []
+    assert any(isinstance(value, int) and value > 1 and value % 2 for raw in verifier.valid for value in numbers(raw))
+
+
+def builds(spec: Spec, settings: dict[str, Any]) -> bool:
+    try:
+        transformers_rows(spec.architectures[0], {"model_type": spec.model_type, **settings}, spec.model_type)
+    except Refused:
+        return False
+    return True
+
+
+def numbers(raw: dict[str, Any]) -> list[Any]:
+    return [item for value in raw.values() for item in (numbers(value) if isinstance(value, dict) else [value])]
 
 
 def test_what_this_machine_lacks_is_no_refusal() -> None:
@@ -229,18 +245,8 @@ def test_a_tensor_leads_to_its_line(model_type: str, architecture: str, name: st
     assert place.source.line(place.line).strip().startswith(start)
 
 
-def crashes(task: int) -> int:
-    if task == 1:
-        os._exit(7)
-    if task == 2:
-        raise ValueError("no")
-    if task == 3:
-        time.sleep(60)
-    return task * 10
-
-
 def test_work_goes_on_past_a_crash_an_error_and_a_hang() -> None:
-    results = dict(spread(crashes, list(range(8)), 2, timeout=3))
+    results = dict(spread(crashing.work, list(range(8)), 2, timeout=3))
     assert {task: value for task, value in results.items() if task not in (1, 2, 3)} == {n: n * 10 for n in (0, 4, 5, 6, 7)}
     assert results[1] == Failure("the process died with exit code 7")
     assert results[2] == Failure("ValueError: no")
@@ -331,7 +337,7 @@ def test_dependents_follow_parents_parts_and_shared_files() -> None:
     ("arguments", "says"),
     [
         (["verify"], "say what to verify"),
-        (["verify", "BertModell"], "did you mean BertModel?"),
+        (["verify", "BertModell"], "did you mean BertModel"),
         (["verify", "bert", "--all"], "say what to verify"),
         (["verify", "bert", "--samples", "-1"], "is not negative"),
         (["verify", "timm_backbone"], "timm_backbone is not counted"),

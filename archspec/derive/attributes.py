@@ -120,7 +120,9 @@ class Attributes(Evaluator):
         static = inspect.getattr_static(cls, name, MISSING)
         if isinstance(static, property) and static.fget is not None and name not in STILL and not name.startswith("_"):
             return self.run_function(static.fget, [config], {})
-        seen = getattr(config.real, name, MISSING) if config.real is not None else MISSING
+        seen = seen_field(config.real, name)
+        if name in STILL and seen is MISSING and not name.startswith("_"):
+            return None
         if seen is not MISSING and hasattr(type(seen), "model_type") and hasattr(type(seen), "to_dict"):
             return self.child(config, name, seen)
         if seen is MISSING and static is not MISSING and not hasattr(static, "__get__"):
@@ -386,6 +388,14 @@ _MODULE_METHODS = frozenset(
     "to half float eval train requires_grad_ parameters named_parameters children named_children modules named_modules apply "
     "append extend insert items values keys".split()
 )
+
+
+def seen_field(real: Any, name: str) -> Any:
+    """A field of the default config, MISSING where it has none."""
+    try:
+        return getattr(real, name, MISSING) if real is not None else MISSING
+    except Exception:  # noqa: BLE001 - a field that differs by layer has no value of its own
+        return MISSING
 
 
 def spatial(mod: Any, name: str, value: Any) -> Any:

@@ -88,7 +88,14 @@ class Calls(Statements):
             if isinstance(argument, ast.Starred):
                 value = self.evaluate(argument.value, env)
                 spread = self.spread(value)
-                if spread is None or (isinstance(value, ListValue) and not value.plain):
+                if (
+                    spread is None
+                    and isinstance(value, Sym)
+                    and isinstance(value.value, list | tuple)
+                    and not _is_module(function)
+                ):
+                    arguments += [self.item(value, index) for index in range(len(value.value))]
+                elif spread is None or (isinstance(value, ListValue) and not value.plain):
                     arguments.append(("$star", value))
                 else:
                     arguments += spread
@@ -130,6 +137,8 @@ class Calls(Statements):
         home = getattr(function, "__module__", "") or ""
         owner = getattr(function, "__self__", None)
         if home.startswith(_SILENT) or type(owner).__module__.startswith("logging") or type(owner).__name__ == "Logger":
+            return None
+        if getattr(function, "__qualname__", "") == "PreTrainedConfig.__post_init__":
             return None
         if isinstance(function, type):
             return self.call_type(function, arguments, keywords)
@@ -508,6 +517,12 @@ class Calls(Statements):
         if name == "copy":
             return dict(owner)
         raise Unsupported(f"the dict method {name}")
+
+
+def _is_module(function: Any) -> bool:
+    import torch
+
+    return isinstance(function, type) and issubclass(function, torch.nn.Module)
 
 
 def _hashable(value: Any) -> bool:

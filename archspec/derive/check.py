@@ -28,7 +28,7 @@ def overlay(drafts: list[Draft], keep: bool = True) -> Iterator[str]:
         for index, draft in enumerate(drafts):
             path = os.path.join(folder, draft.model_type + ".yaml")
             if os.path.lexists(path):
-                if keep and index:
+                if keep and index and not missing(draft, draft.model_type):
                     continue
                 os.unlink(path)
             with open(path, "w", encoding="utf-8") as file:
@@ -40,6 +40,12 @@ def overlay(drafts: list[Draft], keep: bool = True) -> Iterator[str]:
         finally:
             library.folder = before
             _forget()
+
+
+def missing(draft: Draft, model_type: str) -> list[str]:
+    """Modules of a draft that the library's own spec of the model type does not have."""
+    spec = library.load(model_type)
+    return [name for name in draft.modules if spec.module(name) is None]
 
 
 def _forget() -> None:

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from archspec.derive import terms
+from archspec.derive.attributes import STILL, seen_field
 from archspec.derive.methods import Methods
 from archspec.derive.resolution import ConfigModel, resolve
 from archspec.derive.state import Frame
@@ -60,7 +61,11 @@ class Reader(Methods):
         model = self.model(config.cls, config.real)
         if field in model.fixed:
             types = model.types.get(field, ())
-            return tuple(kind for kind in types if kind != "None") if getattr(config.real, field, None) is not None else types
+            return (
+                tuple(kind for kind in types if kind != "None")
+                if seen_field(config.real, field) not in (None, MISSING)
+                else types
+            )
         types = model.types.get(field)
         if types is not None and field in model.computed:
             return tuple(kind for kind in types if kind != "None")
@@ -148,6 +153,8 @@ class Reader(Methods):
         model.notes += list(frame.notes)
         finals = {}
         for name, value in values.items():
+            if name in STILL or name == "num_labels":
+                continue
             try:
                 seen = getattr(value, "value", value)
                 finals[name] = (self.node(value), self.types(value) or _of(seen))
@@ -219,7 +226,7 @@ class Reader(Methods):
         if name == "$super":
             return self.run_function(function, [config, *arguments], keywords)
         if name in _CONFIG_SKIPPED:
-            return None
+            return keywords.get("$kwargs", Kwargs()) if name == "convert_rope_params_to_dict" else None
         return super().config_method(config, name, function, arguments, keywords)
 
 
@@ -234,8 +241,9 @@ class _Raw:
         for name, value in model.defaults.items():
             if value is not MISSING and name in {f.name for f in dataclasses.fields(model.cls)}:  # type: ignore[arg-type]
                 self.__dict__[name] = value
-        for name in getattr(model.cls, "sub_configs_defaults", {}):
-            self.__dict__[name] = getattr(model.real, name, None)
+        for name in (*getattr(model.cls, "sub_configs_defaults", {}), *STILL):
+            if (seen := seen_field(model.real, name)) is not MISSING:
+                self.__dict__[name] = seen
 
     is_heterogeneous = False
 

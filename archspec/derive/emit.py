@@ -155,7 +155,7 @@ class Emitter:
             raise Unsupported("a list of modules with attributes of its own")
         assert isinstance(base, Leaf)
         if not found and not grads:
-            return self.leaf(base)
+            return self.expression(base)
         tensors = self.leaf_tensors(base)
         return {**tensors, **found}
 

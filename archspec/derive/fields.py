@@ -72,6 +72,8 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
             continue
         if name in parts:
             config[name] = parts[name][1]
+        elif name in model.fixed and any(isinstance(part, ast.Dict | ast.DictComp) for part in ast.walk(model.fixed[name])):
+            notes.append(f"{name} is a dict that is made of other fields")
         elif name in model.fixed:
             if name in model.kept and (raw := declaration(model, name)) is not None:
                 config[name] = raw
@@ -177,6 +179,10 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
             for key, value in spec.init_kwargs.items()
             if key != "model_type" and plain_value(value)
         ]
+        for field, value in model.parts.get(name, {}).items():
+            seen = getattr(default, field, MISSING)
+            if seen is not MISSING and plain_value(seen) and not any(option.startswith(f"{field}=") for option in options):
+                options.append(f"{field}={terms.text(terms.constant(seen))}")
         if spec.optional:
             options.append("optional=True")
         first = kind if kind.isidentifier() else repr(kind)

@@ -82,8 +82,12 @@ class Modules(TensorCalls):
             return self.container(cls, cls.__name__, arguments)
         if is_leaf(cls):
             return self.leaf(cls, arguments, keywords)
-        if "Rotary" in cls.__name__ and (empty := self.without_tensors(cls, arguments, keywords)) is not None:
-            return empty
+        if "Rotary" in cls.__name__:
+            empty = self.without_tensors(cls, arguments, keywords)
+            if empty is not None or not any(
+                word in inspect.getsource(cls) for word in ("Parameter(", "Linear(", "Embedding(", "persistent=True")
+            ):
+                return empty or self.nothing(cls)
         if cls.__module__.startswith("torch.") and (empty := self.without_tensors(cls, arguments, keywords)) is not None:
             return empty
         return self.instance(cls, arguments, keywords)
@@ -170,6 +174,8 @@ class Modules(TensorCalls):
                 continue
             given.append((name, value))
         made = Leaf(cls, kind, given)
+        if bound.get("_freeze") is True or bound.get("kwargs", {}).get("_freeze") is True:
+            made.flags["frozen"] = True
         made.attrs |= more
         if more.get("padding") == "same" and isinstance(more.get("stride"), Sym):
             self.require(terms.compare(self.node(more["stride"]), ast.Eq, terms.constant(1)))  # torch demands it
@@ -332,7 +338,8 @@ class Modules(TensorCalls):
         try:
             positional = [entered[name] for name in entered if name.startswith("*")]
             named = {name: value for name, value in entered.items() if not name.startswith("*")}
-            parameters = list(inspect.signature(cls.__init__).parameters)[1:]
+            declared = list(inspect.signature(cls.__init__).parameters.values())[1:]
+            parameters = [p.name for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
             if positional:
                 leading = [named.pop(name) for name in parameters if name in named]
                 positional = [*leading, *positional]

@@ -28,6 +28,7 @@ class Draft:
         self, model_type: str, text: str, architectures: list[str], failed: dict[str, str], parts: dict[str, str]
     ) -> None:
         self.model_type, self.text, self.architectures, self.failed, self.parts = model_type, text, architectures, failed, parts
+        self.modules: list[str] = []
 
     def told(self, architecture: str, verdict: str, compared: int) -> None:
         """Says in the draft how a class did under verify."""
@@ -203,13 +204,21 @@ def one_draft(
             done.add(name)
     for name, reason in failed.items():
         lines.append(f"# not described: {name}: {' '.join(reason.split())[:200]}")
-    return Draft(home, "\n".join(lines) + "\n", architectures, failed, section.parts)
+    made = Draft(home, "\n".join(lines) + "\n", architectures, failed, section.parts)
+    made.modules = [module.name for module in modules if emitter.norm(module) is None]
+    return made
 
 
 def known_types() -> Any:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     return CONFIG_MAPPING_NAMES
+
+
+def config_names(model: ConfigModel) -> set[str]:
+    """The fields that a config's own expressions read."""
+    nodes = [*model.computed.values(), *model.fixed.values(), *model.require]
+    return {name for node in nodes for name in terms.names(node)}
 
 
 def parts_read(emitter: Emitter, module: Module) -> list[type]:
@@ -222,6 +231,12 @@ def parts_read(emitter: Emitter, module: Module) -> list[type]:
 def needed(emitter: Emitter, home: str) -> set[str]:
     """Fields of a model type that others read as fields of their sub-config."""
     found = set()
+    for model in emitter.reader.models.values():
+        for name in config_names(model):
+            *path, field = name.split(".")
+            cls = emitter.reader.classes.get(tuple(path)) if path else None
+            if cls is not None and home_of(cls) == home:
+                found.add(field)
     for module in emitter.modules.values():
         scope = module.template.scope if module.template else None
         for name in module.used:

@@ -27,7 +27,9 @@ class TensorCalls(Calls):
             return self.normed(name, function, arguments, keywords)
         if isinstance(function, type(torch)) or name in ("register_parametrization", "skip_init", "is_tracing", "is_compiling"):
             return False if name.startswith("is_") else None
-        if any(isinstance(argument, Mod | TensorOf) for argument in arguments) and not isinstance(self.chosen(arguments[0]), Leaf):
+        if any(isinstance(argument, Mod | TensorOf) for argument in arguments) and not isinstance(
+            self.chosen(arguments[0]), Leaf
+        ):
             return None
         if function is None and name in ("item", "tolist", "numel", "dim", "size", "nelement"):
             return self.read_off(name, arguments)

@@ -12,23 +12,40 @@ from archspec.sweeping.axes import Axis
 
 Array = np.ndarray[Any, Any]
 Pick = slice | Array
-BOX = 1 << 17  # points: two or three arrays of 64-bit integers stay in a core's cache
+BOX = 1 << 18  # points: two or three arrays of 64-bit integers stay in a core's cache
 LOOP = 32  # points: shorter loops cost more to start than to run
+LONG = 1 << 14  # points: longer loops gain nothing
 
 
 class Grid:
     """The axes as dimensions of arrays: short last axes are one dimension together, or NumPy's loops would be short."""
 
-    def __init__(self, axes: Sequence[Axis], apart: int = 0) -> None:
-        """Axes by their order; the first `apart` stay dimensions of their own."""
+    def __init__(self, axes: Sequence[Axis], apart: int = 0, first: int | None = None) -> None:
+        """Axes by their order; the first `apart` stay dimensions of their own, those from `first` on are one together."""
         self.axes = tuple(axes)
         lengths = [len(axis.values) for axis in axes]
-        first = len(axes)
-        while first > apart and prod(lengths[first:]) < LOOP:
-            first -= 1
+        if first is None:
+            first = len(axes)
+            while first > apart and prod(lengths[first:]) < LOOP:
+                first -= 1
         self.groups = [(number,) for number in range(first)] + [tuple(range(first, len(axes)))]
         self.dimension = {axis: number for number, group in enumerate(self.groups) for axis in group}
         self.shape = tuple(prod(lengths[axis] for axis in group) for group in self.groups)
+        self._dimensions: dict[frozenset[int], tuple[int, ...]] = {}
+
+    def dimensions(self, axes: frozenset[int]) -> tuple[int, ...]:
+        """The dimensions that some axes are, in order."""
+        if axes not in self._dimensions:
+            self._dimensions[axes] = tuple(sorted({self.dimension[axis] for axis in axes}))
+        return self._dimensions[axes]
+
+    def others(self) -> Iterator[Grid]:
+        """The same axes with more of the last ones as one dimension, as long as that makes loops longer."""
+        lengths = [len(axis.values) for axis in self.axes]
+        for first in range(len(self.groups) - 2, -1, -1):
+            if prod(lengths[first:]) > LONG:
+                return
+            yield Grid(self.axes, first=first)
 
     def codes(self, axis: int, pick: Pick) -> Array:
         """The numbers that stand for an axis's values at some positions of its dimension."""
@@ -88,16 +105,13 @@ class Box:
             self.values[number] = self.grid.codes(number, self.picks[dimension]).reshape(shape)
         return self.values[number]
 
-    def dimensions(self, axes: frozenset[int]) -> set[int]:
-        return {self.grid.dimension[axis] for axis in axes}
-
     def key(self, axes: frozenset[int]) -> Any:
         """What tells this box from others, as far as some axes go; None for lists of positions."""
-        keys = tuple(self.keys[dimension] for dimension in sorted(self.dimensions(axes)))
+        keys = tuple([self.keys[dimension] for dimension in self.grid.dimensions(axes)])
         return None if None in keys else keys
 
     def points(self, axes: frozenset[int]) -> int:
-        return prod(self.shape[dimension] for dimension in self.dimensions(axes))
+        return prod([self.shape[dimension] for dimension in self.grid.dimensions(axes)])
 
     def position(self, index: Sequence[int]) -> tuple[int, ...]:
         """The point of the grid at an index within the box."""
