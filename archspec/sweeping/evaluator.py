@@ -17,7 +17,8 @@ from archspec.sweeping.boxes import Array, Box
 from archspec.sweeping.number import Condition
 
 MAX_INT = 2**63 - 1
-_KEPT = 4_096
+_KEPT = 4_096  # arrays, and
+_KEPT_NUMBERS = 1 << 21  # numbers in them, that are kept between boxes
 _UFUNCS: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 _UFUNCS |= {"//": np.floor_divide, "%": np.remainder}
 _ROUNDED: dict[str, Any] = {"trunc": np.trunc, "floor": np.floor, "ceil": np.ceil, "round": np.rint}
@@ -29,6 +30,7 @@ class Evaluator:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.kept: dict[Any, Any] = {}
+        self.held = 0
         self.plans: dict[int, tuple[int, list[tuple[int, Poly]]]] = {}
         self.costs: dict[int, tuple[int, int]] = {}
         self.fits: dict[int, bool] = {}
@@ -60,9 +62,12 @@ class Evaluator:
 
     def kept_as(self, key: Any, found: Any) -> Any:
         if key is not None:
-            if len(self.kept) >= _KEPT:
+            size = getattr(found, "size", 1)
+            if len(self.kept) >= _KEPT or self.held + size > _KEPT_NUMBERS:
                 self.kept.clear()
+                self.held = 0
             self.kept[key] = found
+            self.held += size
         return found
 
     def narrow(self, poly: Poly, box: Box) -> bool:

@@ -13,7 +13,7 @@ from archspec.errors import Problem, SweepError
 from archspec.sweeping.table import Table, arrow
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
-_GROUP = 8  # batches to a row group of Parquet
+_GROUP = 1 << 19  # rows to a row group of Parquet
 Progress = Callable[[int, int], None]
 
 
@@ -85,7 +85,7 @@ def _arrow(table: Table, path: str, ending: str, progress: Progress | None) -> i
         for batch in told(table, progress):
             rows += batch.num_rows
             held.append(batch)
-            if len(held) >= _GROUP:
+            if sum(one.num_rows for one in held) >= _GROUP:
                 writer.write_table(pa.Table.from_batches(held, table.schema))
                 held.clear()
         if held:
