@@ -11,11 +11,12 @@ import ast
 import copy
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
 from archspec.expression import names
+from archspec.mending import mended
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
 from archspec.texts import compared_texts, conditions
@@ -27,6 +28,7 @@ _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
 _DEEP = ("layer", "depth", "block")
 _EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
 _TRIES = 8
+_BLIND = 300  # draws until one is valid, where the default config is not
 
 Texts = Mapping[str, Sequence[str]]
 
@@ -60,6 +62,7 @@ class Sampler:
         self.zeros = {name for condition in conditions(spec) for name in _above_zero(condition.tree)}
         self.flags = [goal.field for goal in self.goals if goal.value is True]
         self.aimed: list[int] = []
+        self.depths = self.numbers_of_layers()
 
     def sample(self) -> dict[str, Any]:
         """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old names."""
@@ -78,6 +81,25 @@ class Sampler:
             raw[goal.field] = copy.deepcopy(goal.value)
         self.drawn = copy.deepcopy(raw)
         return self.renamed(raw)
+
+    def mend(self, accepts: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
+        """The config drawn last, brought near to a valid one; None where there is none to start from."""
+        drawn = self.drawn
+        start = self.random.choice(self.accepted) if self.accepted else {"model_type": self.spec.model_type}
+        if not self.accepted and not accepts(start):
+            found = next(filter(accepts, (self.fresh() for _ in range(_BLIND))), None)
+            if found is None:
+                return None
+            start = found
+        self.draw_last(mended(drawn, start, accepts, self.random))
+        return self.renamed(copy.deepcopy(self.drawn))
+
+    def draw_last(self, raw: dict[str, Any]) -> None:
+        """Holds a config as the one drawn last, and its sub-configs likewise."""
+        self.drawn = raw
+        for name, child in self.children.items():
+            if isinstance(raw.get(name), dict):
+                child.draw_last({"model_type": child.spec.model_type, **raw[name]})
 
     def accept(self) -> None:
         """Tells that the config drawn last is a valid one."""
@@ -130,7 +152,8 @@ class Sampler:
                 continue
             deep = _is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
             resized = isinstance(value, list) and self.lengths is not None and not field.computed
-            if self.random.random() < share or deep or resized:
+            misfit = isinstance(value, list) and len(value) != self.depth(field, raw, len(value))
+            if self.random.random() < share or deep or resized or misfit:
                 drawn = self.draw(field, value, raw)
                 if drawn is not ...:
                     raw[field.name] = drawn
@@ -193,7 +216,7 @@ class Sampler:
             if _runs(default) and self.random.random() < 0.8:
                 return self.draw_runs(default, raw)
             whole = self.whole(default, raw) if field.computed and self.random.random() < 0.7 else []
-            return [item for item in whole if self.random.random() < 0.7] or self.draw_list(field, default)
+            return [item for item in whole if self.random.random() < 0.7] or self.draw_list(field, default, raw)
         if isinstance(default, float):
             return self.random.choice((*_FLOATS, default))
         if isinstance(default, int) or "int" in kinds:
@@ -257,7 +280,27 @@ class Sampler:
                 return value
         return []
 
-    def draw_list(self, field: Field, default: list[Any]) -> Any:
+    def numbers_of_layers(self) -> dict[str, str]:
+        """The list fields that are as long as a number of layers by default, and which."""
+        found = {}
+        for field in self.spec.fields.values():
+            value = self.default(field, {})
+            if isinstance(value, list) and len(value) > 4:
+                same = (
+                    name for name in self.spec.fields if _is_deep(name) and self.default(self.spec.fields[name], {}) == len(value)
+                )
+                found |= {field.name: name for name in same}
+        return found
+
+    def depth(self, field: Field, raw: dict[str, Any], length: int) -> int:
+        """How long a list has to be, if it goes with a number of layers that was drawn."""
+        drawn = raw.get(self.depths.get(field.name, ""))
+        return drawn if type(drawn) is int else length
+
+    def draw_list(self, field: Field, default: list[Any], raw: dict[str, Any]) -> Any:
+        length = self.depth(field, raw, len(default))
+        if length != len(default) and default and self.random.random() < 0.9:
+            return [self.random.choice(default) for _ in range(length)]
         if field.computed and self.random.random() < 0.5:
             return ...
         length = len(default)

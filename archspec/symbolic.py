@@ -341,7 +341,7 @@ class SymbolicBuilder(Builder):
             return super().function(name, [bare(argument) for argument in arguments], node)
         if name == "len" and isinstance(arguments[0], SymRange):
             return length_of(arguments[0])
-        if name in STRUCTURAL or not any(syms_in(arguments)):
+        if name in STRUCTURAL or not syms_in(arguments):
             unwrapped = [a.plain() if isinstance(a, SymRange) else a for a in arguments]
             return super().function(name, unwrapped, node)
         flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments

@@ -177,8 +177,11 @@ class Verifier:
         if ours.error is not None:
             cause = str(next((problem.place for problem in ours.error.problems), None))
             self.causes[cause] = self.causes.get(cause, 0) + 1
-            if self.causes[cause] > max(1, self.samples // 5):
-                return  # enough of those were held against transformers
+            if self.causes[cause] > max(1, self.samples // 5):  # enough of those were held against transformers
+                near = self.sampler.mend(self.accepts)
+                if near is None:
+                    return
+                raw, ours = near, counted(self.spec, self.architecture, near)
         chosen = [other for other in self.others if self.random.random() < 0.15]
         before = self.compared
         try:
@@ -195,6 +198,10 @@ class Verifier:
             if not self.screened:
                 self.screened = True
                 self.all_others(raw)
+
+    def accepts(self, raw: Config) -> bool:
+        """Whether the spec counts a config."""
+        return counted(self.spec, self.architecture, raw).error is None
 
     def one(self, raw: Config) -> None:
         """One config on both sides. Errors: :class:`Unavailable`."""
