@@ -63,6 +63,10 @@ class Attributes(Evaluator):
         """Whether `__post_init__` gives a field a value that depends on others."""
         raise NotImplementedError
 
+    def declares(self, config: Config, field: str) -> bool:
+        """Whether the config class itself has the field."""
+        raise NotImplementedError
+
     def extra_known(self, config: Config, field: str) -> Any:
         """The same, where it was read with a default before."""
         raise NotImplementedError
@@ -130,7 +134,8 @@ class Attributes(Evaluator):
         specs = getattr(cls, "sub_configs_defaults", {})
         if name in specs:
             return self.child(config, name, seen if seen is not MISSING else None)
-        if (name in STILL or (name.startswith("_") and not self.settled(config, name))) and seen is not MISSING:
+        hidden = name.startswith("_") and not self.settled(config, name) and not self.declares(config, name)
+        if (name in STILL or hidden) and seen is not MISSING:
             return copy.deepcopy(seen) if isinstance(seen, dict | list) else seen
         if inspect.isfunction(static) or isinstance(static, classmethod | staticmethod):
             return Bound(config, name, getattr(cls, name))

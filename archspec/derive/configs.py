@@ -91,6 +91,9 @@ class Reader(Methods):
         model = self.models.get(config.cls)
         return model is not None and (field in model.fixed or field in model.computed)
 
+    def declares(self, config: Config, field: str) -> bool:
+        return dataclasses.is_dataclass(config.cls) and field in {part.name for part in dataclasses.fields(config.cls)}
+
     def extra_known(self, config: Config, field: str) -> Any:
         model = self.model(config.cls, config.real)
         return self.extra(config, field, model.extras[field]) if field in model.extras else MISSING

@@ -88,13 +88,13 @@ class Emitter:
     def soft(self, module: Module, template: Template) -> list[ast.expr]:
         """Divisions by zero that the module's own expressions and the config's would not run into."""
         model = self.reader.models.get(template.scope.cls) if template.scope else None
-        said = [shown(module.body), *map(shown, module.require)]
-        if model is not None:
-            said += [shown(node) for node in (*model.computed.values(), *model.fixed.values(), *model.require)]
-        whole = repr(said)
+        whole = repr([shown(module.body), *map(shown, module.require)])
+        config = [] if model is None else [*model.computed.values(), *model.fixed.values(), *model.require]
+        settings = repr([shown(node) for node in config])
         kept = []
         for node in template.soft:
-            if not said_by(node, whole) and (checked := self.named(node)) is not None:
+            own = relocated(node, template.path, ())  # as the config class itself calls its fields
+            if not said_by(node, whole) and not said_by(own, settings) and (checked := self.named(node)) is not None:
                 kept.append(checked)
         return kept
 

@@ -344,6 +344,8 @@ class Evaluator(State):
             raise Unsupported("a comparison of modules")
         if not symbolic(left) and not symbolic(right):
             return self.native(terms.COMPARE[op], [left, right])
+        if op in (ast.In, ast.NotIn) and type(right).__name__ == "ClassInstantier":
+            return op is ast.In  # an activation: what it is built by asks for it
         if op in (ast.In, ast.NotIn) and isinstance(right, dict | set | frozenset):
             right = list(right)
         if isinstance(left, Tensor) or isinstance(right, Tensor) or self.fitted(left, right):

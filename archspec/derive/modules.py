@@ -44,6 +44,9 @@ _SKIPPED = frozenset(
 )
 
 
+PARAMETRIC = ("prelu", "xielu")  # activations with parameters: no other text may stand for one unseen
+
+
 class Template:
     """A class as read once: what its constructor leaves, in terms of its parameters and the config's fields."""
 
@@ -177,7 +180,8 @@ class Modules(TensorCalls):
         if bound.get("_freeze") is True or bound.get("kwargs", {}).get("_freeze") is True:
             made.flags["frozen"] = True
         made.attrs |= more
-        if more.get("padding") == "same" and isinstance(more.get("stride"), Sym):
+        padding = more.get("padding")
+        if isinstance(padding, str) and padding == "same" and isinstance(more.get("stride"), Sym):
             self.require(terms.compare(self.node(more["stride"]), ast.Eq, terms.constant(1)))  # torch demands it
         return made
 
@@ -207,16 +211,16 @@ class Modules(TensorCalls):
         from torch import nn
 
         if isinstance(index, Sym):
-            if index.value == "xielu" and index.node is not None:
-                holds = self.compare(ast.Eq, index, "xielu")
-                return self.fork(
-                    holds.node, True, lambda: self.construct(_activation_class("xielu"), [], {}), lambda: self.nothing(nn.GELU)
-                )
+            if index.value in PARAMETRIC and index.node is not None:
+                holds = self.compare(ast.Eq, index, index.value)
+                made = _activation_class(index.value)
+                return self.fork(holds.node, True, lambda: self.construct(made, [], {}), lambda: self.nothing(nn.GELU))
             if index.node is not None and self.composed(index.node):
-                self.require(ast.Compare(index.node, [ast.In()], [terms.constant(list(table))]))
+                known = [name for name in table if name not in PARAMETRIC]
+                self.require(ast.Compare(index.node, [ast.In()], [terms.constant(known)]))
             return self.nothing(nn.GELU)
         found = _activation_class(index)
-        return self.construct(found, [], {}) if index in ("prelu", "xielu") else self.nothing(nn.GELU)
+        return self.construct(found, [], {}) if index in PARAMETRIC else self.nothing(nn.GELU)
 
     def composed(self, node: ast.expr) -> bool:
         """Whether a text is made by the code, and not simply what the config says."""
