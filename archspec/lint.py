@@ -101,7 +101,7 @@ def _expressions(spec: Spec) -> Iterator[tuple[Where, Expression]]:
     for module in _reachable(spec):
         for default in module.parameters.values():
             if default is not None:
-                yield top, default
+                yield Where(spec, module), default
         for expression in (*module.where.values(), *module.require, *expressions(module.body)):
             yield Where(spec, module), expression
         for tie in module.ties:

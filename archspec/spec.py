@@ -28,7 +28,8 @@ KEYS = {
     "refuse": "why this model type cannot be counted from a config alone",
     "notes": "condition -> what the user is told when it holds",
 }
-RESERVED = ("where", "require", "tied", "alias")
+OPTIONS = ("optional", "legacy", "merge", "formerly")  # of Config(…) and AutoConfig(…); other keywords are fields
+RESERVED = ("extends", "where", "require", "tied", "alias")
 TYPES = ("int", "float", "bool", "str", "list", "dict", "None")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from archspec import source
 from archspec.errors import Place, Problem, Source, SpecError, did_you_mean
 from archspec.expression import Expression, parse, python
+from archspec.inheritance import Inheritance
 from archspec.spec import KEYS, RESERVED, TYPES, Field, Module, Part, Spec, Tie, camel_case
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
@@ -33,6 +34,7 @@ class _Parser:
     def __init__(self, text: Source, load: Loader) -> None:
         self.source, self.load = text, load
         self.problems: list[Problem] = []
+        self.bases: dict[str, Expression] = {}
 
     def spec(self) -> Spec:
         root = source.parse(self.source)
@@ -83,10 +85,12 @@ class _Parser:
             self.problem(
                 f"{alias} is a field, and another name of one", aliases.keys[alias], "attribute_map", "keep one of the two"
             )
-        modules |= self.modules(self.mapping(root, "modules"), model_type, "modules")
+        described = self.modules(self.mapping(root, "modules"), model_type, "modules")
         named = self.mapping(root, "architectures")
-        given = self.modules(named, model_type, "architectures")
-        modules |= given
+        described |= self.modules(named, model_type, "architectures")
+        inheritance = Inheritance(described, self.bases, modules, renames)
+        modules = {**modules, **inheritance.modules()}
+        self.problems += inheritance.problems
         own_architectures = {key.partition("(")[0]: key for key in named.items}
         architectures += [name for name in own_architectures if name not in architectures]
         for name, key in own_architectures.items():
@@ -243,6 +247,10 @@ class _Parser:
             for local, value in self.mapping(node, "where").items.items():
                 if isinstance(value, source.Scalar) and (parsed := self.parsed(value, f"{name}.where.{local}")):
                     where[local] = parsed
+            if isinstance(base := reserved.get("extends"), source.Scalar) and (call := self.parsed(base, f"{name}.extends")):
+                self.bases[name] = call
+            elif base is not None and not isinstance(base, source.Scalar):
+                self.problem("extends is one call of a module", base.place, f"{name}.extends", "write Name() or Name(argument)")
             require = self.expressions(node, "require", f"{name}.")
             for key in ("tied", "alias"):
                 if key in reserved:

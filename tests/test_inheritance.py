@@ -1,0 +1,103 @@
+"""`extends:` within a module means what a subclass means: attributes, conditions and ties of the base, then the own ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archspec.errors import ConfigError, SpecError
+from archspec.library import load_file
+from archspec.scope import Scope
+from archspec.spec import Spec
+from archspec.tensors import tensors
+from archspec.tree import Builder, require_architecture
+
+BASE = """
+config: {width: 4, words: 10, bias: true, tie_word_embeddings: true}
+modules:
+  Wide(size, bias=False):
+    where: {double: 2 * size}
+    require: width > 1
+    up: Linear(width, double, bias=bias)
+    down: Linear(double, width, bias=bias)
+  Parent:
+    words: Embedding(words, width)
+    head: Linear(width, words, bias=False)
+    tied: {head.weight: words.weight}
+"""
+
+
+def read(folder: Path, text: str, name: str = "toy") -> Spec:
+    path = folder / f"{name}.yaml"
+    path.write_text(f"model_type: {name}\n{text}", encoding="utf-8")
+    return load_file(str(path))
+
+
+def shapes(spec: Spec, **config: object) -> dict[str, tuple[int, ...]]:
+    scope = Scope(spec, config)
+    scope.validate()
+    return {t.name: t.shape for t in tensors(Builder(scope).build(require_architecture(spec))) if t.tied_to is None}
+
+
+def test_attributes_come_first_and_are_replaced_in_place(tmp_path: Path) -> None:
+    spec = read(
+        tmp_path, BASE + "architectures:\n  Toy:\n    extends: Wide(width + 1)\n    last: Linear(1, 1)\n    up: Linear(7, 7)\n"
+    )
+    assert list(shapes(spec)) == ["up.weight", "up.bias", "down.weight", "last.weight", "last.bias"]
+    assert shapes(spec)["up.weight"] == (7, 7)
+    assert shapes(spec)["down.weight"] == (4, 10)
+
+
+def test_none_takes_away_and_a_name_is_handed_on(tmp_path: Path) -> None:
+    spec = read(tmp_path, BASE + "architectures:\n  Toy(bias=True):\n    extends: Wide(3, bias)\n    up: None\n")
+    assert shapes(spec) == {"down.weight": (4, 6), "down.bias": (4,)}
+
+
+def test_through_a_module_that_is_given_by_a_call(tmp_path: Path) -> None:
+    text = (
+        BASE + "  Narrow: Wide(1, bias=bias)\narchitectures:\n  Toy:\n    extends: Narrow()\n    gate: Linear(1, 1, bias=False)\n"
+    )
+    assert shapes(read(tmp_path, text)) == {
+        "up.weight": (2, 4),
+        "up.bias": (2,),
+        "down.weight": (4, 2),
+        "down.bias": (4,),
+        "gate.weight": (1, 1),
+    }
+
+
+def test_conditions_and_ties_are_inherited(tmp_path: Path) -> None:
+    spec = read(tmp_path, BASE + "architectures:\n  Toy:\n    extends: Parent()\n    more: Wide(1)\n")
+    assert "head.weight" not in shapes(spec)
+    assert "head.weight" in shapes(spec, tie_word_embeddings=False)
+    with pytest.raises(ConfigError, match="width > 1"):
+        shapes(read(tmp_path, BASE + "architectures:\n  Toy:\n    extends: Wide(1)\n    gate: Linear(1, 1)\n"), width=1)
+
+
+def test_the_parents_module_by_the_parents_name(tmp_path: Path) -> None:
+    read(tmp_path, BASE + "  ToyLayer:\n    a: Linear(1, 1)\narchitectures:\n  Toy:\n    layer: ToyLayer()\n")
+    child = read(tmp_path, "extends: toy\nmodules:\n  SonLayer:\n    extends: ToyLayer()\n    b: Linear(2, 2)\n", "son")
+    assert list(shapes(child)) == ["layer.a.weight", "layer.a.bias", "layer.b.weight", "layer.b.bias"]
+    grandchild = read(tmp_path, "extends: son\nmodules:\n  TipLayer:\n    extends: SonLayer()\n    a: None\n", "tip")
+    assert list(shapes(grandchild)) == ["layer.b.weight", "layer.b.bias"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("extends: Wdie(1)", "Wdie is not described"),
+        ("extends: Wide()", "Wide needs size"),
+        ("extends: Wide(1, True, 3)", "Wide takes 2 arguments, 3 are given"),
+        ("extends: Wide(1, depth=3)", "depth is no parameter of Wide"),
+        ("extends: Wide(1) if bias else Parent()", "is not a call of a module"),
+        ("extends: [Wide(1), Parent()]", "extends is one call of a module"),
+        ("extends: Toy()", "Toy is not described"),
+        ("extends: Round()", "Round extends itself"),
+        ("extends: Listed()", "Listed is a list"),
+    ],
+)
+def test_what_cannot_be_extended(tmp_path: Path, text: str, message: str) -> None:
+    more = "  Round:\n    extends: Circle()\n  Circle:\n    extends: Round()\n  Listed:\n    - Linear(1, 1)\n"
+    with pytest.raises(SpecError, match=message):
+        read(tmp_path, BASE + more + f"architectures:\n  Toy:\n    {text}\n    gate: Linear(1, 1)\n")
