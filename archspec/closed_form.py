@@ -96,7 +96,7 @@ class Formula:
 
     def substituted(self, values: dict[str, int | float]) -> int:
         exact = {sympy.Symbol(name): _exact(value) for name, value in values.items()}
-        number = self.expr.subs(exact, simultaneous=True)
+        number = _summed(self.expr.subs(exact, simultaneous=True))
         if not number.is_Integer:
             raise FormulaError(f"the formula gives {number}, which is no count: a size is out of its range")
         return int(number)
@@ -133,6 +133,20 @@ class Formula:
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
+
+
+def _summed(number: Any) -> Any:
+    """A number whose sums over layers are written out, where SymPy knows no closed form of theirs."""
+    if not number.has(sympy.Sum):
+        return number
+
+    def terms(function: Any, *limits: Any) -> Any:
+        (index, first, last), *_ = limits
+        if len(limits) > 1 or not (first.is_Integer and last.is_Integer):
+            return sympy.Sum(function, *limits)
+        return sympy.Add(*(_summed(function.subs(index, value)) for value in range(int(first), int(last) + 1)))
+
+    return number.replace(sympy.Sum, terms)
 
 
 def _exact(value: int | float) -> Any:
