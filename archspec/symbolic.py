@@ -14,12 +14,13 @@ from typing import Any
 
 import sympy
 
+from archspec.decisions import Decisions
 from archspec.expression import FUNCTIONS, Expression, Locals, names
+from archspec.operations import BINARY
 from archspec.scope import Scope, SubConfig
 from archspec.symbols import (
     ANALYTIC,
     STRUCTURAL,
-    Guard,
     Loop,
     Relation,
     Sym,
@@ -31,22 +32,16 @@ from archspec.symbols import (
     syms_in,
     value_of,
 )
-from archspec.tree import Builder, Frame, Node
+from archspec.tree import Frame, Node
 
 
-class SymbolicBuilder(Builder):
+class SymbolicBuilder(Decisions):
     """A builder whose sizes are :class:`Sym`; `flags` and `conditions` collect what it relied on."""
 
     def __init__(self, scope: Scope, opaque_floats: bool = False) -> None:
         super().__init__(scope)
         self.opaque_floats = opaque_floats
         self.flags: dict[str, Any] = {}
-        self.conditions: dict[str, bool] = {}
-        self.values: dict[str, Any] = {}
-        self.definitions: dict[str, tuple[str, Any]] = {}
-        self.relations: dict[tuple[str, Loop], Relation | None] = {}
-        self.outcomes: dict[tuple[str, Loop], set[bool]] = {}
-        self.guards: list[Guard] = []
         self.symbols: dict[tuple[int, str], Any] = {}
 
     def memo_key(self, module: Any, scope: Scope, arguments: Locals) -> Any:
@@ -123,39 +118,6 @@ class SymbolicBuilder(Builder):
         self.conditions[f"given({path}) is None"] = False
         return self.symbol(path, value)
 
-    def guard(self, value: Any, node: ast.expr) -> frozenset[Guard]:
-        """The guards that a decision on this value stands for; notes a decision on sizes alone."""
-        where = self.frames[-1].where
-        text = ast.unparse(where[node.id].tree if isinstance(node, ast.Name) and node.id in where else node)
-        if not isinstance(value, Sym):
-            return frozenset()
-        if not value.loops:
-            whole = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)  # its parts were noted one by one
-            if not whole and (value.relation is not None or not isinstance(value.value, bool)):
-                self.conditions[text] = bool(value.value)
-            return value.guards
-        guards = value.guards
-        for loop in value.loops:
-            key = (text, loop)
-            relation = value.relation if len(value.loops) == 1 else None
-            if self.relations.setdefault(key, relation) != relation:
-                self.relations[key] = None
-            self.outcomes.setdefault(key, set()).add(bool(value.value))
-            guards |= {Guard(text, bool(value.value), loop)}
-        return guards
-
-    def one_sided(self) -> None:
-        """Notes the tests that came out the same in every turn: the other branch is not in the formula."""
-        for (text, loop), outcomes in self.outcomes.items():
-            relation = self.relations.get((text, loop))
-            free = relation is None or (relation.left.free_symbols | relation.right.free_symbols) - {loop.symbol}
-            if len(outcomes) == 1 and (loop.free or free):
-                self.conditions[f"{'every' if True in outcomes else 'no'} {loop} has {text}"] = True
-
-    def truth(self, value: Any, node: ast.expr) -> bool:
-        self.guard(value, node)
-        return bool(value_of(value))
-
     def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:
         test = self.visit(node.test, local)
         new = self.guard(test, node.test)
@@ -171,58 +133,24 @@ class SymbolicBuilder(Builder):
             return Sym(base.value, base.expr, loops if isinstance(base.value, str | bool) else base.loops, base.guards | new)
         return value
 
-    def negation(self, value: Any, node: ast.expr) -> Any:
-        if not isinstance(value, Sym):
-            return not value
-        flipped = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-        relation = value.relation or (Relation("!=", expr_of(value), sympy.Integer(0)) if value.expr is not None else None)
-        return Sym(not value.value, None, value.loops, value.guards, relation and relation._replace(op=flipped[relation.op]))
+    def guarded(self, function: Any, arguments: Iterable[Any], node: ast.expr) -> Any:
+        arguments = list(arguments)
+        if function is BINARY[ast.Mult] and any(isinstance(argument, list | tuple | str) for argument in arguments):
+            self.pin(arguments)  # a list that is repeated so often
+        return super().guarded(function, arguments, node)
 
-    def visit_BoolOp(self, node: ast.BoolOp, local: Locals) -> Any:
-        """Python's value, with the loops of every part that was looked at."""
-        seen: list[Sym] = []
-        value: Any = None
-        for part in node.values:
-            value = self.visit(part, local)
-            if isinstance(value, Sym):
-                seen.append(value)
-                if not value.loops and not isinstance(node.op, ast.Or):
-                    self.guard(value, part)
-            if bool(value_of(value)) != isinstance(node.op, ast.And):
-                break
-        loose = [part for part in seen if part.loops]
-        if not loose:
-            return value
-        relation = loose[0].relation if len(loose) == 1 and isinstance(value, Sym) and value is loose[0] else None
-        loops = frozenset(loop for part in loose for loop in part.loops)
-        guards = frozenset(guard for part in loose for guard in part.guards)
-        return Sym(value_of(value), getattr(value, "expr", None), loops, guards, relation)
-
-    def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
-        decided = super().compare(op, bare(left), bare(right), node)
-        found = syms_in([left, right])
-        if not found or isinstance(op, ast.Is | ast.IsNot) or (isinstance(op, ast.In | ast.NotIn) and not right):
-            return decided
-        loops = frozenset(loop for part in found for loop in part.loops)
-        guards = frozenset(guard for part in found for guard in part.guards)
-        signs: dict[type[ast.cmpop], str] = {
-            ast.Eq: "==",
-            ast.NotEq: "!=",
-            ast.Lt: "<",
-            ast.LtE: "<=",
-            ast.Gt: ">",
-            ast.GtE: ">=",
-        }
-        relation = None
-        numeric = all(isinstance(value_of(side), int | float) and getattr(side, "expr", 0) is not None for side in (left, right))
-        if numeric and type(op) in signs:
-            relation = Relation(signs[type(op)], expr_of(left), expr_of(right))
-        return Sym(decided, None, loops, guards, relation)
-
-    def index(self, value: Any) -> Any:
-        return value_of(value)
+    def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
+        found = super().method(value, name, node, local)
+        if isinstance(value, Node | Scope):
+            return found
+        used = syms_in([value, *(self.visit(argument, local) for argument in node.args)])
+        loops = frozenset(loop for part in used for loop in part.loops)
+        self.pin(used)
+        return self.dependent(found, loops) if loops else found
 
     def item(self, value: Any, index: Any, node: ast.Subscript) -> Any:
+        if not isinstance(value, dict):
+            self.pin([index])
         found = super().item(value, bare(index) if isinstance(index, Sym) else index, node)
         return self.dependent(found, index.loops) if isinstance(index, Sym) and index.loops else found
 
@@ -328,29 +256,41 @@ class SymbolicBuilder(Builder):
             self.conditions |= {f"{loop.length} {loop}": True for loop in loops if loop.free}
         if not isinstance(value, Sym):
             return value
-        expr = None if value.expr is None else value.expr.subs({loop.symbol: index for loop, index in loops.items()})
+        here = {loop.symbol: index for loop, index in loops.items()}
+        expr = None if value.expr is None else value.expr.subs(here)
         guards = frozenset(guard for guard in value.guards if guard.loop not in loops)
-        return Sym(value.value, expr, value.loops - loops.keys(), guards, None if value.loops & loops.keys() else value.relation)
+        relation = value.relation and Relation(value.relation.op, *(side.subs(here) for side in value.relation[1:]))
+        return Sym(value.value, expr, value.loops - loops.keys(), guards, relation)
 
     def function(self, name: str, arguments: list[Any], node: ast.Call) -> Any:
         if name == "range":
             ends = [0, *arguments, 1] if len(arguments) == 1 else [*arguments, 1][:3]
             self.guarded(range, [value_of(end) for end in ends], node)
             return SymRange(*ends)
+        found = syms_in(arguments)
         if name in ("is_int", "is_list"):
             return super().function(name, [bare(argument) for argument in arguments], node)
         if name == "len" and isinstance(arguments[0], SymRange):
             return length_of(arguments[0])
-        if name in STRUCTURAL or not syms_in(arguments):
+        if name in STRUCTURAL or not found:
             unwrapped = [a.plain() if isinstance(a, SymRange) else a for a in arguments]
-            return super().function(name, unwrapped, node)
+            decided = super().function(name, unwrapped, node)
+            if name in ("sorted", "set"):
+                self.pin(found)
+            return self.quantified(decided, found, node) if name in ("any", "all") else decided
         flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
         value = self.guarded(FUNCTIONS[name], [bare(a) for a in arguments], node)
-        loops = frozenset(loop for part in syms_in(arguments) for loop in part.loops)
-        guards = frozenset(guard for part in syms_in(arguments) for guard in part.guards)
-        if name not in ANALYTIC:
-            return Sym(value, None if isinstance(value, str | bool) else expr_of(value), loops, guards)
-        if name == "int" and isinstance(value_of(flat[0]), float) and self.opaque_floats:
+        loops = frozenset(loop for part in found for loop in part.loops)
+        guards = frozenset(guard for part in found for guard in part.guards)
+        if name not in ANALYTIC and isinstance(value, str | bool):
+            if not loops:
+                self.rests_on(found, node, value)
+            return Sym(value, None, loops, guards)
+        if name == "int" and not expr_of(flat[0]).is_nonnegative and not loops:
+            self.conditions[f"{ast.unparse(node.args[0])} >= 0"] = bool(value_of(flat[0]) >= 0)  # it rounds towards zero
+        negative = name == "int" and value_of(flat[0]) < 0
+        opaque = name == "int" and isinstance(value_of(flat[0]), float) and self.opaque_floats
+        if name not in ANALYTIC or negative or opaque:
             return Sym(value, self.define([ast.unparse(node)], ast.unparse(node), value), loops, guards)
         return Sym(value, ANALYTIC[name](*[expr_of(part) for part in flat]), loops, guards)
 

@@ -28,6 +28,7 @@ STAGES = [
     {"ties", "outline", "counts", "places", "resolve"},
     {"paths"},
     {"symbols"},
+    {"decisions"},
     {"symbolic", "rows"},
     {"layer_counts"},
     {"quantities"},
