@@ -267,6 +267,25 @@ def test_models_that_are_too_large_to_list_are_refused_at_the_same_points(
         assert np.broadcast_to(batch.valid, 17).tolist() == counted and {*counted} == {True, False}
 
 
+def test_values_of_numpy_and_texts_are_taken() -> None:
+    wanted = list(archspec.sweep("LlamaForCausalLM", {"hidden_size": [64, 128]}, columns=["params", "bytes"]).rows())
+    for fields in (
+        {"hidden_size": np.array([64, 128])},
+        {"hidden_size": [np.int64(64), np.int32(128)]},
+        {"hidden_size": (64 * turn for turn in (1, 2))},
+        {"hidden_size": "64:128:64"},
+        ["hidden_size=64,128"],
+        "hidden_size=64,128",
+    ):
+        assert list(archspec.sweep("LlamaForCausalLM", fields, columns="params,bytes").rows()) == wanted
+    with pytest.raises(SweepError, match="twice"):
+        archspec.sweep("LlamaForCausalLM", "hidden_size=64", columns=["params", "params"])
+    with pytest.raises(SweepError, match="there is no expression"):
+        archspec.sweep("LlamaForCausalLM", "hidden_size=64", where="")
+    with pytest.raises(SweepError, match="active_params is no column of this sweep"):
+        archspec.sweep("LlamaForCausalLM", "hidden_size=64").array("active_params")
+
+
 def read(path: Path) -> list[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -368,6 +387,9 @@ def test_values_as_they_are_typed(text: str, values: tuple[Any, ...]) -> None:
         ("hidden_size=[1,2", "not JSON"),
         ("2x=3", "is not a field"),
         ("hidden_size=1:9000000000000", "9,000,000,000,000 points"),
+        ("hidden_size=64,100000000000000000000000", "beyond 64 bits"),
+        ("hidden_size=64:100000000000000000000000:64000000000000000000", "beyond 64 bits"),
+        ("hidden_size=-100000000000000000000000:64:64000000000000000000", "beyond 64 bits"),
         ("hidden_size=1,2:3000000", "more than 1,000,000 values"),
         ("hiden_size=64", "did you mean hidden_size?"),
         ("rms_norm_eps=1:2", "no count of llama depends on rms_norm_eps"),
@@ -395,6 +417,9 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["--set", "hidden_size=64", "--columns", "params +"], "not an expression"),
         (["--set", "hidden_size=64", "--where", "__import__('os')"], "not a name of the spec language"),
         (["--set", "hidden_size=64", "--where", "params // (hidden_size - 64) > 1"], "division by zero"),
+        (["--set", "hidden_size=64", "--where", " "], "there is no expression"),
+        (["--set", "hidden_size=64", "--tie", "intermediate_size= "], "there is no expression"),
+        (["--set", "hidden_size=64", "--rows", "-1"], "no number of rows"),
         (["--set", "hidden_size=64", "--dtype", "int3"], "int3 is not a dtype"),
         (["--set", "hidden_size=64", "--out", "rows.txt"], "the ending says no format"),
         (["--set", "hidden_size=64", "--out", "/nowhere/rows.csv"], "No such file or directory"),

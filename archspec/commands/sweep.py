@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from archspec.commands.common import MODEL_HELP, add_json
@@ -70,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.table:
         raise SweepError(Problem("--table is the table of a SQL query", help="ask for one with --sql"))
+    if args.rows < 0:
+        raise SweepError(Problem(f"--rows {args.rows}: no number of rows", help="0 prints none; --out FILE writes all"))
     rows = 0
     if args.out:
         progress = Progress(sys.stderr)
@@ -96,39 +98,17 @@ def _sweep(args: argparse.Namespace) -> Sweep:
     if not args.set:
         raise SweepError(Problem("nothing is swept", help="give at least one field its values: --set num_hidden_layers=2:96"))
     source, architecture = (args.config, args.model) if args.config else (args.model, None)
-    where = " and ".join(f"({condition})" if len(args.where) > 1 else condition for condition in args.where) or None
+    where = args.where[0] if len(args.where) == 1 else " and ".join(f"({condition})" for condition in args.where)
     return sweep(
         source,
         args.set,
         architecture=architecture,
-        columns=columns_of(args.columns),
+        columns=args.columns,
         tie=ties_of(args.tie),
-        where=where,
+        where=where if args.where else None,
         dtype=args.dtype,
         wide=args.wide,
     )
-
-
-def columns_of(text: str) -> dict[str, str]:
-    """Columns as they are typed, name -> expression.
-
-    >>> columns_of("params,bytes,ratio=intermediate_size / hidden_size,min(params, 5)")
-    {'params': 'params', 'bytes': 'bytes', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
-    """
-    found: dict[str, str] = {}
-    depth, start = 0, 0
-    for position, letter in enumerate(text + ","):
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
-            item = text[start:position].strip()
-            start = position + 1
-            named = re.match(r"([A-Za-z_]\w*)=(?!=)(.+)", item)
-            name, expression = (named[1], named[2].strip()) if named else (item, item)
-            if not item or name in found:
-                problem = f"--columns {text}: {name} stands there twice" if item else f"--columns {text}: a name is missing"
-                raise SweepError(Problem(problem, help="write names with commas between them"))
-            found[name] = expression
-    return found
 
 
 def ties_of(texts: list[str]) -> dict[str, str]:
@@ -136,7 +116,7 @@ def ties_of(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, expression = text.partition("=")
         name = name.strip()
-        if not equals or not expression.strip() or name in found:
+        if not equals or name in found:
             message = f"--tie {text}: " + (f"{name} is tied twice" if equals else "there is no =")
             raise SweepError(Problem(message, help="write field=expression, e.g. intermediate_size=4*hidden_size"))
         found[name] = expression.strip()
@@ -158,7 +138,9 @@ def _print(grid: Sweep, limit: int) -> int:
     more = 0
     for batch in grid.batches():
         taken = batch.slice(0, max(0, limit - len(rows)))
-        rows += [[f"{value:,}" if type(value) is int else str(value) for value in row.values()] for row in taken.to_pylist()]
+        rows += [
+            [f"{value:,}" if type(value) in (int, Decimal) else str(value) for value in row.values()] for row in taken.to_pylist()
+        ]
         more += batch.num_rows - taken.num_rows
     names = grid.schema.names
     table("|".join(f">{name}" for name in names), rows)

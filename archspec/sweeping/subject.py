@@ -44,6 +44,8 @@ class Region(NamedTuple):
 
 def expression(text: str, name: str) -> Expression:
     """An expression of the spec language from the command line or a caller. Errors: :class:`SpecError`, with a caret."""
+    if not text.strip():
+        raise SweepError(Problem(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0"))
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 
@@ -82,7 +84,7 @@ class Subject:
     """A config with fields that vary.
 
     ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and quantities,
-    ``where`` the condition that a point has to meet.
+    ``where`` the condition that a point has to meet, or several by name.
     """
 
     def __init__(
@@ -92,14 +94,15 @@ class Subject:
         architecture: str | None = None,
         ties: Mapping[str, str] | None = None,
         columns: Mapping[str, str] | None = None,
-        where: str | None = None,
+        where: str | Mapping[str, str] | None = None,
         dtype: str | None = None,
     ) -> None:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
         self.ties = {name: expression(text, f"--tie {name}") for name, text in (ties or {}).items()}
         self.columns = {name: expression(text, "--columns") for name, text in (columns or {"params": "params"}).items()}
-        self.where = expression(where, "--where") if where is not None else None
+        named = {where: where} if isinstance(where, str) else where or {}
+        self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in self.ties:
             if any(axis.name == name for axis in self.axes):
@@ -209,7 +212,7 @@ class Subject:
         if self.element:
             quantities["bytes"] = quantities["params"] * self.element
         columns = Columns(scope, quantities)
-        keep = self.where is None or bool(columns.read(self.where))
+        keep = all(bool(columns.read(condition)) for condition in self.where)
         values = tuple(_node(columns.read(wanted)) for wanted in self.columns.values()) if keep else ()
         return Region(tuple(trace.conditions), values, keep, None, point)
 
