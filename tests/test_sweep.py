@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -9,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from archspec.cli import main
 from archspec.errors import ConfigError, SweepError
 from archspec.sampling import Sampler
 from archspec.scope import Scope, SubConfig
+from archspec.sweeping import files
 from archspec.sweeping.axes import Axis, axes_of, axis, parse_axis
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.subject import QUANTITIES, Subject
@@ -331,19 +334,84 @@ def test_an_interrupted_file_is_not_there(tmp_path: Path, ending: str) -> None:
     assert os.listdir(tmp_path) == [path.name] and path.read_text() == "what was there before"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_killed_sweep_leaves_nothing(tmp_path: Path, number: int, code: int) -> None:
-    path = tmp_path / "rows.csv"
-    command = [sys.executable, "-m", "archspec", "sweep", "LlamaForCausalLM", "--set", "hidden_size=32:320000:32"]
-    command += ["--set", "num_hidden_layers=1:900", "--out", str(path)]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    for _ in range(400):
-        time.sleep(0.05)
-        if any(file.stat().st_size > 0 for file in tmp_path.iterdir()):
-            break
-    assert process.poll() is None, "the sweep ended before it was interrupted"
-    process.send_signal(number)
-    assert process.wait(20) == code and os.listdir(tmp_path) == []
+def written(process: subprocess.Popen[bytes], folder: Path) -> int:
+    """The bytes that a process has written to files of a folder so far, whether these have names or not."""
+    opened = Path(f"/proc/{process.pid}/fd")
+    found = list(folder.iterdir())
+    with contextlib.suppress(OSError):  # it may end meanwhile
+        found += [file for file in opened.iterdir() if str(file.readlink()).startswith(f"{folder}/")]
+    sizes = []
+    for file in found:
+        with contextlib.suppress(OSError):
+            sizes.append(file.stat().st_size)
+    return max(sizes, default=0)
+
+
+def interrupted(folder: Path, ending: str, number: int, before: str | None = None) -> int:
+    """Sends a signal to an endless sweep that is writing its file; gives its exit status."""
+    path = folder / f"rows.{ending}"
+    if before is not None:
+        path.write_text(before)
+    command = [sys.executable, "-m", "archspec", "sweep", "LlamaForCausalLM", "--set", "hidden_size=32:3200000:32"]
+    command += ["--set", "num_hidden_layers=1:900", "--set", "vocab_size=1:1000", "--out", str(path)]
+    process = subprocess.Popen(  # a parent may ignore SIGINT, as a shell's background jobs do, and hand that down
+        command, cwd=ROOT, stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    )
+    try:
+        until = time.monotonic() + 120
+        while written(process, folder) <= 100_000:
+            assert process.poll() is None, f"the sweep ended by itself, with status {process.returncode}"
+            assert time.monotonic() < until, "the sweep wrote nothing"
+            time.sleep(0.02)
+        process.send_signal(number)
+        return process.wait(120)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_killed_sweep_leaves_nothing(tmp_path: Path, number: int, code: int, ending: str) -> None:
+    assert interrupted(tmp_path, ending, number) == code
+    left = os.listdir(tmp_path)
+    if number == signal.SIGKILL and not NAMELESS:
+        assert f"rows.{ending}" not in left and all(name.endswith(".partial") for name in left)
+    else:
+        assert left == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_killed_sweep_leaves_what_was_there(tmp_path: Path, number: int) -> None:
+    interrupted(tmp_path, "parquet", number, before="what was there before")
+    assert (tmp_path / "rows.parquet").read_text() == "what was there before"
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, nameless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not nameless:
+        monkeypatch.setattr(files, "_nameless", lambda folder: None)
+    path = tmp_path / "a.txt"
+    for text in ("one", "two"):
+        with files.whole_file(str(path)) as partial:
+            Path(partial).write_text(text)
+            assert not path.exists() or path.read_text() == "one"
+        assert path.read_text() == text and oct(path.stat().st_mode & 0o777) == oct(0o666 & ~_umask())
+    with pytest.raises(KeyboardInterrupt), files.whole_file(str(path)) as partial:
+        Path(partial).write_text("three")
+        raise KeyboardInterrupt
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SweepError, match="Is a directory"), files.whole_file(str(tmp_path / "folder")) as partial:
+        Path(partial).write_text("three")
+    assert path.read_text() == "two" and sorted(os.listdir(tmp_path)) == ["a.txt", "folder"]
+
+
+def nameless_here() -> bool:
+    with tempfile.TemporaryDirectory() as folder, files.whole_file(os.path.join(folder, "a")):
+        return os.listdir(folder) == []
+
+
+NAMELESS = nameless_here()
 
 
 def test_frames_take_a_sweep() -> None:
