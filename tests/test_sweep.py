@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import json
 import os
 import random
@@ -21,6 +22,7 @@ import pytest
 import archspec
 from archspec import library
 from archspec.cli import main
+from archspec.commands import sweep as sweep_command
 from archspec.errors import ConfigError, SweepError
 from archspec.sampling import Sampler
 from archspec.scope import Scope, SubConfig
@@ -412,6 +414,34 @@ def nameless_here() -> bool:
 
 
 NAMELESS = nameless_here()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
+def test_a_long_sweep_tells_how_far_it_is(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(0, 10_000, 3))  # seconds pass quickly
+    monkeypatch.setattr(sweep_command.time, "monotonic", lambda: float(next(now)))
+    terminal, pipe = Terminal(), io.StringIO()
+    told, silent = sweep_command.Progress(terminal), sweep_command.Progress(pipe)
+    grid = archspec.sweep("LlamaForCausalLM", ["hidden_size=31:6400", "num_hidden_layers=1:200"])
+
+    def both(done: int, total: int) -> None:
+        assert total == grid.points
+        told(done, total), silent(done, total)
+
+    rows = grid.write(str(tmp_path / f"rows.{ending}"), both)
+    assert 0 < rows < grid.points
+    shown = terminal.getvalue().split("\r")[1:]
+    assert len(shown) > 2 and pipe.getvalue() == ""
+    shares = [float(line.split("%")[0]) for line in shown]
+    assert shares == sorted(shares) and shares[-1] == 100 and shares[0] < 40
+    assert f"of {grid.points:,} points" in shown[0] and "s left" in shown[0]
+    told.done()
+    assert terminal.getvalue().endswith("\r" + " " * 78 + "\r")
 
 
 def test_frames_take_a_sweep() -> None:

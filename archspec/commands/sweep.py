@@ -72,9 +72,8 @@ def run(args: argparse.Namespace) -> int:
         raise SweepError(Problem("--table is the table of a SQL query", help="ask for one with --sql"))
     if args.rows < 0:
         raise SweepError(Problem(f"--rows {args.rows}: no number of rows", help="0 prints none; --out FILE writes all"))
-    rows = 0
+    progress = Progress(sys.stderr)
     if args.out:
-        progress = Progress(sys.stderr)
         rows = grid.write(args.out, progress)
         progress.done()
         print(f"{args.out}: {rows:,} rows", file=sys.stderr)
@@ -82,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         grid.plot(args.plot, args.kind)
         print(args.plot, file=sys.stderr)
     if not args.out and not args.plot:
-        rows = _json(grid) if args.json else _print(grid, args.rows)
+        _json(grid, progress) if args.json else _print(grid, args.rows, progress)
     if not args.plot or args.out:
         _say(grid)
     return 0
@@ -123,30 +122,37 @@ def ties_of(texts: list[str]) -> dict[str, str]:
     return found
 
 
-def _json(grid: Sweep) -> int:
+def _json(grid: Sweep, progress: Progress) -> int:
     from archspec.sweeping.files import lines
 
-    rows = lines(grid.table, sys.stdout)
+    rows = lines(grid.table, sys.stdout, None if sys.stdout.isatty() else progress)
+    progress.done()
     grid.demand_rows(rows)
     return rows
 
 
-def _print(grid: Sweep, limit: int) -> int:
+def _print(grid: Sweep, limit: int, progress: Progress) -> int:
     from archspec.show import table
+    from archspec.sweeping.files import told
 
     rows: list[list[str]] = []
-    more = 0
-    for batch in grid.batches():
+    total = 0
+    for batch in told(grid.table, progress):
         taken = batch.slice(0, max(0, limit - len(rows)))
-        rows += [
-            [f"{value:,}" if type(value) in (int, Decimal) else str(value) for value in row.values()] for row in taken.to_pylist()
-        ]
-        more += batch.num_rows - taken.num_rows
-    names = grid.schema.names
-    table("|".join(f">{name}" for name in names), rows)
-    if more:
-        print(f"{more:,} more rows; --rows prints more, --out FILE writes all", file=sys.stderr)
-    return len(rows) + more
+        rows += [[_shown(value) for value in row.values()] for row in taken.to_pylist()]
+        total += batch.num_rows
+    progress.done()
+    grid.demand_rows(total)
+    table("|".join(f">{name}" for name in grid.schema.names), rows)
+    if total > len(rows):
+        print(f"{total - len(rows):,} more rows; --rows prints more, --out FILE writes all", file=sys.stderr)
+    return total
+
+
+def _shown(value: Any) -> str:
+    if type(value) in (int, Decimal):
+        return f"{value:,}"
+    return f"{value:.6g}" if type(value) is float else str(value)
 
 
 def _say(grid: Sweep) -> None:
