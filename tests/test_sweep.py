@@ -29,6 +29,7 @@ from archspec.scope import Scope, SubConfig
 from archspec.sweeping import files
 from archspec.sweeping.axes import Axis, axes_of, axis, parse_axis
 from archspec.sweeping.engine import Engine
+from archspec.sweeping.number import Trace
 from archspec.sweeping.subject import QUANTITIES, Subject
 
 ROOT = Path(__file__).parent.parent
@@ -270,6 +271,17 @@ def test_models_that_are_too_large_to_list_are_refused_at_the_same_points(
         (batch,) = Engine(subject).batches()
         counted = [counts(subject, (place,), ["params"]) is not None for place in range(17)]
         assert np.broadcast_to(batch.valid, 17).tolist() == counted and {*counted} == {True, False}
+
+
+def test_a_count_that_is_given_up_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = archspec.sweep("MiniMaxModel", {"num_hidden_layers": [3, 9000]})
+    with pytest.raises(SweepError, match="more than 1,000,000 steps") as refusal:
+        list(grid.rows())
+    assert "bug" not in str(refusal.value)
+    wanted = archspec.load("MiniMaxModel", overrides={"num_hidden_layers": 80}).params
+    given_up = ConfigError("this takes more than 1,000,000 steps")
+    monkeypatch.setattr(Subject, "_traced", lambda self, point: (Trace(self.space), given_up))
+    assert next(archspec.sweep("MiniMaxModel", {"num_hidden_layers": [80]}).rows())["params"] == wanted
 
 
 def test_values_of_numpy_and_texts_are_taken() -> None:

@@ -16,7 +16,7 @@ from archspec import library
 from archspec.config import Config, check_overrides, choose, read_config
 from archspec.counts import counted, dtype_bytes
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
-from archspec.expression import EvaluationError, Expression, Locals, parse
+from archspec.expression import MAX_WORK, EvaluationError, Expression, Locals, parse
 from archspec.model import Model, load, source_of
 from archspec.scope import Scope
 from archspec.source import Scalar
@@ -170,6 +170,11 @@ class Subject:
         except (TooLarge, TypeError, ValueError, AttributeError):  # what numbers of a trace cannot do: this point alone
             return self._alone(point, exact, refusal)
         failed = found if isinstance(found, ArchspecError) else None
+        if failed is not None and refusal is None and _limited(failed):
+            return self._alone(point, exact, None)  # the trace takes more steps than the count
+        if failed is None and refusal is not None and _limited(refusal):
+            message = f"at {self.values(point)} a count takes more than {MAX_WORK:,} steps"
+            raise SweepError(Problem(message, help="sweep smaller values"))
         if (failed is None) != (refusal is None):
             raise SweepError(f"a bug of archspec: at {self.values(point)} the sweep says {failed}, the count {refusal}")
         if refusal is not None or failed is not None:
@@ -224,6 +229,11 @@ class Subject:
         if refusal is not None:
             return Region(tuple(trace.conditions), (), False, refusal, point)
         return self._region(trace, self.model(point).scope, dict(exact), point)
+
+
+def _limited(refusal: ArchspecError) -> bool:
+    """Whether a count was given up, which says nothing on whether transformers builds the model."""
+    return f"more than {MAX_WORK:,} steps" in str(refusal)
 
 
 def _element(dtype: str) -> int | None:
