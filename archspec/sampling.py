@@ -226,7 +226,7 @@ class Sampler:
             return [drawn, self.number(field.name, default, raw)] if "list" in kinds and self.random.random() < 0.2 else drawn
         if "list" in kinds:
             return self.draw_missing_list(field, raw)
-        if kinds == {"dict"}:  # rotary positions of each kind of layer, or none
+        if kinds - {"None"} == {"dict"}:  # rotary positions of each kind of layer, or none
             return {kind: self.random.choice((None, {"rope_theta": 1e4})) for kind in self.strings.get("layer_types", ())}
         return ...
 
