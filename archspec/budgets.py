@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from archspec import library
@@ -19,10 +20,12 @@ from archspec.sweeping.axes import Axis, axes_of, axis
 from archspec.sweeping.complete import complete
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.goals import MAX_BUDGET, Goal, goal, ratio_condition
+from archspec.sweeping.obstacles import Obstacles
 from archspec.sweeping.search import Found, Search
 from archspec.sweeping.subject import Subject
 
 _LONG: dict[str | None, str] = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64"}
+FAR = Fraction(1, 20)  # a miss that is worth a word
 REACH = 16  # a free field is looked for between its value in the config over this, and its value times this
 
 
@@ -53,14 +56,38 @@ class Solution(NamedTuple):
         return path
 
 
+class Solutions(list[Solution]):
+    """Solutions, the nearest first; :attr:`notes` says what keeps the nearest from coming nearer, where it is far off."""
+
+    def __init__(self, found: Iterable[Solution], explain: Callable[[], list[Problem]]) -> None:
+        super().__init__(found)
+        self._explain = explain
+
+    @cached_property
+    def notes(self) -> list[str]:
+        if not self or self[0].miss <= FAR:
+            return []
+        return [problem.message for problem in self._explain()]
+
+
 class _Task:
     """A budget as a search: the grid of the free fields, the constraints by name, and the goals."""
 
     def __init__(
-        self, source: Any, architecture: str | None, fields: Any, free: Sequence[str], multiple: Mapping[str, int]
+        self,
+        source: Any,
+        architecture: str | None,
+        fields: Any,
+        free: Sequence[str],
+        multiple: Mapping[str, int],
+        ties: Mapping[str, str],
+        dtype: str | None,
     ) -> None:
         source, self.architecture = source_of(source, architecture)
         self.config = read_config(source)
+        self.ties, self.dtype = ties, dtype
+        if twice := next((name for name in free if list(free).count(name) > 1), None):
+            raise SweepError(Problem(f"{twice} is free twice", help="name each field once"))
         given = {one.name: one for one in axes_of(fields)}
         fixed = {one.name: one.values[0] for one in given.values() if len(one.values) == 1}
         self.usual: dict[str, int] = {}
@@ -68,7 +95,7 @@ class _Task:
         for name in free:
             axes[name] = self.domain(name, given.get(name), fixed, multiple.get(name, 1))
         for name in multiple:
-            if name not in axes or len(axes[name].values) == 1:
+            if name not in free:
                 raise SweepError(
                     Problem(f"--multiple {name}: {name} is not free", help=f"add it to the free fields: {', '.join(free)}")
                 )
@@ -97,7 +124,8 @@ class _Task:
             values = range(-(-low // multiple) * multiple, own * REACH + 1, multiple)
         else:
             message = f"{name} is {describe(own)} in the config, which says nothing on how large it may be"
-            raise SweepError(Problem(message, help=f"give its range: --set {name}=first:last"))
+            given_as = "true,false" if isinstance(own, bool) else "first:last"
+            raise SweepError(Problem(message, help=f"give its values: --set {name}={given_as}"))
         if not len(values):
             raise SweepError(
                 Problem(f"{name} has no value that is a multiple of {multiple}", help="give it a larger range, or a smaller step")
@@ -116,18 +144,15 @@ class _Task:
             scope = scope.get(part).scope
         return scope.get(leaf)
 
-    def search(
-        self, goals: Sequence[Goal], conditions: Sequence[str], ties: Mapping[str, str], dtype: str | None, most: int
-    ) -> Search:
+    def search(self, goals: Sequence[Goal], conditions: Mapping[str, str], most: int) -> Search:
         columns = {f"goal {number}": goal.quantity for number, goal in enumerate(goals)}
-        where = " and ".join(f"({condition})" for condition in conditions) or None
-        subject = Subject(self.config, self.axes, self.architecture, ties, columns, where, dtype)
+        subject = Subject(self.config, self.axes, self.architecture, self.ties, columns, conditions, self.dtype)
         return Search(subject, goals, most, self.usual)
 
 
 def solve(
     config: Any,
-    free: Sequence[str],
+    free: str | Sequence[str],
     *,
     params: str | float | None = None,
     active_params: str | float | None = None,
@@ -141,15 +166,15 @@ def solve(
     within: float | None = None,
     most: int = 10,
     architecture: str | None = None,
-) -> list[Solution]:
+) -> Solutions:
     """The configs that come nearest a budget, the nearest first.
 
     ``free`` are the fields to choose, each between a sixteenth of its value in the config and sixteen times that, unless
     ``fields`` says otherwise, in steps of ``multiple``. ``params`` and ``active_params`` are sizes to come near
     (``"7e9"``, ``"1.3B"``) or ranges to keep (``"6e9..7e9"``); ``bytes`` (at ``dtype``, else the config's own) is not
-    exceeded. ``ratio`` keeps quotients of fields within ranges, ``where`` any condition, ``tie`` makes fields follow
-    others, ``fields`` sets fields that are not free. With several sizes the largest relative miss counts; what is
-    equally near is ranked by how little the shape differs from the config's.
+    exceeded, and come near where no other size is. ``ratio`` keeps quotients of fields within ranges, ``where`` any
+    condition, ``tie`` makes fields follow others, ``fields`` sets fields that are not free. With several sizes the
+    largest relative miss counts; what is equally near is ranked by how little the shape differs from the config's.
 
     The sizes are exact, and so is the search: no config that was not found comes nearer. A field that enters the size
     as a polynomial is solved for where the grid is too large to look at each point.
@@ -167,87 +192,37 @@ def solve(
     goals = [goal(quantity, text) for quantity, text in asked.items() if text is not None]
     if not goals:
         raise SweepError(Problem("no budget is given", help="give params, active_params or bytes"))
-    if not free:
+    if any(one.target is not None for one in goals if one.quantity != "bytes"):  # then bytes are only what there is room for
+        goals = [one._replace(target=None) if one.quantity == "bytes" else one for one in goals]
+    names = [name.strip() for name in free.split(",") if name.strip()] if isinstance(free, str) else list(free)
+    if not names:
         raise SweepError(Problem("no field is free", help="name those to choose: --free hidden_size,num_hidden_layers"))
     if not 1 <= most <= 1_000:
         raise SweepError(Problem(f"{most} solutions are not listed", help="ask for 1 to 1,000"))
-    task = _Task(config, architecture, fields, list(free), multiple or {})
+    if within is not None and not 0 <= within < math.inf:
+        raise SweepError(Problem(f"within {100 * within:g} % of the budget is nothing", help="give a percentage from 0"))
+    task = _Task(config, architecture, fields, names, multiple or {}, tie or {}, dtype)
     conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
     conditions |= {text: text for text in ([where] if isinstance(where, str) else where)}
-    search = task.search(goals, list(conditions.values()), tie or {}, dtype, most)
+    obstacles = Obstacles(task.search, task.axes, goals, conditions)
+    search = task.search(goals, conditions, most)
     found = search.run()
-    if within is not None:
-        near = [one for one in found if one.miss <= Fraction(str(within))]
-        if found and not near:
-            raise SweepError(_far(found[0], goals, task, within))
-        found = near
     if not found:
-        raise SweepError(_why(task, goals, conditions, tie or {}, dtype))
-    return [_solution(search.subject, task.axes, one, dtype) for one in found]
+        raise SweepError(obstacles.none())
+    if within is not None and found[0].miss > Fraction(str(within)):
+        raise SweepError(obstacles.far(found[0], within))
+    near = [one for one in found if within is None or one.miss <= Fraction(str(within))]
+    listed = [_solution(search.subject, names, one, dtype) for one in near]
+    return Solutions(listed, lambda: obstacles.nearer(found[0]))
 
 
-def _solution(subject: Subject, axes: Sequence[Axis], found: Found, dtype: str | None) -> Solution:
+def _solution(subject: Subject, free: Sequence[str], found: Found, dtype: str | None) -> Solution:
     model = load(subject.config, subject.architecture, subject.settled(found.values))
     for one, size in zip(subject.columns.values(), found.sizes, strict=True):
         exact = model.params_bytes(dtype) if one.text == "bytes" else getattr(model, one.text)
         if exact != size:
             raise SweepError(f"a bug of archspec: {one.text} is {exact:,} at {found.values}, and not {size:,}")
-    values = {one.name: found.values[one.name] for one in axes if len(one.values) > 1}
+    chosen = [one.name for one in subject.axes if len(one.values) > 1 or one.name in free]
+    values = {name: found.values[name] for name in [*(name for name in chosen if name not in free), *free]}
     written = complete(model, _LONG.get(dtype, dtype) if dtype else None)
     return Solution(values, model.params, model.active_params, model.params_bytes(dtype), found.miss, written)
-
-
-def _far(nearest: Found, goals: Sequence[Goal], task: _Task, within: float) -> list[Problem]:
-    ends = [
-        f"{one.name} = {nearest.values[one.name]:,} is the {'smallest' if end == 0 else 'largest'} of its values"
-        for one in task.axes
-        for end in (0, -1)
-        if len(one.values) > 1 and one.numeric and nearest.values[one.name] == one.values[end]
-    ]
-    sizes = ", ".join(f"{goal.quantity} = {size:,}" for goal, size in zip(goals, nearest.sizes, strict=True))
-    values = ", ".join(f"{name} = {value:,}" for name, value in nearest.values.items())
-    message = (
-        f"nothing comes within {100 * within:g} % of the budget: the nearest is {float(100 * nearest.miss):.3g} % off, {sizes}"
-    )
-    return [Problem(f"{message}, at {values}", help="; ".join(ends) or "take smaller steps, or free another field")]
-
-
-def _why(
-    task: _Task, goals: Sequence[Goal], conditions: Mapping[str, str], ties: Mapping[str, str], dtype: str | None
-) -> list[Problem]:
-    """Which constraint stands in the way of every config."""
-
-    def nearest(goals: Sequence[Goal], names: Sequence[str]) -> tuple[Found | None, Search]:
-        search = task.search(goals, [conditions[name] for name in names], ties, dtype, 1)
-        return next(iter(search.run()), None), search
-
-    def near(goal: Goal) -> Goal:
-        return Goal(goal.quantity, goal.high or goal.low or goal.target)
-
-    open_goals = [Goal(goal.quantity, goal.target) for goal in goals]
-    anything, search = nearest(open_goals, [])
-    if anything is None:
-        refusal = search.engine.refusal
-        return [Problem("transformers builds none of the configs of the search:"), *(refusal[0].problems if refusal else ())]
-    bounds = {str(goal): goal for goal in goals if goal.low is not None or goal.high is not None}
-    found: list[Problem] = []
-    for name in conditions:
-        if nearest(open_goals, [name])[0] is None:
-            found.append(
-                Problem(f"no config of the search has {name}", help="change it, or the ranges and steps of the fields in it")
-            )
-    for name, bound in bounds.items():
-        if nearest([bound], [])[0] is None and (best := nearest([near(bound)], [])[0]) is not None:
-            values = ", ".join(f"{field} = {value:,}" for field, value in best.values.items())
-            message = f"no config of the search has {name}: the nearest has {best.sizes[0]:,}, at {values}"
-            found.append(Problem(message, help="change it, or give the fields other ranges"))
-    if found:
-        return found
-    for name in [*conditions, *bounds]:
-        rest = [goal if str(goal) != name else Goal(goal.quantity, goal.target) for goal in goals]
-        best, _ = nearest(rest, [other for other in conditions if other != name])
-        if best is not None:
-            sizes = ", ".join(f"{goal.quantity} = {size:,}" for goal, size in zip(goals, best.sizes, strict=True))
-            values = ", ".join(f"{field} = {value:,}" for field, value in best.values.items())
-            found.append(Problem(f"{name} stands in the way: without it there is {values} with {sizes}", help="loosen it"))
-    return found or [Problem("the constraints exclude each other", help="drop them one by one: no single one stands in the way")]

@@ -22,7 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "solve": ("archspec.commands.solve", "the configs that come nearest a budget of parameters or bytes"),
     "list": ("archspec.commands.listing", "the model types and architectures that are described"),
     "verify": ("archspec.commands.verify", "hold specs to transformers, tensor for tensor, at random configs"),
-    "derive": ("archspec.derive.command", "draft a spec from the constructor of a class, and verify it"),
+    "derive": ("archspec.commands.derive", "draft a spec from the constructor of a class, and verify it"),
     "lint": ("archspec.commands.lint", "check spec files; --schema prints their JSON Schema"),
 }
 _EPILOG = "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."

@@ -19,7 +19,7 @@ from archspec.paths import leads_somewhere
 from archspec.resolve import Place as Where
 from archspec.resolve import expressions, has_field, safely, sub_config, sub_config_field
 from archspec.scope import Scope
-from archspec.spec import TYPES, Module, Spec, Tie
+from archspec.spec import OPTIONS, TYPES, Module, Spec, Tie
 from archspec.tensors import tensors
 from archspec.tree import Builder
 
@@ -91,7 +91,7 @@ def _expressions(spec: Spec) -> Iterator[tuple[Where, Expression]]:
         if (sub := sub_config_field(spec, field.name)) is None:
             yield top, field.default
             continue
-        options = [keyword.value for keyword in sub[1].keywords if keyword.arg not in ("optional", "legacy")]
+        options = [keyword.value for keyword in sub[1].keywords if keyword.arg not in OPTIONS]
         for tree in (*sub[1].args, *options):
             if tree is sub[1].args[0] and isinstance(tree, ast.Name):  # the model type
                 continue
@@ -181,7 +181,7 @@ def _fields(spec: Spec) -> Iterator[Problem]:
         if found is None or sub is None or sub.spec is None or sub.spec.refuse:
             continue
         for keyword in found[1].keywords:
-            if keyword.arg and keyword.arg not in ("optional", "legacy") and not has_field(sub.spec, keyword.arg):
+            if keyword.arg and keyword.arg not in OPTIONS and not has_field(sub.spec, keyword.arg):
                 help_ = did_you_mean(keyword.arg, sub.spec.fields)
                 place = found[0].default.at(keyword) if found[0].default else start
                 yield Problem(f"{sub.spec.model_type} has no field {keyword.arg}", place, f"config.{field.name}", help_)

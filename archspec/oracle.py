@@ -67,7 +67,7 @@ def config_class(model_type: str) -> Any:
 @cache
 def model_class(architecture: str, model_type: str) -> Any:
     """A class by name, as transformers' auto classes find it. Errors: :class:`Unavailable`."""
-    import importlib
+    import importlib.util
 
     _quiet()
     import transformers
@@ -77,7 +77,11 @@ def model_class(architecture: str, model_type: str) -> Any:
     try:
         if hasattr(transformers, architecture):
             return getattr(transformers, architecture)
-        module = importlib.import_module(f"transformers.models.{model_type_to_module_name(model_type)}")
+        name = model_type_to_module_name(model_type)
+        module = importlib.import_module(f"transformers.models.{name}")
+        modelling = f"{module.__name__}.modeling_{name}"
+        if not hasattr(module, architecture) and importlib.util.find_spec(modelling):  # a part that is not exported
+            module = importlib.import_module(modelling)
         return getattribute_from_module(module, architecture)
     except Exception as error:  # whatever the import of a module raises, the class is not to be had
         raise Unavailable(_told(error)) from None

@@ -153,7 +153,7 @@ class Sampler:
             deep = _is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
             resized = isinstance(value, list) and self.lengths is not None and not field.computed
             misfit = isinstance(value, list) and len(value) != self.depth(field, raw, len(value))
-            if self.random.random() < share or deep or resized or misfit:
+            if self.random.random() < share or deep or resized or misfit or field.default is None:
                 drawn = self.draw(field, value, raw)
                 if drawn is not ...:
                     raw[field.name] = drawn
@@ -226,6 +226,8 @@ class Sampler:
             return [drawn, self.number(field.name, default, raw)] if "list" in kinds and self.random.random() < 0.2 else drawn
         if "list" in kinds:
             return self.draw_missing_list(field, raw)
+        if kinds - {"None"} == {"dict"}:  # rotary positions of each kind of layer, or none
+            return {kind: self.random.choice((None, {"rope_theta": 1e4})) for kind in self.strings.get("layer_types", ())}
         return ...
 
     def edge(self, name: str, raw: dict[str, Any]) -> Any:

@@ -292,20 +292,23 @@ class Scope(Evaluator):
         model_type = first.id if isinstance(first, ast.Name) else self.read(field.default._replace(tree=first)) if first else ""
         optional = options.pop("optional", None)
         legacy = options.pop("legacy", None)
+        merged = options.pop("merge", None) is not None
+        former = options.pop("formerly", None)
         key = legacy.id if isinstance(legacy, ast.Name) and isinstance(self.raw.get(legacy.id), Mapping) else field.name
         value = self.raw[key] if key != field.name else value
         flattened = self.flattened and field.name == self.spec.flat
         brought = self.origin.brought(field.name)
         if value is None and optional is not None:
             return None
-        if value is None or (brought and not flattened):
+        if value is None or (brought and not flattened) or (merged and isinstance(value, Mapping)):
             defaults = {name: self.read(field.default._replace(tree=default)) for name, default in options.items()}
             value = {**defaults, **(value or {})}
         if not isinstance(value, Mapping):
             raise ConfigError(self.problem(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}"))
         dynamic = tree.func.id == "AutoConfig"
         if dynamic:
-            model_type = value.get("model_type") or model_type
+            given = value.get("model_type")
+            model_type = model_type if not given or (isinstance(former, ast.Name) and given == former.id) else given
         if not isinstance(model_type, str) or not model_type:
             raise ConfigError(self.problem(f"{field.name}.model_type", f"{describe(model_type)} is not a model type"))
         origin = self.origin if flattened and not brought else self.origin.child(key)

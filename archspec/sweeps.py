@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from archspec.sweeping.table import Table, arrow
 if TYPE_CHECKING:
     import numpy as np
 
-Columns = Sequence[str] | Mapping[str, str]
+Columns = str | Sequence[str] | Mapping[str, str]
 
 
 class Sweep:
@@ -104,9 +105,12 @@ class Sweep:
     def array(self, column: str = "params") -> np.ndarray[Any, Any]:
         """One column as an array with a dimension for each swept field.
 
-        Errors: :class:`SweepError` where a point has no value.
+        Errors: :class:`SweepError` where a point has no value, and for a column that was not asked for.
         """
-        whole = self.engine.fill(list(self.subject.columns).index(column))
+        columns = list(self.subject.columns)
+        if column not in columns:
+            raise SweepError(Problem(f"{column} is no column of this sweep", help=f"there are {', '.join(columns)}"))
+        whole = self.engine.fill(columns.index(column))
         return whole.reshape([len(axis.values) for axis in self.subject.axes])
 
     def write(self, path: str, progress: Progress | None = None) -> int:
@@ -137,6 +141,28 @@ class Sweep:
         return f"<sweep of {self.architecture} over {sizes}>"
 
 
+def columns_of(text: str) -> dict[str, str]:
+    """Columns as they are typed, name -> expression. Errors: :class:`SweepError` for a name that is missing, or there twice.
+
+    >>> columns_of("params,bytes,ratio=intermediate_size / hidden_size,min(params, 5)")
+    {'params': 'params', 'bytes': 'bytes', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
+    """
+    found: dict[str, str] = {}
+    depth, start = 0, 0
+    for position, letter in enumerate(text + ","):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            item = text[start:position].strip()
+            start = position + 1
+            named = re.match(r"([A-Za-z_]\w*)=(?!=)(.+)", item)
+            name, expression = (named[1], named[2].strip()) if named else (item, item)
+            if not item or name in found:
+                problem = f"--columns {text}: {name} stands there twice" if item else f"--columns {text}: a name is missing"
+                raise SweepError(Problem(problem, help="write names with commas between them"))
+            found[name] = expression
+    return found
+
+
 def sweep(
     config: Any,
     fields: Mapping[str, Any] | Sequence[str],
@@ -153,9 +179,10 @@ def sweep(
     ``config`` is what :func:`archspec.load` takes. ``fields`` gives each swept field its values: a range, a list, or
     text such as ``"256:8192:128"`` (which includes its end). ``columns`` are quantities (`params`, `active_params`,
     `trainable_params`, `embedding_params`, `non_embedding_params`, `buffers`, `bytes` at ``dtype``), fields, or
-    expressions over them, by name where a mapping is given. ``tie`` makes fields follow others, ``where`` keeps the
-    points for which it holds; both are expressions of the spec language. Fields that the config leaves out are worked
-    out anew at every point, as reading that config would. Each row equals ``archspec.load(config, overrides).params``.
+    expressions over them, by name where a mapping is given, or in one text as on the command line. ``tie`` makes fields
+    follow others, ``where`` keeps the points for which it holds; both are expressions of the spec language. Fields that
+    the config leaves out are worked out anew at every point, as reading that config would. Each row equals
+    ``archspec.load(config, overrides).params``.
 
     Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits, ``wide`` makes all of them that.
 
@@ -168,7 +195,11 @@ def sweep(
     {'hidden_size': 4096, 'num_hidden_layers': 32, 'intermediate_size': 16384, 'params': 8852344832, 'head_dim': 128}
     """
     tied = dict(tie or {})
+    if isinstance(columns, str):
+        columns = columns_of(columns)
     named = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
+    if len(named) < len(columns):
+        raise SweepError(Problem(f"columns={list(columns)}: a column stands there twice", help="name each once"))
     taken = {**{name: name for name in tied if name not in named}, **named}
     axes = axes_of(fields)
     for name in taken:

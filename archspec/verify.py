@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from archspec.blame import blamed, refusing
@@ -116,14 +116,26 @@ class Verifier:
     def __init__(self, spec: Spec, architecture: str, samples: int, seed: int) -> None:
         self.spec, self.architecture, self.samples = spec, architecture, samples
         self.random = random.Random(f"{architecture}:{spec.model_type}:{seed}")
-        self.sampler = Sampler(spec, seed, source_texts(spec))
-        self.others = list(others(spec))
+        self.sampler = Sampler(spec, seed, self.code_texts())
+        self.others = self.other_values()
         self.compared = self.refused = self.shrunk = 0
         self.screened = False  # whether every other value has been tried
         self.refusals: dict[str, int] = {}
         self.causes: dict[str, int] = {}  # configs that the spec refuses, by the line that does
         self.differences: list[Difference] = []
         self.valid: list[Config] = []
+
+    def code_texts(self) -> Mapping[str, list[str]]:
+        """Field -> the texts that the model's code compares it with."""
+        return source_texts(self.spec)
+
+    def other_values(self) -> list[Other]:
+        """Other values for the fields that the spec does not mention."""
+        return list(others(self.spec))
+
+    def theirs(self, raw: Config) -> list[Row]:
+        """What the model's code builds. Errors: :class:`Refused`, :class:`Unavailable`."""
+        return transformers_rows(self.architecture, raw, self.spec.model_type)
 
     def run(self) -> Outcome:
         default: Config = {"model_type": self.spec.model_type}
@@ -227,7 +239,7 @@ class Verifier:
         refusal: Refused | None = None
         theirs: list[Row] = []
         try:
-            theirs = transformers_rows(self.architecture, raw, self.spec.model_type)
+            theirs = self.theirs(raw)
         except Refused as error:
             refusal = error
         try:

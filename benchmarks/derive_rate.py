@@ -2,6 +2,7 @@
 
     python benchmarks/derive_rate.py --described --samples 20      # the types that have a spec: drafted anew, without it
     python benchmarks/derive_rate.py --others --samples 10         # the types that have none
+    python benchmarks/derive_rate.py --others --classes 300        # types drawn by the seed, until there are so many classes
     python benchmarks/derive_rate.py --types bert gpt2             # some
 
 Prints the shares and, for what is not exact, the causes; `--json FILE` writes every class. A class counts where
@@ -13,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
+import signal
 import sys
 import time
 from collections import Counter
@@ -26,6 +29,29 @@ class Task(NamedTuple):
     model_type: str
     samples: int
     seed: int
+    seconds: int = 300
+
+
+class TooLong(BaseException):
+    """A model type takes longer than it may; no handler of a constructor's own errors takes it."""
+
+
+def in_time(task: Task) -> dict[str, tuple[str, str]]:
+    """What is measured of a model type; all its classes failed where that takes too long."""
+    from archspec.derive.session import mapped_classes
+
+    def stop(*_: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(task.seconds)
+    try:
+        return measured(task)
+    except TooLong:
+        return dict.fromkeys(mapped_classes(task.model_type), ("failed", f"it took more than {task.seconds} s"))
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def measured(task: Task) -> dict[str, tuple[str, str]]:
@@ -107,7 +133,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--limit", type=int, default=0, help="stop after so many model types")
-    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--classes", type=int, default=0, help="model types in an order drawn by the seed, until so many classes")
+    parser.add_argument("--seconds", type=int, default=300, help="the time that one model type may take")
+    parser.add_argument("--json", metavar="FILE", help="where to write every class, after each model type")
     args = parser.parse_args()
 
     from archspec import library
@@ -119,21 +147,39 @@ def main() -> int:
         t for t in sorted(known_types()) if (args.described and t in described) or (args.others and t not in described)
     ]
     types = [t for t in types if mapped_classes(t)][: args.limit or None]
-    tasks = [Task(model_type, args.samples, args.seed) for model_type in types]
+    if args.classes:
+        types = drawn(types, args.classes, args.seed)
+    tasks = [Task(model_type, args.samples, args.seed, args.seconds) for model_type in types]
     found: dict[str, tuple[str, str]] = {}
     start = time.time()
-    for task, result in spread(measured, tasks, args.jobs or cores(), ("torch", "transformers", "archspec.verify"), TIMEOUT):
+    for task, result in spread(in_time, tasks, args.jobs or cores(), ("torch", "transformers", "archspec.verify"), TIMEOUT):
         if isinstance(result, Failure):
             result = dict.fromkeys(mapped_classes(task.model_type), ("failed", result.message[:200]))
         found |= {f"{task.model_type}:{name}": value for name, value in result.items()}
         exact = sum(verdict == "exact" for verdict, _ in found.values())
         print(f"\r{len(found)} classes, {exact} exact, {time.time() - start:.0f} s", end="", file=sys.stderr, flush=True)
+        if args.json:
+            with open(args.json, "w", encoding="utf-8") as file:
+                json.dump({"samples": args.samples, "seed": args.seed, "classes": found}, file, indent=1, ensure_ascii=False)
     print(file=sys.stderr)
     report(found)
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"samples": args.samples, "seed": args.seed, "classes": found}, file, indent=1, ensure_ascii=False)
     return 0
+
+
+def drawn(types: list[str], classes: int, seed: int) -> list[str]:
+    """Model types in an order that the seed draws, until there are so many classes."""
+    from archspec.derive.session import mapped_classes
+
+    order = sorted(types)
+    random.Random(seed).shuffle(order)
+    chosen: list[str] = []
+    total = 0
+    for model_type in order:
+        if total >= classes:
+            break
+        chosen.append(model_type)
+        total += len(mapped_classes(model_type))
+    return chosen
 
 
 def report(found: dict[str, tuple[str, str]]) -> None:

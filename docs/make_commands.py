@@ -1,7 +1,8 @@
-"""Writes the outputs of the commands in docs/command-line.md anew: each line `$ archspec …` is run.
+"""Writes the outputs of the commands in docs/command-line.md and other pages anew: each line `$ archspec …` is run.
 
-`python docs/make_commands.py` rewrites the page; `tests/test_docs.py` fails when what it shows is not what
-the commands print. A block may end in `…`: then only the lines before it are compared.
+`python docs/make_commands.py` rewrites the pages; `tests/test_docs.py` fails when what they show is not what
+the commands print. A block may end in `…`: then only the lines before it are compared. The commands of WORKED
+pages are run in a folder of the page's own, where later ones find what earlier ones wrote.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ import io
 import os
 import re
 import shlex
+import tempfile
 from pathlib import Path
 
 from archspec.cli import main
 
 PAGE = Path(__file__).parent / "command-line.md"
+WORKED = [PAGE.parent / name for name in ("sweeps.md", "solve.md")]
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
-def output(command: str) -> list[str]:
-    """What a command prints, run from the checkout's root."""
+def output(command: str, folder: Path) -> list[str]:
+    """What a command prints, run in a folder."""
     before = Path.cwd()
-    os.chdir(PAGE.parent.parent)
+    os.chdir(folder)
     try:
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
             main(shlex.split(command)[1:])
@@ -31,22 +34,25 @@ def output(command: str) -> list[str]:
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
-def renewed(block: str) -> str:
+def renewed(block: str, folder: Path = PAGE.parent.parent) -> str:
     """A block with each command followed by what it prints, cut where the block was cut."""
     lines: list[str] = []
     parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     for part in parts:
         command, *shown = part.rstrip("\n").split("\n")
         cut = "…" in shown
-        printed = output(command)
+        printed = output(command, folder)
         lines.append(f"$ {command}")
         lines += [*printed[: shown.index("…")], "…"] if cut else printed
     return "\n".join(lines) + "\n"
 
 
-def page(text: str) -> str:
-    return _BLOCK.sub(lambda match: f"```console\n{renewed(match[1])}```", text)
+def page(text: str, folder: Path = PAGE.parent.parent) -> str:
+    return _BLOCK.sub(lambda match: f"```console\n{renewed(match[1], folder)}```", text)
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for worked in WORKED:
+        with tempfile.TemporaryDirectory() as folder:
+            worked.write_text(page(worked.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")

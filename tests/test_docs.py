@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import re
 from pathlib import Path
@@ -26,6 +27,19 @@ def commands() -> ModuleType:
 @pytest.mark.parametrize("block", BLOCKS, ids=[block.split("\n")[0][2:] for block in BLOCKS])
 def test_shown_is_printed(block: str, commands: ModuleType) -> None:
     assert block == commands.renewed(block)
+
+
+@pytest.mark.parametrize("name", ["sweeps.md", "solve.md"])
+def test_worked_pages_show_what_is_printed(name: str, commands: ModuleType, tmp_path: Path) -> None:
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert DOCS / name in commands.WORKED and commands.page(text, tmp_path) == text
+
+
+@pytest.mark.parametrize("name", ["sweeps.md", "solve.md"])
+def test_python_on_worked_pages_is_right(name: str) -> None:
+    pytest.importorskip("duckdb")
+    failures, tried = doctest.testfile(str(DOCS / name), module_relative=False, verbose=False)
+    assert not failures and tried > 2
 
 
 def test_every_verb_has_an_example() -> None:

@@ -312,6 +312,39 @@ architectures:
         assert says(spec, **given) == built(lambda parts=parts: module(**parts))
 
 
+def test_7_defaults_that_fill_in_a_part_that_is_given(says: Says) -> None:
+    """Voxtral's and GLM-ASR's text_config; elsewhere a text_config that is given stands on its own."""
+    spec = """
+config:
+  merged: AutoConfig(bert, merge=True, hidden_size=24, vocab_size=20)
+  plain: AutoConfig(bert, hidden_size=24, vocab_size=20)
+architectures:
+  Toy:
+    a: Linear(merged.hidden_size, merged.vocab_size)
+    b: Linear(plain.hidden_size, plain.vocab_size)
+"""
+    parts = {"a": nn.Linear(24, 30), "b": nn.Linear(768, 30)}
+    assert says(spec, merged={"vocab_size": 30}, plain={"vocab_size": 30}) == built(lambda: module(**parts))
+    parts = {"a": nn.Linear(24, 20), "b": nn.Linear(24, 20)}
+    assert says(spec) == says(spec, merged=None) == says(spec, merged={}, plain=None) == built(lambda: module(**parts))
+    with pytest.raises(archspec.ArchspecError, match="merged: the number 3 is not a sub-config"):
+        says(spec, merged=3)
+
+
+def test_7_a_part_under_an_old_name(says: Says) -> None:
+    spec = """
+config:
+  audio_config: AutoConfig(whisper, formerly=old_name)
+architectures:
+  Toy:
+    a: Linear(audio_config.d_model, 1)
+"""
+    old = says(spec, audio_config={"model_type": "old_name", "d_model": 12})
+    assert old == says(spec, audio_config={"model_type": "whisper", "d_model": 12}) == built(lambda: module(a=nn.Linear(12, 1)))
+    with pytest.raises(archspec.ArchspecError, match="other_name"):
+        says(spec, audio_config={"model_type": "other_name"})
+
+
 def test_8_what_is_not_described_is_refused(says: Says) -> None:
     spec = """
 config: {backbone_config: AutoConfig(resnet)}

@@ -127,6 +127,45 @@ def test_bounds_ratios_ties_and_conditions_hold(solved: bool, monkeypatch: pytes
         assert one.config["intermediate_size"] == 8 * one.values["hidden_size"] // 3 and one.config["dtype"] == "bfloat16"
 
 
+def test_bytes_are_a_bound_where_another_size_is_the_target() -> None:
+    fields: dict[str, Any] = {"hidden_size": range(8, 129, 8), "num_hidden_layers": range(1, 11)}
+    for target, room in ((150_000, 10**9), (150_000, 250_000)):
+        known = [(abs(m.params - target), m.params) for _, m in every(LLAMA, fields, {}) if 2 * m.params <= room]
+        found = solve(LLAMA, "hidden_size, num_hidden_layers", params=target, bytes=room, dtype="bf16", fields=fields, most=5)
+        assert [abs(one.params - target) for one in found] == [miss for miss, _ in sorted(known)[:5]]
+        assert all(
+            one.bytes == 2 * one.params <= room and one.miss == Fraction(abs(one.params - target), target) for one in found
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "notes"),
+    [
+        ({}, []),
+        ({"bytes": 100_000}, ["bytes <= 100,000 stands in the way: without it there is hidden_size = "]),
+        ({"where": "hidden_size < 5"}, ["hidden_size < 5 stands in the way: without it there is hidden_size = "]),
+        ({"params": 1}, ["hidden_size = 4 is the smallest of its values", "num_hidden_layers = 1 is the smallest"]),
+        ({"active_params": "100k"}, ["every parameter works on each token"]),
+        ({"multiple": {"hidden_size": 64}}, ["take smaller steps"]),
+    ],
+)
+def test_what_is_far_off_says_what_keeps_it_there(options: dict[str, Any], notes: list[str]) -> None:
+    asked: dict[str, Any] = {"params": "250k", "multiple": {"hidden_size": 4}, "dtype": "fp32"} | options
+    found = solve(LLAMA, ["hidden_size", "num_hidden_layers"], most=1, **asked)
+    assert len(found.notes) == len(notes), found.notes
+    assert all(said.startswith(note) for said, note in zip(found.notes, notes, strict=True)), found.notes
+    assert bool(found.notes) == (found[0].miss > Fraction(1, 20))
+
+
+def test_fields_that_are_no_numbers_are_chosen_too() -> None:
+    fields = {"tie_word_embeddings": [True, False], "num_hidden_layers": range(1, 9)}
+    (best, *_) = solve(
+        LLAMA, list(fields), params=archspec.load(LLAMA, overrides={"tie_word_embeddings": True}).params, fields=fields
+    )
+    assert best.values == {"tie_word_embeddings": True, "num_hidden_layers": 4} and best.miss == 0
+    assert best.config["tie_word_embeddings"] is True
+
+
 def test_a_range_is_ranked_by_how_little_the_shape_differs() -> None:
     found = solve(LLAMA, ["hidden_size", "num_hidden_layers"], params="200_000..300_000", multiple={"hidden_size": 8})
     assert all(200_000 <= one.params <= 300_000 and one.miss == 0 for one in found)
@@ -162,6 +201,10 @@ def test_a_default_range_is_around_the_configs_own_value() -> None:
         ),
         ({"params": "9e15.."}, "no config of the search has params >= 9,000,000,000,000,000"),
         ({"where": "hidden_size % 8 == 1"}, "no config of the search has hidden_size % 8 == 1"),
+        (
+            {"within": 0.01, "where": "hidden_size < 5"},
+            "hidden_size < 5 stands in the way: without it there is hidden_size",
+        ),
         (
             {"params": "..30_000", "where": "num_hidden_layers > 20"},
             "num_hidden_layers > 20 stands in the way: without it there is hidden_size",
@@ -220,6 +263,12 @@ def test_ratios_are_held_in_whole_numbers() -> None:
         (["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/vocab_size=x"], "x is no number"),
         (["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/vocab_size"], "no range"),
         (["--params", "7e9", "--free", "pad_token_id"], "says nothing on how large it may be"),
+        (["--params", "7e9", "--free", "hidden_size,hidden_size"], "hidden_size is free twice"),
+        (["--params", "7e9", "--free", "tie_word_embeddings"], "--set tie_word_embeddings=true,false"),
+        (["--params", "7e9", "--free", "hidden_size", "--within", "-1"], "within -1 % of the budget is nothing"),
+        (["--params", "7e9", "--free", "hidden_size", "--within", "nan"], "within nan % of the budget is nothing"),
+        (["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/nosuch=1..2"], "nosuch is neither"),
+        (["--params", "7e9", "--free", "hidden_size", "--where", ""], "there is no expression"),
         (["--params", "7e9", "--free", "hidden_size", "--top", "0"], "0 solutions are not listed"),
         (
             ["--params", "7e9", "--free", "hidden_size", "--set", "hidden_size=1:5", "--multiple", "hidden_size=8"],

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,11 +22,14 @@ import pytest
 import archspec
 from archspec import library
 from archspec.cli import main
+from archspec.commands import sweep as sweep_command
 from archspec.errors import ConfigError, SweepError
 from archspec.sampling import Sampler
 from archspec.scope import Scope, SubConfig
+from archspec.sweeping import files
 from archspec.sweeping.axes import Axis, axes_of, axis, parse_axis
 from archspec.sweeping.engine import Engine
+from archspec.sweeping.number import Trace
 from archspec.sweeping.subject import QUANTITIES, Subject
 
 ROOT = Path(__file__).parent.parent
@@ -267,6 +273,36 @@ def test_models_that_are_too_large_to_list_are_refused_at_the_same_points(
         assert np.broadcast_to(batch.valid, 17).tolist() == counted and {*counted} == {True, False}
 
 
+def test_a_count_that_is_given_up_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = archspec.sweep("MiniMaxModel", {"num_hidden_layers": [3, 9000]})
+    with pytest.raises(SweepError, match="more than 1,000,000 steps") as refusal:
+        list(grid.rows())
+    assert "bug" not in str(refusal.value)
+    wanted = archspec.load("MiniMaxModel", overrides={"num_hidden_layers": 80}).params
+    given_up = ConfigError("this takes more than 1,000,000 steps")
+    monkeypatch.setattr(Subject, "_traced", lambda self, point: (Trace(self.space), given_up))
+    assert next(archspec.sweep("MiniMaxModel", {"num_hidden_layers": [80]}).rows())["params"] == wanted
+
+
+def test_values_of_numpy_and_texts_are_taken() -> None:
+    wanted = list(archspec.sweep("LlamaForCausalLM", {"hidden_size": [64, 128]}, columns=["params", "bytes"]).rows())
+    for fields in (
+        {"hidden_size": np.array([64, 128])},
+        {"hidden_size": [np.int64(64), np.int32(128)]},
+        {"hidden_size": (64 * turn for turn in (1, 2))},
+        {"hidden_size": "64:128:64"},
+        ["hidden_size=64,128"],
+        "hidden_size=64,128",
+    ):
+        assert list(archspec.sweep("LlamaForCausalLM", fields, columns="params,bytes").rows()) == wanted
+    with pytest.raises(SweepError, match="twice"):
+        archspec.sweep("LlamaForCausalLM", "hidden_size=64", columns=["params", "params"])
+    with pytest.raises(SweepError, match="there is no expression"):
+        archspec.sweep("LlamaForCausalLM", "hidden_size=64", where="")
+    with pytest.raises(SweepError, match="active_params is no column of this sweep"):
+        archspec.sweep("LlamaForCausalLM", "hidden_size=64").array("active_params")
+
+
 def read(path: Path) -> list[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -312,19 +348,112 @@ def test_an_interrupted_file_is_not_there(tmp_path: Path, ending: str) -> None:
     assert os.listdir(tmp_path) == [path.name] and path.read_text() == "what was there before"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_killed_sweep_leaves_nothing(tmp_path: Path, number: int, code: int) -> None:
-    path = tmp_path / "rows.csv"
-    command = [sys.executable, "-m", "archspec", "sweep", "LlamaForCausalLM", "--set", "hidden_size=32:320000:32"]
-    command += ["--set", "num_hidden_layers=1:900", "--out", str(path)]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-    for _ in range(400):
-        time.sleep(0.05)
-        if any(file.stat().st_size > 0 for file in tmp_path.iterdir()):
-            break
-    assert process.poll() is None, "the sweep ended before it was interrupted"
-    process.send_signal(number)
-    assert process.wait(20) == code and os.listdir(tmp_path) == []
+def written(process: subprocess.Popen[bytes], folder: Path) -> int:
+    """The bytes that a process has written to files of a folder so far, whether these have names or not."""
+    opened = Path(f"/proc/{process.pid}/fd")
+    found = list(folder.iterdir())
+    with contextlib.suppress(OSError):  # it may end meanwhile
+        found += [file for file in opened.iterdir() if str(file.readlink()).startswith(f"{folder}/")]
+    sizes = []
+    for file in found:
+        with contextlib.suppress(OSError):
+            sizes.append(file.stat().st_size)
+    return max(sizes, default=0)
+
+
+def interrupted(folder: Path, ending: str, number: int, before: str | None = None) -> int:
+    """Sends a signal to an endless sweep that is writing its file; gives its exit status."""
+    path = folder / f"rows.{ending}"
+    if before is not None:
+        path.write_text(before)
+    command = [sys.executable, "-m", "archspec", "sweep", "LlamaForCausalLM", "--set", "hidden_size=32:3200000:32"]
+    command += ["--set", "num_hidden_layers=1:900", "--set", "vocab_size=1:1000", "--out", str(path)]
+    process = subprocess.Popen(  # a parent may ignore SIGINT, as a shell's background jobs do, and hand that down
+        command, cwd=ROOT, stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    )
+    try:
+        until = time.monotonic() + 120
+        while written(process, folder) <= 100_000:
+            assert process.poll() is None, f"the sweep ended by itself, with status {process.returncode}"
+            assert time.monotonic() < until, "the sweep wrote nothing"
+            time.sleep(0.02)
+        process.send_signal(number)
+        return process.wait(120)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_killed_sweep_leaves_nothing(tmp_path: Path, number: int, code: int, ending: str) -> None:
+    assert interrupted(tmp_path, ending, number) == code
+    left = os.listdir(tmp_path)
+    if number == signal.SIGKILL and not NAMELESS:
+        assert f"rows.{ending}" not in left and all(name.endswith(".partial") for name in left)
+    else:
+        assert left == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_killed_sweep_leaves_what_was_there(tmp_path: Path, number: int) -> None:
+    interrupted(tmp_path, "parquet", number, before="what was there before")
+    assert (tmp_path / "rows.parquet").read_text() == "what was there before"
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, nameless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not nameless:
+        monkeypatch.setattr(files, "_nameless", lambda folder: None)
+    path = tmp_path / "a.txt"
+    for text in ("one", "two"):
+        with files.whole_file(str(path)) as partial:
+            Path(partial).write_text(text)
+            assert not path.exists() or path.read_text() == "one"
+        assert path.read_text() == text and oct(path.stat().st_mode & 0o777) == oct(0o666 & ~_umask())
+    with pytest.raises(KeyboardInterrupt), files.whole_file(str(path)) as partial:
+        Path(partial).write_text("three")
+        raise KeyboardInterrupt
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SweepError, match="Is a directory"), files.whole_file(str(tmp_path / "folder")) as partial:
+        Path(partial).write_text("three")
+    assert path.read_text() == "two" and sorted(os.listdir(tmp_path)) == ["a.txt", "folder"]
+
+
+def nameless_here() -> bool:
+    with tempfile.TemporaryDirectory() as folder, files.whole_file(os.path.join(folder, "a")):
+        return os.listdir(folder) == []
+
+
+NAMELESS = nameless_here()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
+def test_a_long_sweep_tells_how_far_it_is(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(0, 10_000, 3))  # seconds pass quickly
+    monkeypatch.setattr(sweep_command.time, "monotonic", lambda: float(next(now)))
+    terminal, pipe = Terminal(), io.StringIO()
+    told, silent = sweep_command.Progress(terminal), sweep_command.Progress(pipe)
+    grid = archspec.sweep("LlamaForCausalLM", ["hidden_size=31:6400", "num_hidden_layers=1:200"])
+
+    def both(done: int, total: int) -> None:
+        assert total == grid.points
+        told(done, total), silent(done, total)
+
+    rows = grid.write(str(tmp_path / f"rows.{ending}"), both)
+    assert 0 < rows < grid.points
+    shown = terminal.getvalue().split("\r")[1:]
+    assert len(shown) > 2 and pipe.getvalue() == ""
+    shares = [float(line.split("%")[0]) for line in shown]
+    assert shares == sorted(shares) and shares[-1] == 100 and shares[0] < 40
+    assert f"of {grid.points:,} points" in shown[0] and "s left" in shown[0]
+    told.done()
+    assert terminal.getvalue().endswith("\r" + " " * 78 + "\r")
 
 
 def test_frames_take_a_sweep() -> None:
@@ -368,6 +497,9 @@ def test_values_as_they_are_typed(text: str, values: tuple[Any, ...]) -> None:
         ("hidden_size=[1,2", "not JSON"),
         ("2x=3", "is not a field"),
         ("hidden_size=1:9000000000000", "9,000,000,000,000 points"),
+        ("hidden_size=64,100000000000000000000000", "beyond 64 bits"),
+        ("hidden_size=64:100000000000000000000000:64000000000000000000", "beyond 64 bits"),
+        ("hidden_size=-100000000000000000000000:64:64000000000000000000", "beyond 64 bits"),
         ("hidden_size=1,2:3000000", "more than 1,000,000 values"),
         ("hiden_size=64", "did you mean hidden_size?"),
         ("rms_norm_eps=1:2", "no count of llama depends on rms_norm_eps"),
@@ -395,6 +527,9 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["--set", "hidden_size=64", "--columns", "params +"], "not an expression"),
         (["--set", "hidden_size=64", "--where", "__import__('os')"], "not a name of the spec language"),
         (["--set", "hidden_size=64", "--where", "params // (hidden_size - 64) > 1"], "division by zero"),
+        (["--set", "hidden_size=64", "--where", " "], "there is no expression"),
+        (["--set", "hidden_size=64", "--tie", "intermediate_size= "], "there is no expression"),
+        (["--set", "hidden_size=64", "--rows", "-1"], "no number of rows"),
         (["--set", "hidden_size=64", "--dtype", "int3"], "int3 is not a dtype"),
         (["--set", "hidden_size=64", "--out", "rows.txt"], "the ending says no format"),
         (["--set", "hidden_size=64", "--out", "/nowhere/rows.csv"], "No such file or directory"),

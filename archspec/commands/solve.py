@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from archspec.commands.common import MODEL_HELP, add_json, print_json
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", help="the config, where the first argument is the class to count")
     parser.add_argument("--params", metavar="N", help="come near this many parameters (7e9, 1.3B), or stay within 6e9..7e9")
     parser.add_argument("--active-params", metavar="N", help="the same for the parameters that work on a token")
-    parser.add_argument("--bytes", metavar="N", help="come near this many bytes, and do not exceed them: 16GiB")
+    parser.add_argument("--bytes", metavar="N", help="do not exceed this many bytes: 16GiB")
     parser.add_argument("--dtype", help="the dtype of the bytes, e.g. bf16 (default: the config's own, else float32)")
     parser.add_argument("--free", metavar="FIELD,...", default="", help="the fields to choose")
     parser.add_argument("--multiple", action="append", default=[], metavar="FIELD=N", help="a free field is a multiple of N")
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     source, architecture = (args.config, args.model) if args.config else (args.model, None)
     found = solve(
         source,
-        [name.strip() for name in args.free.split(",") if name.strip()],
+        args.free,
         params=args.params,
         active_params=args.active_params,
         bytes=args.bytes,
@@ -63,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
         print_json([_plain(solution, path) for solution, path in zip(found, paths or [""] * len(found), strict=True)])
     else:
         _print(found, paths, args.active_params is not None, args.bytes is not None)
+    for note in found.notes:
+        print(f"note: {note}", file=sys.stderr)
     return 0
 
 

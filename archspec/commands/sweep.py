@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import time
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from archspec.commands.common import MODEL_HELP, add_json
@@ -70,9 +70,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.table:
         raise SweepError(Problem("--table is the table of a SQL query", help="ask for one with --sql"))
-    rows = 0
+    if args.rows < 0:
+        raise SweepError(Problem(f"--rows {args.rows}: no number of rows", help="0 prints none; --out FILE writes all"))
+    progress = Progress(sys.stderr)
     if args.out:
-        progress = Progress(sys.stderr)
         rows = grid.write(args.out, progress)
         progress.done()
         print(f"{args.out}: {rows:,} rows", file=sys.stderr)
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         grid.plot(args.plot, args.kind)
         print(args.plot, file=sys.stderr)
     if not args.out and not args.plot:
-        rows = _json(grid) if args.json else _print(grid, args.rows)
+        _json(grid, progress) if args.json else _print(grid, args.rows, progress)
     if not args.plot or args.out:
         _say(grid)
     return 0
@@ -96,39 +97,17 @@ def _sweep(args: argparse.Namespace) -> Sweep:
     if not args.set:
         raise SweepError(Problem("nothing is swept", help="give at least one field its values: --set num_hidden_layers=2:96"))
     source, architecture = (args.config, args.model) if args.config else (args.model, None)
-    where = " and ".join(f"({condition})" if len(args.where) > 1 else condition for condition in args.where) or None
+    where = args.where[0] if len(args.where) == 1 else " and ".join(f"({condition})" for condition in args.where)
     return sweep(
         source,
         args.set,
         architecture=architecture,
-        columns=columns_of(args.columns),
+        columns=args.columns,
         tie=ties_of(args.tie),
-        where=where,
+        where=where if args.where else None,
         dtype=args.dtype,
         wide=args.wide,
     )
-
-
-def columns_of(text: str) -> dict[str, str]:
-    """Columns as they are typed, name -> expression.
-
-    >>> columns_of("params,bytes,ratio=intermediate_size / hidden_size,min(params, 5)")
-    {'params': 'params', 'bytes': 'bytes', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
-    """
-    found: dict[str, str] = {}
-    depth, start = 0, 0
-    for position, letter in enumerate(text + ","):
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
-            item = text[start:position].strip()
-            start = position + 1
-            named = re.match(r"([A-Za-z_]\w*)=(?!=)(.+)", item)
-            name, expression = (named[1], named[2].strip()) if named else (item, item)
-            if not item or name in found:
-                problem = f"--columns {text}: {name} stands there twice" if item else f"--columns {text}: a name is missing"
-                raise SweepError(Problem(problem, help="write names with commas between them"))
-            found[name] = expression
-    return found
 
 
 def ties_of(texts: list[str]) -> dict[str, str]:
@@ -136,35 +115,44 @@ def ties_of(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, expression = text.partition("=")
         name = name.strip()
-        if not equals or not expression.strip() or name in found:
+        if not equals or name in found:
             message = f"--tie {text}: " + (f"{name} is tied twice" if equals else "there is no =")
             raise SweepError(Problem(message, help="write field=expression, e.g. intermediate_size=4*hidden_size"))
         found[name] = expression.strip()
     return found
 
 
-def _json(grid: Sweep) -> int:
+def _json(grid: Sweep, progress: Progress) -> int:
     from archspec.sweeping.files import lines
 
-    rows = lines(grid.table, sys.stdout)
+    rows = lines(grid.table, sys.stdout, None if sys.stdout.isatty() else progress)
+    progress.done()
     grid.demand_rows(rows)
     return rows
 
 
-def _print(grid: Sweep, limit: int) -> int:
+def _print(grid: Sweep, limit: int, progress: Progress) -> int:
     from archspec.show import table
+    from archspec.sweeping.files import told
 
     rows: list[list[str]] = []
-    more = 0
-    for batch in grid.batches():
+    total = 0
+    for batch in told(grid.table, progress):
         taken = batch.slice(0, max(0, limit - len(rows)))
-        rows += [[f"{value:,}" if type(value) is int else str(value) for value in row.values()] for row in taken.to_pylist()]
-        more += batch.num_rows - taken.num_rows
-    names = grid.schema.names
-    table("|".join(f">{name}" for name in names), rows)
-    if more:
-        print(f"{more:,} more rows; --rows prints more, --out FILE writes all", file=sys.stderr)
-    return len(rows) + more
+        rows += [[_shown(value) for value in row.values()] for row in taken.to_pylist()]
+        total += batch.num_rows
+    progress.done()
+    grid.demand_rows(total)
+    table("|".join(f">{name}" for name in grid.schema.names), rows)
+    if total > len(rows):
+        print(f"{total - len(rows):,} more rows; --rows prints more, --out FILE writes all", file=sys.stderr)
+    return total
+
+
+def _shown(value: Any) -> str:
+    if type(value) in (int, Decimal):
+        return f"{value:,}"
+    return f"{value:.6g}" if type(value) is float else str(value)
 
 
 def _say(grid: Sweep) -> None:

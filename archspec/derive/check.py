@@ -6,14 +6,15 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec import library
 from archspec.derive.session import Draft
+from archspec.errors import ArchspecError
 from archspec.spec import Spec
 
 if TYPE_CHECKING:
-    from archspec.derive.own import Target
+    from archspec.derive.target import Target
     from archspec.verify import Outcome
 
 
@@ -66,38 +67,20 @@ def verified(draft: Draft, target: Target, folder: str, samples: int, seed: int)
 
     spec = compiled(draft, folder)
     if target.own:
-        return [_own(spec, target, name, samples, seed) for name in draft.architectures]
+        from archspec.derive.own_check import OwnVerifier
+
+        return [OwnVerifier(spec, target, name, samples, seed).run() for name in draft.architectures]
     return [verify_spec(spec, name, samples, seed) for name in draft.architectures]
 
 
-def _own(spec: Spec, target: Target, name: str, samples: int, seed: int) -> Outcome:
-    """The same for a class that is not of transformers: the config's object is made of the drawn fields."""
-    from archspec.derive.own import build
-    from archspec.oracle import module_rows
-    from archspec.sampling import Sampler
-    from archspec.verify import Difference, Outcome, compare, counted
+def params(draft: Draft, folder: str, architecture: str) -> int | None:
+    """The parameters of a class at its default config, None where the draft refuses that one."""
+    from archspec.counts import counted
+    from archspec.scope import Scope
+    from archspec.tensors import tensors
+    from archspec.tree import Builder
 
-    cls = next(cls for cls in target.classes if cls.__name__ == name)
-    sampler = Sampler(spec, seed)
-    compared = refused = 0
-    differences: list[Difference] = []
-    for turn in range(1 + 40 * samples):
-        raw: dict[str, Any] = {"model_type": spec.model_type} if not turn else sampler.sample()
-        raw = {key: value for key, value in raw.items() if key == "model_type" or key in spec.fields}
-        ours = counted(spec, name, raw)
-        try:
-            theirs = module_rows(build(cls, type(target.config), raw))
-        except Exception as error:  # whatever the user's own code raises is its refusal
-            refused += 1
-            if ours.error is None:
-                differences.append(Difference(name, raw, "accepted", "", f"{type(error).__name__}: {error}", "a count"))
-            continue
-        if ours.error is not None:
-            differences.append(Difference(name, raw, "refused", "", "a model", str(ours.error)))
-            continue
-        compared += 1
-        sampler.accept() if turn else None
-        differences += compare(name, raw, theirs, ours.rows)
-        if compared > samples:
-            break
-    return Outcome(name, spec.model_type, compared, refused, tuple(differences))
+    try:
+        return counted(tensors(Builder(Scope(compiled(draft, folder), {})).build(architecture)))["params"]
+    except ArchspecError:
+        return None

@@ -11,7 +11,7 @@ from typing import Any
 from archspec.derive import terms
 from archspec.derive.attributes import STILL, seen_field
 from archspec.derive.methods import Methods
-from archspec.derive.resolution import ConfigModel, resolve
+from archspec.derive.resolution import ConfigModel, raw_field, resolve
 from archspec.derive.state import Frame
 from archspec.derive.terms import Facts
 from archspec.derive.values import MISSING, Bound, Config, Kwargs, Raised, Sym, Unsupported
@@ -217,6 +217,7 @@ class Reader(Methods):
             if base is None or base.__module__.startswith("transformers.configuration_utils"):
                 if self.early is None:
                     self.early = {}
+                    self.before_aliases(value.owner)
                     for name in set(value.owner.store) - self.declared_by(value.owner.cls):
                         self.early[name] = value.owner.store[name]
                         kept = value.owner.store[name]
@@ -224,6 +225,16 @@ class Reader(Methods):
                 return _ignored
             return Bound(value.owner, "$super", vars(base)[name], base)
         return super().super_attribute(value, name)
+
+    def before_aliases(self, config: Config) -> None:
+        """What a field is under another name, PreTrainedConfig's `__post_init__` sets: until then, it has its own default."""
+        model = self.models[config.cls]
+        targets = set(getattr(config.cls, "attribute_map", {}).values())
+        for name, value in config.store.items():
+            if isinstance(value, Sym) and value.node is not None:
+                late = {other: raw_field(model, other) for other in (terms.names(value.node) & targets) - {name}}
+                known = {other: node for other, node in late.items() if node is not None}
+                config.store[name] = Sym(terms.substitute(value.node, known), value.value, value.types)
 
     def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if name == "$super":

@@ -11,7 +11,20 @@ from typing import Any
 from archspec.derive import terms
 from archspec.derive.configs import Reader
 from archspec.derive.modules import Template
-from archspec.derive.values import Choice, Config, Container, Element, Instance, Leaf, ListValue, Mix, Mod, Sym, Unsupported
+from archspec.derive.values import (
+    UNKNOWN,
+    Choice,
+    Config,
+    Container,
+    Element,
+    Instance,
+    Leaf,
+    ListValue,
+    Mix,
+    Mod,
+    Sym,
+    Unsupported,
+)
 from archspec.layers import LEAVES, nothing
 
 Body = ast.expr | dict[str, Any] | list[Any]
@@ -205,12 +218,29 @@ class Emitter:
                 raise Unsupported(kind)
             keywords = [ast.keyword(key, self.scalar(option)) for key, option in options.items()]
             found = ast.Call(terms.name("weight_norm"), [found], keywords)
-        frozen = value.flags.get("frozen")
+        frozen = self.frozen(value)
         if frozen is True and not (isinstance(value, Leaf) and value.kind in ("Parameter", "Buffer")):
             found = method(found, "requires_grad_", ast.Constant(False))
         elif isinstance(frozen, Sym):
             found = method(found, "requires_grad_", terms.negation(self.scalar(frozen)))
         return found
+
+    def frozen(self, value: Mod) -> Any:
+        """Whether a module is frozen, as a whole or by each of its tensors; one that is in part is a comment."""
+        grads = {key.removeprefix("$grad."): grad for key, grad in value.attrs.items() if str(key).startswith("$grad.")}
+        if not isinstance(value, Leaf) or not grads or all(grad is True for grad in grads.values()):
+            return value.flags.get("frozen")
+        if grads.keys() == self.tensor_names(value) and len({repr(grad) for grad in grads.values()}) == 1:
+            grad = next(iter(grads.values()))
+            return not grad if isinstance(grad, bool) else Sym(terms.negation(self.reader.node(grad)), UNKNOWN, ("bool",))
+        self.current[-1].notes.append(f"requires_grad of {', '.join(grads)} of a {value.kind} is not described")
+        return value.flags.get("frozen")
+
+    def tensor_names(self, leaf: Leaf) -> set[str]:
+        """The names of a layer's parameters, for the layers with a weight and, mostly, a bias."""
+        given = dict(leaf.arguments)
+        bias = "bias" in inspect.signature(LEAVES[leaf.kind]).parameters and given.get("bias", True) is not False
+        return {"weight", "bias"} if bias or leaf.kind in ("Conv1D", "GroupNorm") else {"weight"}
 
     def plain_expression(self, value: Any) -> ast.expr | None:
         if value is None:

@@ -250,7 +250,7 @@ class Evaluator(State):
         value = self.evaluate(first, env)
         if not rest:
             return value
-        truth, seen = self.truth(value)
+        truth, seen = self.truth(value, first)
         goes_on = isinstance(node.op, ast.And)
         following = ast.BoolOp(node.op, rest) if len(rest) > 1 else rest[0]
         if isinstance(truth, bool):
@@ -265,13 +265,16 @@ class Evaluator(State):
         return self.fork(truth, seen, further, stays) if goes_on else self.fork(truth, seen, stays, further)
 
     def on_IfExp(self, node: ast.IfExp, env: Env) -> Any:
-        truth, seen = self.truth(self.evaluate(node.test, env))
+        truth, seen = self.truth(self.evaluate(node.test, env), node.test)
         if isinstance(truth, bool):
             return self.evaluate(node.body if truth else node.orelse, env)
         return self.fork(truth, seen, lambda: self.evaluate(node.body, env), lambda: self.evaluate(node.orelse, env))
 
-    def truth(self, value: Any) -> tuple[bool | ast.expr, Any]:
-        """Whether a value counts as true: known, or a condition and what it is at the default config."""
+    def truth(self, value: Any, code: ast.expr | None = None) -> tuple[bool | ast.expr, Any]:
+        """Whether a value counts as true: known, or a condition and what it is at the default config.
+
+        ``code`` is where it stands in the constructor, for the comment on a condition that only the default config decides.
+        """
         if isinstance(value, Choice):
             return self.truth(self.lift(value, lambda v: self.truth_value(v)))
         if isinstance(value, Mix):
@@ -283,7 +286,8 @@ class Evaluator(State):
             if value.node is None:
                 if value.value is UNKNOWN:
                     raise Unsupported("a condition on a value that is not known")
-                self.note("a condition was decided as at the default config")
+                asked = f"`{ast.unparse(code)[:90]}`" if code is not None else "a condition"
+                self.note(f"{asked} is {bool(value.value)} at the default config; the other way was not read")
                 return bool(value.value), bool(value.value)
             decided = self.facts.decide(value.node)
             if isinstance(decided, ast.Constant):

@@ -188,7 +188,7 @@ class Loops(Attributes):
     def tests(self, conditions: list[ast.expr], env: Env) -> list[ast.expr] | bool | None:
         tests = []
         for condition in conditions:
-            truth, _ = self.truth(self.evaluate(condition, env))
+            truth, _ = self.truth(self.evaluate(condition, env), condition)
             if truth is False:
                 return False
             if not isinstance(truth, bool):

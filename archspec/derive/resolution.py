@@ -43,7 +43,7 @@ def resolve(model: ConfigModel, finals: dict[str, tuple[ast.expr, tuple[str, ...
     """Sorts what the fields have become."""
     for name, (node, types) in finals.items():
         _sorted(model, name, node, types)
-    raw = {name: _raw(model, name) for name in model.computed.keys() | model.fixed.keys() if name in model.declared}
+    raw = {name: raw_field(model, name) for name in model.computed.keys() | model.fixed.keys() if name in model.declared}
 
     def given(node: ast.expr) -> ast.expr:
         """What a field was before `__post_init__` is asked for as the config gives it."""
@@ -147,7 +147,8 @@ def contracted(node: ast.expr, whole: dict[str, str], own: str) -> ast.expr:
     return found
 
 
-def _raw(model: ConfigModel, name: str) -> ast.expr | None:
+def raw_field(model: ConfigModel, name: str) -> ast.expr | None:
+    """What the config gives under a field's very name, else the field's default."""
     default = model.defaults.get(name, MISSING)
     arguments = [ast.Constant(name)]
     if default is not None and default is not MISSING:

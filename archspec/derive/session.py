@@ -15,7 +15,7 @@ from archspec.derive.resolution import ConfigModel
 from archspec.derive.sharing import share
 from archspec.derive.texts import module_lines
 from archspec.derive.values import Config, Raised, Unsupported
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, Problem
 from archspec.spec import camel_case
 
 MAX_ROUNDS = 10
@@ -30,14 +30,15 @@ class Draft:
         self.model_type, self.text, self.architectures, self.failed, self.parts = model_type, text, architectures, failed, parts
         self.modules: list[str] = []
 
-    def told(self, architecture: str, verdict: str, compared: int) -> None:
-        """Says in the draft how a class did under verify."""
+    def told(self, architecture: str, verdict: str, compared: int, params: int | None) -> None:
+        """Says in the draft how a class did under verify, and what it counts at the default config."""
         mark = f"  {architecture}"
         lines = self.text.split("\n")
         start = lines.index("architectures:") if "architectures:" in lines else 0
         for index in range(start, len(lines)):
             if lines[index].startswith((mark + ":", mark + "(")):
-                lines.insert(index, f"  # verify: {verdict} at {compared} configs")
+                count = "" if params is None else f"; {params:,} parameters at the default one"
+                lines.insert(index, f"  # verify: {verdict} at {compared} configs{count}")
                 break
         self.text = "\n".join(lines)
 
@@ -60,8 +61,10 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
                 reader.model(type(config), config)
                 made = reader.construct(cls, [root], {})
                 read[cls] = made.template
-            except (Unsupported, Raised) as error:
-                failed[cls.__name__] = f"{type(error).__name__}: {error}"
+            except Raised as error:
+                failed[cls.__name__] = f"the constructor raises {error}"
+            except Unsupported as error:
+                failed[cls.__name__] = f"not read: {error}"
             except RecursionError:
                 failed[cls.__name__] = "a recursion without end"
         emitter = Emitter(reader, model_type, type(config))
@@ -75,15 +78,14 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
                 else:
                     written[cls.__name__] = module
             except (Unsupported, TypeError, RecursionError) as error:
-                failed[cls.__name__] = f"{type(error).__name__}: {error}"
+                failed[cls.__name__] = f"not written: {error}"
         again = differing(emitter, formal) or reader.retry
         if not again:
             break
         reader.retry = False
     if not written:
-        raise ArchspecError(
-            "; ".join(f"{name}: {reason}" for name, reason in failed.items()) or f"{model_type}: nothing to derive"
-        )
+        told = "; ".join(f"{name}: {reason}" for name, reason in failed.items()) or f"{model_type}: nothing to derive"
+        raise ArchspecError(Problem(told, help="a draft needs a class with tensors that the default config builds"))
     return assembled(model_type, reader, emitter, written, failed, type(config))
 
 

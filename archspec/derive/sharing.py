@@ -131,6 +131,13 @@ def share(module: Module) -> None:
             continue
         if own.get(id(value), name) != name:
             module.alias[name] = own[id(value)]
+        elif isinstance(value, Mix) and (shared := [side for side in _sides(value, ()) if own.get(id(side[0]), name) != name]):
+            if len(shared) > 1:
+                module.notes.append(f"a module that is not read: {name} is one of several others")
+            (side, tests) = shared[0]
+            module.alias[name] = " ".join(filter(None, (own[id(side)], Place(tests=tests).clause())))
+            for test in tests:
+                module.used |= terms.names(test) - {"range", "len"}
         elif isinstance(value, Instance | Container | Mix):
             inside = value if not isinstance(value, Instance) else value
             outer = {key: path for key, path in own.items() if path != name and not path.startswith(name + ".")}
@@ -177,13 +184,33 @@ def repeated(module: Module, name: str, value: Container) -> None:
 
 
 def tensors(module: Module, name: str, value: Any, own: dict[int, str]) -> None:
-    """`self.a.weight = self.b.weight`."""
+    """`self.a.weight = self.b.weight`, under the conditions that it is said under."""
     held = value.patched if isinstance(value, Instance) else value.attrs
-    for key, item in held.items():
-        if isinstance(item, TensorOf) and id(item.owner) in own:
-            module.alias[f"{name}.{key}"] = f"{own[id(item.owner)]}.{item.name}"
-        elif isinstance(item, Leaf) and item.kind == "Parameter" and id(item) in own and isinstance(value, Leaf):
-            module.alias[f"{name}.{key}"] = own[id(item)]
+    for key, set_ in held.items():
+        target = f"{name}.{key}"
+        for item, tests in _sides(set_, ()):
+            source = ""
+            if isinstance(item, TensorOf) and id(item.owner) in own:
+                source = f"{own[id(item.owner)]}.{item.name}"
+            elif isinstance(item, Leaf) and item.kind == "Parameter" and id(item) in own and isinstance(value, Leaf):
+                source = own[id(item)]
+            elif isinstance(item, TensorOf):
+                module.notes.append(f"a tie that is not read: {target}")
+            if source and target in module.alias:
+                module.notes.append(f"a tie that is not read: {target}: {source}")
+            elif source:
+                module.alias[target] = " ".join(filter(None, (source, Place(tests=tests).clause())))
+                for test in tests:
+                    module.used |= terms.names(test) - {"range", "len"}
+
+
+def _sides(value: Any, tests: tuple[ast.expr, ...]) -> Iterator[tuple[Any, tuple[ast.expr, ...]]]:
+    """What an attribute is, with the conditions that it is so under."""
+    if isinstance(value, Choice | Mix):
+        yield from _sides(value.then, (*tests, value.test))
+        yield from _sides(value.other, (*tests, terms.negation(value.test)))
+    else:
+        yield value, tests
 
 
 def declared(module: Module, template: Template) -> None:

@@ -29,6 +29,7 @@ from archspec.derive.values import (
     Raised,
     Sym,
     Tensor,
+    TensorOf,
     Unsupported,
     symbolic,
 )
@@ -143,6 +144,8 @@ class State:
             old = container.get(name, MISSING)
             left = writes[key][2] if key in writes else old
             right = others[key][2] if key in others else old
+            if isinstance(name, str) and name.startswith("$grad."):
+                left, right = (True if side is MISSING else side for side in (left, right))
             if name == "parts" and isinstance(left, tuple) and isinstance(right, tuple):
                 merged = self.merge_lists(test, ListValue.of(left), ListValue.of(right), holds).parts
             else:
@@ -175,6 +178,8 @@ class State:
             kept = two if one is MISSING else one
             if isinstance(kept, Mod):
                 return self.mixed(test, None if one is MISSING else one, None if two is MISSING else two, holds)
+            if isinstance(kept, TensorOf):  # a tie on one of the ways
+                return Choice(test, None if one is MISSING else one, None if two is MISSING else two, holds)
             return kept
         if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
             if one and isinstance(one[0], str) and one[0] == "$status" and one[1] != two[1]:

@@ -55,7 +55,7 @@ class Statements(Loops):
         return NORMAL
 
     def on_if(self, statement: ast.If, rest: list[ast.stmt], env: Env) -> Status:
-        truth, seen = self.truth(self.evaluate(statement.test, env))
+        truth, seen = self.truth(self.evaluate(statement.test, env), statement.test)
         if isinstance(truth, bool):
             return self.block([*(statement.body if truth else statement.orelse), *rest], env)
         found: Status = self.fork(
@@ -108,7 +108,7 @@ class Statements(Loops):
             value = self.binary(type(statement.op), self.evaluate(loaded, env), self.evaluate(statement.value, env))
             self.assign(statement.target, value, env)
         elif isinstance(statement, ast.Assert):
-            truth, _ = self.truth(self.evaluate(statement.test, env))
+            truth, _ = self.truth(self.evaluate(statement.test, env), statement.test)
             if truth is False:
                 raise Raised("AssertionError")
             if not isinstance(truth, bool):
@@ -154,11 +154,11 @@ class Statements(Loops):
 
     def on_while(self, statement: ast.While, env: Env) -> Status:
         for _ in range(200):
-            truth, seen = self.truth(self.evaluate(statement.test, env))
+            truth, seen = self.truth(self.evaluate(statement.test, env), statement.test)
             if not isinstance(truth, bool):
                 if seen is UNKNOWN:
                     raise Unsupported("a while loop on a condition of the config")
-                self.note("a while loop was run as at the default config")
+                self.note(f"`while {ast.unparse(statement.test)[:90]}` was run as at the default config")
                 truth = bool(seen)
             if not truth:
                 return NORMAL
@@ -226,7 +226,7 @@ class Statements(Loops):
         elif isinstance(owner, Parameters):
             if name == "requires_grad":
                 self.freeze(owner.owner, value)
-        elif isinstance(owner, Leaf) and name == "requires_grad":
+        elif isinstance(owner, Leaf) and owner.kind == "Parameter" and name == "requires_grad":
             self.write(owner.flags, "frozen", self.call(lambda v: not v, [value], {}))
         elif isinstance(owner, Mod):
             self.set_module_attribute(owner, name, value)

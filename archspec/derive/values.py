@@ -120,6 +120,9 @@ class Bound:
     def __init__(self, owner: Any, name: str, function: Any = None, cls: Any = None) -> None:
         self.owner, self.name, self.function, self.cls = owner, name, function, cls
 
+    def __repr__(self) -> str:
+        return f"{type(self.owner).__name__}.{self.name}"
+
 
 class Super:
     def __init__(self, cls: type, owner: Any, start: type | None = None) -> None:

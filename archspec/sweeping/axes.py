@@ -11,6 +11,7 @@ from archspec.overrides import parse_override
 
 MAX_POINTS = 10**12
 MAX_LISTED = 1_000_000
+MAX_VALUE = 2**63 - 1
 _HELP = "write field=first:last, field=first:last:step, field=first:last:*factor, or field=a,b,c"
 _RANGE = re.compile(r"(?P<first>-?\d[\d_]*):(?P<last>-?\d[\d_]*)(?::(?P<times>\*)?(?P<step>-?\d[\d_]*))?$")
 _DECIMAL = re.compile(r"(?P<first>-?\d+(?:\.\d+)?):(?P<last>-?\d+(?:\.\d+)?):(?P<step>\d+(?:\.\d+)?)$")
@@ -67,7 +68,7 @@ def parse_axis(text: str) -> Axis:
 def axis(name: str, values: Any) -> Axis:
     """An axis from values of any kind: a range, a list, text as it is typed, or one value.
 
-    Errors: :class:`SweepError` for no values at all.
+    Errors: :class:`SweepError` for no values at all, and for ints beyond 64 bits.
 
     >>> axis("hidden_size", "64:256:64").values, axis("num_labels", 3).values
     (range(64, 257, 64), (3,))
@@ -80,22 +81,26 @@ def axis(name: str, values: Any) -> Axis:
         listed = values if isinstance(values, Sequence) and not isinstance(values, str) else None
         if listed is None:
             listed = list(values) if isinstance(values, Iterator | set | frozenset) else [values]
-        values = tuple(listed)
+        values = tuple(value.item() if hasattr(value, "item") else value for value in listed)  # numpy's numbers as Python's
     if not len(values):
         raise SweepError(Problem(f"{name} has no values", help=_HELP))
     numeric = isinstance(values, range) or all(type(value) is int for value in values)
-    return Axis(name, values, numeric)
+    found = Axis(name, values, numeric)
+    huge = next((end for end in found.bounds if not -MAX_VALUE <= end <= MAX_VALUE), None) if numeric else None
+    if huge is not None:
+        raise SweepError(Problem(f"{name} reaches {huge:,}, beyond 64 bits", help=f"up to {MAX_VALUE:,} is swept"))
+    return found
 
 
 def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) -> tuple[Axis, ...]:
-    """Axes from a mapping of fields to values, or from texts as they are typed.
+    """Axes from a mapping of fields to values, or from texts as they are typed, one or several.
 
     Errors: :class:`SweepError` for a field that is given twice, and for a grid of more than `most` points.
     """
     if isinstance(given, Mapping):
         axes = [axis(name, values) for name, values in given.items()]
     else:
-        axes = [parse_axis(text) for text in given]
+        axes = [parse_axis(text) for text in ([given] if isinstance(given, str) else given)]
     points, seen = 1, set()
     for one in axes:
         if one.name in seen:

@@ -18,7 +18,7 @@ from archspec.sweeping.number import Condition
 
 MAX_INT = 2**63 - 1
 _KEPT = 4_096  # arrays, and
-_KEPT_NUMBERS = 1 << 21  # numbers in them, that are kept between boxes
+_KEPT_NUMBERS = 1 << 18  # numbers in them, that are kept between boxes
 _UFUNCS: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 _UFUNCS |= {"//": np.floor_divide, "%": np.remainder}
 _ROUNDED: dict[str, Any] = {"trunc": np.trunc, "floor": np.floor, "ceil": np.ceil, "round": np.rint}

@@ -13,30 +13,79 @@ from archspec.errors import Problem, SweepError
 from archspec.sweeping.table import Table, arrow
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
-_GROUP = 1 << 19  # rows to a row group of Parquet
+_GROUP = 1 << 18  # rows to a row group of Parquet
 Progress = Callable[[int, int], None]
 
 
 @contextmanager
 def whole_file(path: str) -> Iterator[str]:
-    """A path to write to in the place of another, which it becomes when all went well, and else disappears."""
-    folder = os.path.dirname(os.path.abspath(path))
+    """A path to write to in the place of another, which it becomes when all went well, and else disappears.
+
+    Where the system can, what is written has no name until it is whole: not even a process that is killed leaves it.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
     try:
-        number, partial = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=".partial", dir=folder)
+        with _nameless(folder) or _hidden(folder, name) as partial:
+            yield partial.path
+            partial.become(os.path.join(folder, name))
     except OSError as error:
         raise SweepError(f"{path}: {error.strerror or error}") from None
-    os.close(number)
-    try:
-        yield partial
+
+
+class _Partial:
+    """A file without a name, known by its descriptor."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.path = f"/proc/self/fd/{number}"
+
+    def __enter__(self) -> _Partial:
+        return self
+
+    def become(self, target: str) -> None:
+        """The whole file takes a name, and then the place of what was there before."""
+        folder, name = os.path.split(target)
+        hidden = _Hidden(os.path.join(folder, f".{name}.{os.getpid()}.{self.number}.partial"))
+        with hidden:  # given a descriptor, os.link is linkat, which follows the link in /proc
+            os.link(self.path, hidden.path, src_dir_fd=self.number, follow_symlinks=True)
+            os.replace(hidden.path, target)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.number)
+
+
+class _Hidden(_Partial):
+    """A file under a name that says it is not whole."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def become(self, target: str) -> None:
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(partial, 0o666 & ~umask)
-        os.replace(partial, path)
-    except OSError as error:
-        raise SweepError(f"{path}: {error.strerror or error}") from None
-    finally:
-        if os.path.exists(partial):
-            os.unlink(partial)
+        os.chmod(self.path, 0o666 & ~umask)
+        os.replace(self.path, target)
+
+    def __exit__(self, *_: object) -> None:
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+
+def _nameless(folder: str) -> _Partial | None:
+    """None where the system, or the folder's, knows no files without a name."""
+    flag = getattr(os, "O_TMPFILE", 0)
+    if not flag or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return _Partial(os.open(folder, flag | os.O_RDWR, 0o666))
+    except OSError:
+        return None
+
+
+def _hidden(folder: str, name: str) -> _Hidden:
+    number, partial = tempfile.mkstemp(prefix=f".{name}.", suffix=".partial", dir=folder)
+    os.close(number)
+    return _Hidden(partial)
 
 
 def format_of(path: str) -> str:

@@ -79,7 +79,7 @@ class _Query:
             ",\n".join(f"  {column}" for column in [*kept, *columns]),
             f"FROM {table if free else self.grid()} AS t",
         ]
-        if cases != ["TRUE"] and (not free or self.sweep.subject.where is not None):
+        if cases != ["TRUE"] and (not free or self.sweep.subject.where):
             lines.append("WHERE " + "\n   OR ".join(f"({case})" for case in cases))
         return "\n".join(lines)
 

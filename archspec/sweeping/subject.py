@@ -16,7 +16,7 @@ from archspec import library
 from archspec.config import Config, check_overrides, choose, read_config
 from archspec.counts import counted, dtype_bytes
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
-from archspec.expression import EvaluationError, Expression, Locals, parse
+from archspec.expression import MAX_WORK, EvaluationError, Expression, Locals, parse
 from archspec.model import Model, load, source_of
 from archspec.scope import Scope
 from archspec.source import Scalar
@@ -44,6 +44,8 @@ class Region(NamedTuple):
 
 def expression(text: str, name: str) -> Expression:
     """An expression of the spec language from the command line or a caller. Errors: :class:`SpecError`, with a caret."""
+    if not text.strip():
+        raise SweepError(Problem(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0"))
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 
@@ -82,7 +84,7 @@ class Subject:
     """A config with fields that vary.
 
     ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and quantities,
-    ``where`` the condition that a point has to meet.
+    ``where`` the condition that a point has to meet, or several by name.
     """
 
     def __init__(
@@ -92,14 +94,15 @@ class Subject:
         architecture: str | None = None,
         ties: Mapping[str, str] | None = None,
         columns: Mapping[str, str] | None = None,
-        where: str | None = None,
+        where: str | Mapping[str, str] | None = None,
         dtype: str | None = None,
     ) -> None:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
         self.ties = {name: expression(text, f"--tie {name}") for name, text in (ties or {}).items()}
         self.columns = {name: expression(text, "--columns") for name, text in (columns or {"params": "params"}).items()}
-        self.where = expression(where, "--where") if where is not None else None
+        named = {where: where} if isinstance(where, str) else where or {}
+        self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in self.ties:
             if any(axis.name == name for axis in self.axes):
@@ -167,6 +170,11 @@ class Subject:
         except (TooLarge, TypeError, ValueError, AttributeError):  # what numbers of a trace cannot do: this point alone
             return self._alone(point, exact, refusal)
         failed = found if isinstance(found, ArchspecError) else None
+        if failed is not None and refusal is None and _limited(failed):
+            return self._alone(point, exact, None)  # the trace takes more steps than the count
+        if failed is None and refusal is not None and _limited(refusal):
+            message = f"at {self.values(point)} a count takes more than {MAX_WORK:,} steps"
+            raise SweepError(Problem(message, help="sweep smaller values"))
         if (failed is None) != (refusal is None):
             raise SweepError(f"a bug of archspec: at {self.values(point)} the sweep says {failed}, the count {refusal}")
         if refusal is not None or failed is not None:
@@ -209,7 +217,7 @@ class Subject:
         if self.element:
             quantities["bytes"] = quantities["params"] * self.element
         columns = Columns(scope, quantities)
-        keep = self.where is None or bool(columns.read(self.where))
+        keep = all(bool(columns.read(condition)) for condition in self.where)
         values = tuple(_node(columns.read(wanted)) for wanted in self.columns.values()) if keep else ()
         return Region(tuple(trace.conditions), values, keep, None, point)
 
@@ -221,6 +229,11 @@ class Subject:
         if refusal is not None:
             return Region(tuple(trace.conditions), (), False, refusal, point)
         return self._region(trace, self.model(point).scope, dict(exact), point)
+
+
+def _limited(refusal: ArchspecError) -> bool:
+    """Whether a count was given up, which says nothing on whether transformers builds the model."""
+    return f"more than {MAX_WORK:,} steps" in str(refusal)
 
 
 def _element(dtype: str) -> int | None:

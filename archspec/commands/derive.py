@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from archspec.errors import ArchspecError, SpecError
+from archspec.errors import ArchspecError, Problem, SpecError
 
 if TYPE_CHECKING:
     import argparse
@@ -36,15 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from archspec.derive.check import compiled, overlay, verified
-    from archspec.derive.own import find
-    from archspec.derive.session import draft
-
     if args.samples < 0:
-        raise ArchspecError(f"--samples {args.samples}: a number of configs is not negative")
+        problem = Problem(f"--samples {args.samples}: a number of configs is not negative", help="0 is the default config only")
+        raise ArchspecError(problem)
+    from archspec.derive.check import compiled, overlay, params, verified
+    from archspec.derive.session import draft
+    from archspec.derive.target import find
+
     target = find(args.name, args.config)
     drafts = draft(target.model_type, target.config, target.classes)
     outcomes: list[Outcome] = []
+    counts: dict[str, int | None] = {}
     refused: SpecError | None = None
     with overlay(drafts) as folder:
         try:
@@ -52,10 +54,11 @@ def run(args: argparse.Namespace) -> int:
                 compiled(part, folder)
             if not args.no_verify:
                 outcomes = verified(drafts[0], target, folder, args.samples, args.seed)
+            counts = {name: params(drafts[0], folder, name) for name in drafts[0].architectures}
         except SpecError as error:
             refused = error
     for outcome in outcomes:
-        drafts[0].told(outcome.architecture, outcome.verdict, outcome.compared)
+        drafts[0].told(outcome.architecture, outcome.verdict, outcome.compared, counts[outcome.architecture])
     _write(args, drafts, outcomes)
     for outcome in outcomes:
         _report(outcome)
@@ -80,12 +83,16 @@ def _write(args: argparse.Namespace, drafts: list[Any], outcomes: list[Any]) -> 
         }
         print(json.dumps(report, indent=1, ensure_ascii=False, default=str))
     elif args.output:
-        os.makedirs(args.output, exist_ok=True)
-        for part in parts:
-            path = os.path.join(args.output, part.model_type + ".yaml")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(part.text)
-            print(path)
+        try:
+            os.makedirs(args.output, exist_ok=True)
+            for part in parts:
+                path = os.path.join(args.output, part.model_type + ".yaml")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(part.text)
+                print(path)
+        except OSError as error:
+            told = f"{args.output}: {error.strerror or error}"
+            raise ArchspecError(Problem(told, help="--output names a folder that can be written to")) from None
     else:
         for index, part in enumerate(parts):
             if index:
@@ -102,7 +109,5 @@ def _report(outcome: Outcome) -> None:
     for difference in outcome.differences[:_SHOWN]:
         config = {key: value for key, value in difference.config.items() if key != "model_type"}
         shown = json.dumps(config, default=str)[:160]
-        print(
-            f"  {difference.kind} {difference.name}: transformers {difference.expected[:120]!r}, draft {difference.found[:120]!r}; {shown}",
-            file=sys.stderr,
-        )
+        code, spec = difference.expected[:120], difference.found[:120]
+        print(f"  {difference.kind} {difference.name}: the code {code!r}, the draft {spec!r}; {shown}", file=sys.stderr)
