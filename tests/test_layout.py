@@ -19,6 +19,7 @@ STAGES = [
     {"source"},
     {"expression", "layers"},
     {"spec"},
+    {"inheritance"},
     {"spec_parser"},
     {"library"},
     {"origin", "scope", "texts"},
