@@ -56,8 +56,8 @@ def alterations(spec: Spec) -> Iterator[Alteration]:
 
 def _settings(spec: Spec) -> Iterator[Alteration]:
     for name, field in spec.fields.items():
-        if field.place.source.name != spec.source.name or field.default is None:
-            continue
+        if field.place.source.name != spec.source.name or field.default is None or name in spec.fixed:
+            continue  # a fixed field's default is never read
         for altered, what in _values(field.default):
             fields = {**spec.fields, name: field._replace(default=altered)}
             yield Alteration(field.place, f"config.{name}: {what}", "", spec._replace(fields=fields))
@@ -119,7 +119,9 @@ def _call(expression: Expression, node: ast.Call, spec: Spec) -> Iterator[tuple[
             if variadic or parameters[index].name not in _IDLE:
                 yield from _argument(expression, argument)
         for keyword in node.keywords:
-            if keyword.arg not in _IDLE:
+            if keyword.arg in ("bias", *_AFFINE):
+                yield _altered(expression, keyword.value, _negated)
+            elif keyword.arg not in _IDLE:
                 yield from _argument(expression, keyword.value)
         if name in _BIAS and not any(keyword.arg == "bias" for keyword in node.keywords) and not variadic:
             yield _altered(expression, node, _without_bias)

@@ -16,7 +16,7 @@ from archspec.expression import names
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec
-from archspec.texts import conditions
+from archspec.texts import conditions, leaves
 from archspec.tree import Builder
 
 _TRIES = 12
@@ -110,10 +110,21 @@ class Guide:
                     if count == each:
                         break
 
-    def read(self, found: set[str], module: Module | None) -> list[str]:
-        """The config fields behind some names: through local names, and through computed defaults."""
+    def arguments(self, called: Module) -> Iterator[tuple[set[str], Module]]:
+        """The names in the calls of a module, and the modules that they are in."""
+        for module in self.spec.modules.values():
+            for expression in leaves(module.body):
+                for node in ast.walk(expression.tree):
+                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called.name:
+                        yield names(node) - {called.name}, module
+
+    def read(self, found: set[str], module: Module | None, trail: frozenset[str] = frozenset()) -> list[str]:
+        """The config fields behind some names: through local names, arguments, and computed defaults."""
         fields: list[str] = []
         pending, seen = sorted(found), set[str]()
+        if module is not None and found & set(module.parameters) and module.name not in trail:
+            for given, caller in self.arguments(module):
+                fields += [name for name in self.read(given, caller, trail | {module.name}) if name not in fields]
         while pending:
             name = pending.pop()
             name = self.spec.attribute_map.get(name, name)

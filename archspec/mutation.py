@@ -37,7 +37,8 @@ class Answer(NamedTuple):
 class Found(NamedTuple):
     """An alteration, whether it was found, and whether its line was among those named; ``first`` if at the top.
 
-    ``hidden``: it was not found, and only shapes changed of tensors that are tied in every config.
+    ``hidden``: it was not found, and what changed is no tensor that counts: the shape of one that is tied in every
+    config, or the class that a module is shown as.
     """
 
     alteration: Alteration
@@ -108,8 +109,9 @@ def _hidden(spec: Spec, alteration: Alteration, told: list[Answer]) -> bool:
     return False
 
 
-def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    yield from ((f"{prefix}.{tensor.name}", tensor.shape) for tensor in node.tensors)
+def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    yield prefix, node.cls, ()
+    yield from ((f"{prefix}.{tensor.name}", "", tensor.shape) for tensor in node.tensors)
     for name, child in node.children.items():
         yield from _shapes(child, f"{prefix}.{name}")
 
@@ -149,7 +151,7 @@ def _told(
 
 
 class Summary(NamedTuple):
-    """How many alterations there were, were found, named, hidden by a tie; a line for each that is not well."""
+    """How many alterations there were, were found, named, of no tensor that counts; a line for each that is not well."""
 
     total: int
     found: int
@@ -166,7 +168,7 @@ def summary(task: tuple[str, int]) -> Summary:
     lines = []
     for result in results:
         if not result.named:
-            word = "hidden by a tie" if result.hidden else "its line is not named" if result.found else "missed"
+            word = "of no tensor that counts" if result.hidden else "its line is not named" if result.found else "missed"
             lines.append(f"{result.alteration.place}: {word}: {result.alteration.what}")
     found, named, hidden = (sum(column) for column in zip(*((r.found, r.named, r.hidden) for r in results), strict=True))
     return Summary(len(results), found, named, hidden, lines)

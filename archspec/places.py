@@ -34,6 +34,8 @@ def trail(root: Node, name: str) -> list[Place]:
         bodies: list[dict[str, Part]] = []
         if body is not None and owner is not None and scope is not None:
             bodies, calls = _bodies(body, scope.spec)
+            if isinstance(body, Expression):
+                found += read_places(body, owner, scope)  # the arguments of the calls
             found += calls
         if not parts or node.leaf:
             break

@@ -284,14 +284,13 @@ class Sampler:
 
     def numbers_of_layers(self) -> dict[str, str]:
         """The list fields that are as long as a number of layers by default, and which."""
-        found = {}
+        found: dict[str, str] = {}
         for field in self.spec.fields.values():
             value = self.default(field, {})
             if isinstance(value, list) and len(value) > 4:
-                same = (
-                    name for name in self.spec.fields if _is_deep(name) and self.default(self.spec.fields[name], {}) == len(value)
-                )
-                found |= {field.name: name for name in same}
+                for name, other in self.spec.fields.items():
+                    if _is_deep(name) and self.default(other, {}) == len(value):
+                        found[field.name] = name
         return found
 
     def depth(self, field: Field, raw: dict[str, Any], length: int) -> int:

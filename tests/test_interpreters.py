@@ -82,6 +82,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
     if any(formula.substituted(formula.symbols) != wanted[quantity] for quantity, formula in found.items()):
         found, _ = formulas(spec, architecture, raw, opaque=True)  # int() of a float has no closed form here
     assert {quantity: formula.substituted(formula.symbols) for quantity, formula in found.items()} == wanted
+    assert all(formula.latex() and formula.text() for formula in found.values())
     held = 0
     for other in others:
         try:
