@@ -20,6 +20,7 @@ from archspec.texts import conditions
 from archspec.tree import Builder
 
 _TRIES = 12
+_REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
 
 Config = dict[str, Any]
 Branch = tuple[int, bool]
@@ -101,7 +102,7 @@ class Guide:
         owners = {id(condition): module for module in self.spec.modules.values() for condition in module.require}
         for condition in conditions(self.spec):
             count = 0
-            for raw in self.drawn(configs, self.read(names(condition.tree), owners.get(id(condition)))):
+            for raw in self.drawn(configs, self.read(names(condition.tree), owners.get(id(condition))), _REFUSED_TRIES):
                 _, place = self.watched(raw)
                 if place is not None and place[1:3] == condition.place[1:3] and place.source.name == condition.place.source.name:
                     yield raw
@@ -132,9 +133,9 @@ class Guide:
                 pending += sorted(names(field.default.tree)) if field.computed and field.default else []
         return fields
 
-    def drawn(self, configs: list[Config], fields: list[str]) -> Iterator[Config]:
+    def drawn(self, configs: list[Config], fields: list[str], tries: int = _TRIES) -> Iterator[Config]:
         """Valid configs with some of these fields drawn anew; flags go along now and then."""
-        for _ in range(_TRIES if fields else 0):
+        for _ in range(tries if fields else 0):
             raw = copy.deepcopy(self.random.choice(configs))
             for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
                 value = self.sampler.edge(name, raw)

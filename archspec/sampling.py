@@ -244,7 +244,7 @@ class Sampler:
         if chance < 0.2 and value is not None:
             return value
         if chance < 0.5 and isinstance(value, int) and not isinstance(value, bool):
-            return self.random.choice((0, *_EDGES) if name in self.zeros else _EDGES)
+            return self.random.choice((0, 0, 0, *_EDGES) if name in self.zeros else _EDGES)
         if chance < 0.5 and isinstance(value, list):
             given = raw.get(name)
             known: list[Any] = given if isinstance(given, list) else value

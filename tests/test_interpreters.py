@@ -213,7 +213,7 @@ def conditions(tests: list[str], atoms: list[str]) -> st.SearchStrategy[str]:
 def specs(draw: st.DrawFn) -> str:
     plain, indexed = sizes(SIZES, TESTS), sizes(INDEXED, TURNS)
     turn, test = conditions([*TURNS, *TESTS], INDEXED), conditions(TESTS, SIZES)
-    expert = f"Linear({draw(plain)}, {draw(plain)})"
+    expert = f"Parameter(p, {draw(plain)})"
     loop = draw(st.sampled_from(["range(n)", "range(n + k)", "range(k, n)", "items", "range(n) if i % 2", "enumerate(items)"]))
     target, argument = ("(i, v)", "i") if loop.startswith("enumerate") else ("i", "i")
     return f"""
