@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from archspec.errors import Problem, did_you_mean
-from archspec.expression import Expression
-from archspec.spec import Module
+from archspec.expression import Expression, names
+from archspec.spec import Module, Part
 
 Modules = Mapping[str, Module]
 _HELP = "write Name() or Name(argument) of a module that lists its attributes"
@@ -38,11 +38,15 @@ class Inheritance:
         if base is None or not isinstance(base.body, dict):
             return module
         ties = {tie.target: tie for tie in (*base.ties, *module.ties)}
-        return module._replace(
+        merged = module._replace(
             body={**base.body, **module.body},
             where={**{k: v for k, v in base.where.items() if k not in module.parameters}, **module.where},
             require=(*base.require, *module.require),
             ties=tuple(ties.values()),
+        )
+        used = _used(merged)  # what an attribute needed that is replaced or taken away goes with it
+        return merged._replace(
+            where={name: value for name, value in merged.where.items() if name in used or name in module.where}
         )
 
     def _spread(self, module: Module, call: Expression, trail: tuple[str, ...]) -> Module | None:
@@ -97,3 +101,24 @@ class Inheritance:
     def _fail(self, module: Module, call: Expression, message: str, help_: str) -> Module:
         self.problems.append(Problem(message, call.place, f"{module.name}.extends", help_))
         return module
+
+
+def _used(module: Module) -> set[str]:
+    """The names that a module's attributes, conditions and ties read, through its local names."""
+    turns = (tie.turns for tie in module.ties if tie.turns is not None)
+    pending = [expression for part in (module.body, *module.require, *turns) for expression in _expressions(part)]
+    found: set[str] = set()
+    while pending:
+        for name in names(pending.pop().tree) - found:
+            found.add(name)
+            if name in module.where:
+                pending.append(module.where[name])
+    return found
+
+
+def _expressions(part: Part) -> Iterator[Expression]:
+    if isinstance(part, Expression):
+        yield part
+        return
+    for inner in part.values() if isinstance(part, dict) else part:
+        yield from _expressions(inner)

@@ -100,10 +100,11 @@ class _Parser:
             if name == "require":
                 require.clear()
                 continue
-            if name not in modules and name not in fields and name not in attribute_map:
+            if not any(name in known for known in (modules, fields, fixed, attribute_map)):
                 self.problem(f"{name} is not there to be dropped", root.keys["drop"], "", did_you_mean(name, modules))
             modules.pop(name, None)
             fields.pop(name, None)
+            fixed.pop(name, None)
             attribute_map.pop(name, None)
             architectures = [kept for kept in architectures if kept != name]
         require += self.expressions(root, "require")

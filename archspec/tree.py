@@ -360,7 +360,8 @@ def auto_class(spec: Spec, auto: str) -> str | None:
     if auto == "AutoModel":
         return spec.architectures[0] if spec.architectures else None
     suffix = auto.removeprefix("AutoModel").removeprefix("Auto")
-    ends = {"ForCausalLM": ("ForCausalLM", "LMHeadModel"), "ForSeq2SeqLM": ("ForConditionalGeneration",)}.get(suffix, (suffix,))
+    known = {"ForCausalLM": ("ForCausalLM", "LMHeadModel"), "ForSeq2SeqLM": ("ForConditionalGeneration",)}
+    ends = {**known, "ForTextEncoding": ("EncoderModel",)}.get(suffix, (suffix,))
     return next((name for end in ends for name in spec.architectures if name.endswith(end)), None)
 
 

@@ -67,6 +67,13 @@ def test_through_a_module_that_is_given_by_a_call(tmp_path: Path) -> None:
     }
 
 
+def test_arguments_of_what_is_taken_away_are_not_kept(tmp_path: Path) -> None:
+    given = "  Given(part):\n    part: part\n    other: Linear(1, 1)\n"
+    spec = read(tmp_path, BASE + given + "architectures:\n  Toy:\n    extends: Given(Gone())\n    part: None\n")
+    assert list(shapes(spec)) == ["other.weight", "other.bias"]
+    assert not spec.modules["Toy"].where
+
+
 def test_conditions_and_ties_are_inherited(tmp_path: Path) -> None:
     spec = read(tmp_path, BASE + "architectures:\n  Toy:\n    extends: Parent()\n    more: Wide(1)\n")
     assert "head.weight" not in shapes(spec)

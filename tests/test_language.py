@@ -345,6 +345,20 @@ architectures:
         says(spec, audio_config={"model_type": "other_name"})
 
 
+def test_7_the_encoder_of_a_text_model(says: Says) -> None:
+    """AutoModelForTextEncoding gives T5's encoder alone, as MusicGen has it."""
+    transformers = pytest.importorskip("transformers")
+    spec = """
+config:
+  text_encoder: AutoConfig(t5, d_model=8, d_kv=4, d_ff=6, num_layers=1, num_heads=2, vocab_size=20)
+architectures:
+  Toy:
+    text_encoder: AutoModelForTextEncoding(text_encoder)
+"""
+    config = transformers.T5Config(d_model=8, d_kv=4, d_ff=6, num_layers=1, num_heads=2, vocab_size=20)
+    assert says(spec) == built(lambda: module(text_encoder=transformers.AutoModelForTextEncoding.from_config(config)))
+
+
 def test_8_what_is_not_described_is_refused(says: Says) -> None:
     spec = """
 config: {backbone_config: AutoConfig(resnet)}

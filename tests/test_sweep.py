@@ -217,6 +217,20 @@ def test_sub_configs_are_swept_by_path() -> None:
         assert row["params"] == archspec.load("CLIPModel", overrides=overrides).params
 
 
+def test_fields_of_parts_follow_each_other() -> None:
+    ties = {
+        "text_config.num_attention_heads": "text_config.hidden_size // 64",  # 12, before it follows, divides few of these
+        "vision_config.hidden_size": "text_config.hidden_size * 2",
+        "vision_config.num_attention_heads": "text_config.num_attention_heads * 2",
+    }
+    rows = list(archspec.sweep("CLIPModel", {"text_config.hidden_size": "128:512:64"}, tie=ties).rows())
+    assert len(rows) == 7
+    for row in rows:
+        overrides = {name: value for name, value in row.items() if name != "params"}
+        assert row["vision_config.hidden_size"] == 2 * row["text_config.hidden_size"]
+        assert row["params"] == archspec.load("CLIPModel", overrides=overrides).params
+
+
 def test_arrays_have_a_dimension_for_each_field() -> None:
     fields = {"hidden_size": "64:640:64", "num_hidden_layers": "1:5", "intermediate_size": "100:1000:7"}
     d, layers, f = np.ogrid[64:641:64, 1:6, 100:1001:7]
@@ -650,49 +664,3 @@ def test_the_spark_query_is_sparks() -> None:
         "spark"
     )
     assert "explode(sequence(100, 4090, 7))" in text and "`hidden_size` DIV `num_attention_heads`" in text and '"' not in text
-
-
-PLOTS = {
-    "two fields": (["hidden_size=1024:4096:256", "num_hidden_layers=8:48:4"], ["params"], "auto"),
-    "one field": (["num_local_experts=4:16"], ["bytes", "active_params"], "lines"),
-    "equal size": (["hidden_size=1024:4096:256", "num_experts_per_tok=1:4", "num_local_experts=4:16"], ["params"], "contour"),
-    "pareto": (
-        ["hidden_size=1024:4096:256", "num_experts_per_tok=1:4", "num_local_experts=4:16"],
-        ["params", "active_params"],
-        "pareto",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", PLOTS)
-def test_pictures_have_labels_units_and_prefixes(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    fields, columns, kind = PLOTS[name]
-    grid = archspec.sweep("MixtralForCausalLM", fields, columns=columns, tie={"num_attention_heads": "hidden_size // 128"})
-    for ending in ("png", "svg", "html"):
-        grid.plot(str(tmp_path / f"picture.{ending}"), kind)
-    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
-    svg = (tmp_path / "picture.svg").read_text(encoding="utf-8")
-    page = (tmp_path / "picture.html").read_text(encoding="utf-8")
-    for text in ("MixtralForCausalLM", columns[0]):
-        assert text in svg and text in page
-    ticks = [" GB<" if columns[0] == "bytes" else "G<"]
-    labels = (
-        ["params (elements)"] if kind == "pareto" else [field.partition("=")[0] for field in fields if "per_tok" not in field]
-    )
-    for text in [*ticks, *labels]:
-        assert text in svg
-    assert "<script" not in page and "src=" not in page and page.count("<svg") == 1
-    first = svg
-    grid.plot(str(tmp_path / "picture.svg"), kind)
-    assert (tmp_path / "picture.svg").read_text(encoding="utf-8") == first, "pictures are the same every time"
-
-
-def test_a_picture_of_a_large_grid_looks_at_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
-    seen: list[int] = []
-    plain_batch = Engine.batch
-    monkeypatch.setattr(Engine, "batch", lambda self, box: (seen.append(box.size), plain_batch(self, box))[1])
-    grid = archspec.sweep("LlamaForCausalLM", ["hidden_size=32:320000:32", "num_hidden_layers=1:1000", "vocab_size=1:100000"])
-    grid.plot()
-    assert grid.points == 10**12 and 0 < sum(seen) < 100_000

@@ -32,11 +32,13 @@ class TracedPart(SubConfig):
 class TracedScope(Traced, Scope):
     """A config some of whose fields are numbers of a trace."""
 
+    part: type[SubConfig] = TracedPart
+
     def _sub_config(self, field: Field, value: Any) -> Any:
         found = super()._sub_config(field, value)
         if not isinstance(found, SubConfig):
             return found
-        part = TracedPart.__new__(TracedPart)
+        part = self.part.__new__(self.part)
         part.__dict__.update(found.__dict__)
         return part
 
@@ -44,6 +46,20 @@ class TracedScope(Traced, Scope):
         if type(listed) is Growing and traced(layers) and listed.length.node is layers.node:
             listed, layers = listed.items, len(listed.items)
         return super()._layer_list(name, listed, layers)
+
+
+class _UnfinishedPart(SubConfig):
+    def opened(self, spec: Spec) -> Scope:
+        return UnfinishedScope(spec, self.raw, self.origin)
+
+
+class UnfinishedScope(TracedScope):
+    """A config some of whose fields have still to follow others: what is demanded of it does not hold yet."""
+
+    part = _UnfinishedPart
+
+    def validate(self) -> None:
+        return
 
 
 class TracedBuilder(Traced, Builder):

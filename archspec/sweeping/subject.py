@@ -24,7 +24,7 @@ from archspec.sweeping.algebra import Space, TooLarge
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.growing import Traced
 from archspec.sweeping.number import Condition, Trace, plain, traced
-from archspec.sweeping.run import TracedScope, counts
+from archspec.sweeping.run import TracedScope, UnfinishedScope, counts
 
 QUANTITIES = ("params", "trainable_params", "active_params", "embedding_params", "non_embedding_params", "buffers", "bytes")
 
@@ -103,6 +103,7 @@ class Subject:
         self.columns = {name: expression(text, "--columns") for name, text in (columns or {"params": "params"}).items()}
         named = {where: where} if isinstance(where, str) else where or {}
         self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
+        self.dtype = dtype
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in self.ties:
             if any(axis.name == name for axis in self.axes):
@@ -136,7 +137,7 @@ class Subject:
         settings = dict(values)
         for name, follows in self.ties.items():
             config = self.configured(settings)
-            settings[name] = Columns(TracedScope(self.spec, config.raw, config.origin), {}).read(follows)
+            settings[name] = Columns(UnfinishedScope(self.spec, config.raw, config.origin), {}).read(follows)
         return settings
 
     def configured(self, settings: Mapping[str, Any]) -> Config:
