@@ -140,18 +140,34 @@ def _shown(path: str) -> str:
 
 def _from_hub(name: str) -> tuple[dict[str, Any], Origin]:
     help_ = "give the path of a config.json; a config from the hub is kept, once it was fetched"
+    reached = _has_route()
     try:
         from huggingface_hub import hf_hub_download
 
-        path = hf_hub_download(name, "config.json", etag_timeout=10)
+        path = hf_hub_download(name, "config.json", etag_timeout=10, local_files_only=not reached)
     except ImportError:
         raise ConfigError(Problem(f"{name}: there is no such file, and huggingface-hub is not installed", help=help_)) from None
     except Exception as error:  # the hub's errors have no common base, and all mean that there is no config
         detail = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        detail = detail if reached else "the cache has no such config, and its host has no address from here"
         message = f"{name}: there is no such file or folder, and the hub does not give {name}: {detail}"
         raise ConfigError(Problem(message, help=help_)) from None
     raw, origin = read_file(path)
     return raw, Origin(f"{name}/config.json", origin.text)
+
+
+def _has_route() -> bool:
+    """Whether the hub's host has an address; where it has none, asking again and again takes half a minute."""
+    import socket
+    from urllib.parse import urlsplit
+
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True
+    host = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co").hostname
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except OSError:
+        return False
 
 
 def read_file(path: str) -> tuple[dict[str, Any], Origin]:
