@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -657,6 +658,22 @@ def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
         key: archspec.load("LlamaForCausalLM", overrides=dict(zip(names, row, strict=True))).params for key, row in known.items()
     }
     assert found == exact | dict.fromkeys(range(4, 10))
+
+
+@pytest.fixture(scope="module", params=["true", "false"], ids=["ansi", "lenient"])
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Spark itself, where it is installed; it needs Java, and is no dependency of the tests."""
+    session = pytest.importorskip("pyspark.sql").SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    started = session.config("spark.sql.ansi.enabled", request.param).getOrCreate()
+    started.conf.set("spark.sql.ansi.enabled", request.param)
+    yield started
+    started.stop()
+
+
+@pytest.mark.parametrize(("architecture", "fields", "options"), SQL)
+def test_spark_gives_the_rows(architecture: str, fields: list[str], options: dict[str, Any], spark: Any) -> None:
+    grid = archspec.sweep(architecture, fields, **options)
+    assert plain([row.asDict() for row in spark.sql(grid.sql("spark")).collect()]) == plain(list(grid.rows()))
 
 
 def test_the_spark_query_is_sparks() -> None:

@@ -296,6 +296,8 @@ class Attributes(Evaluator):
             found = self.list_item(value, index)
             if found is not MISSING:
                 return found
+        if isinstance(value, ListValue) and any(part[0] == "item" and self.fitted(part[1]) for part in value.parts):
+            return Sym(None, self.seen(lambda v, i: v[i], value, self.plain_slice(index)))
         if not symbolic(value) and not symbolic(index) and not isinstance(index, slice):
             return self.native(lambda v, i: v[i], [value, index])
         if self.fitted(value, index):

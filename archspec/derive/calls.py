@@ -43,6 +43,7 @@ _SILENT = ("logging", "warnings", "torch.nn.init", "transformers.initialization"
 _NUMERIC = {int: "int", float: "float", bool: "bool", str: "str", abs: "abs", round: "round", len: "len", min: "min", max: "max"}
 _NUMERIC |= {math.ceil: "ceil", math.floor: "floor", math.sqrt: "sqrt", math.log2: "log2", math.log: "log", math.prod: "prod"}
 _NUMERIC |= {sum: "sum", any: "any", all: "all", sorted: "sorted"}
+_OF_NUMPY = ("prod", "ceil", "floor", "sqrt", "log2", "log")  # what `math` has too
 _RESULT = {
     "int": "int",
     "float": "float",
@@ -154,6 +155,10 @@ class Calls(Statements):
             return self.copied(arguments[0])
         if _hashable(function) and function in _NUMERIC and symbolic(arguments):
             return self.numeric(_NUMERIC[function], function, arguments, keywords)
+        if home.startswith("numpy") and getattr(function, "__name__", "") in _OF_NUMPY and len(arguments) == 1 and not keywords:
+            if symbolic(arguments):
+                name = function.__name__
+                return self.numeric(name, getattr(math, name), arguments, keywords)
         if isinstance(owner, type) and inspect.ismethod(function):
             return self.class_method(owner, function.__name__, arguments, keywords)
         if (

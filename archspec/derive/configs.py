@@ -224,7 +224,10 @@ class Reader(Methods):
                         value.owner.store[name] = Sym(terms.name(name), getattr(kept, "value", kept), self.types(kept))
                 return _ignored
             return Bound(value.owner, "$super", vars(base)[name], base)
-        return super().super_attribute(value, name)
+        found = super().super_attribute(value, name)
+        if isinstance(found, Bound) and isinstance(found.owner, Config):
+            return Bound(found.owner, "$super", found.function, found.cls)
+        return found
 
     def before_aliases(self, config: Config) -> None:
         """What a field is under another name, PreTrainedConfig's `__post_init__` sets: until then, it has its own default."""

@@ -127,7 +127,7 @@ class Evaluator(State):
             return "".join(pieces)
         total: Any = "".join(pieces[:0])
         for piece in pieces:
-            total = piece if total == "" and not isinstance(total, Sym) else self.binary(ast.Add, total, piece)
+            total = piece if not isinstance(total, Sym) and total == "" else self.binary(ast.Add, total, piece)
         return total
 
     def on_BinOp(self, node: ast.BinOp, env: Env) -> Any:

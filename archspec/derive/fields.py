@@ -174,6 +174,7 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
         default = getattr(model.real, name, None)
         kind = home_of(type(default)) if default is not None else spec.model_type or home_of(spec.config_class)
         function = "Config" if fixed else "AutoConfig"
+        merged = ["merge=True"] if fills_in(model.cls, name) else []
         options = [
             f"{key}={terms.text(terms.constant(value))}"
             for key, value in spec.init_kwargs.items()
@@ -186,12 +187,22 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
         if spec.optional:
             options.append("optional=True")
         first = kind if kind.isidentifier() else repr(kind)
-        found[name] = (kind, f"{function}({', '.join([first, *options])})")
+        found[name] = (kind, f"{function}({', '.join([first, *merged, *options])})")
     for name, value in vars(model.real).items():
         if name not in found and hasattr(type(value), "model_type") and hasattr(value, "to_dict"):
             kind = home_of(type(value))
             found[name] = (kind, f"Config({kind if kind.isidentifier() else repr(kind)})")
     return found
+
+
+def fills_in(cls: type, name: str) -> bool:
+    """Whether `__post_init__` puts a sub-config's defaults into one that is given: `{**….init_kwargs, **self.name}`."""
+    function = getattr(cls, "__post_init__", None)
+    try:
+        source = inspect.getsource(function) if function is not None else ""
+    except (OSError, TypeError):
+        return False
+    return f'sub_configs_defaults["{name}"].init_kwargs, **self.{name}' in source
 
 
 def plain_value(value: Any) -> bool:

@@ -293,11 +293,12 @@ class Modules(TensorCalls):
     def entered_argument(
         self, cls: type, name: str, value: Any, scope: Config | None, made: Instance, closed: dict[str, str]
     ) -> Any:
+        parameter = name.replace("*", "arg")  # one of `*args` has a name of its own in a draft
         if isinstance(value, Choice) and not isinstance(value.then, Sym) and terms.names(value.test):
             if self.local(value.test, scope) or (cls, name) in self.formal:
-                made.arguments[name] = Sym(value.test, value.holds, ("bool",))
+                made.arguments[parameter] = Sym(value.test, value.holds, ("bool",))
                 closed[name] = f"choice {_identity(value.then)} {_identity(value.other)}"
-                return Choice(terms.name(f"${name}"), value.then, value.other, value.holds)
+                return Choice(terms.name(f"${parameter}"), value.then, value.other, value.holds)
         if isinstance(value, Mod | Config | Choice) or (isinstance(value, Sym) and value.node is None):
             closed[name] = _identity(value) if not isinstance(value, Sym) else "seen"
             return value
@@ -312,7 +313,7 @@ class Modules(TensorCalls):
             if not set(types) <= kinds:
                 kinds |= set(types)
                 self.retry = True
-            made.arguments[name] = (
+            made.arguments[parameter] = (
                 value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
             )
             seen = witness(value)
@@ -320,7 +321,7 @@ class Modules(TensorCalls):
                 seen = value
             known = () if "?" in kinds else tuple(sorted(kinds))
             closed[name] = "$"
-            return Sym(terms.name(f"${name}"), seen, known)
+            return Sym(terms.name(f"${parameter}"), seen, known)
         closed[name] = terms.text(node)
         return value
 

@@ -157,8 +157,8 @@ def part_architectures(reader: Reader, emitter: Emitter, model_type: str) -> dic
                 module = emitter.module(made.template)
             except (Unsupported, Raised, Unavailable, RecursionError, TypeError):
                 continue
-            if module is not None:
-                found.setdefault(home, {})[name] = module
+            if module is not None:  # as it is called, where that is another variant
+                found.setdefault(home, {})[name] = emitter.modules.get((home, name), module)
     return found
 
 
@@ -177,7 +177,7 @@ def one_draft(
             if module.tied:
                 used.add("tie_word_embeddings")
     section = fields_of(model, used)
-    names = {module.name for module in written.values()}
+    names = {module.name for name, module in written.items() if module.name == name}
     inner = [module for module in modules if module.name not in names and emitter.norm(module) is None]
     known = {*model.types, *model.extras, *model.fixed}
     first = next(iter(written), home)

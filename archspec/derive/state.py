@@ -102,11 +102,16 @@ class State:
     def require(self, condition: ast.expr) -> None:
         """The condition holds for every config that gets here."""
         frame = self.frames[-1]
-        needed = terms.either([*(terms.negation(part) for part in frame.path), condition])
+        guards = [terms.negation(part) for part in frame.path]
+        needed = condition
         for target, iterable in reversed(frame.loops):
+            inner = [guard for guard in guards if terms.names(guard) & terms.names(target)]
+            guards = [guard for guard in guards if not terms.names(guard) & terms.names(target)]
+            needed = terms.either([*inner, needed])
             if terms.names(needed) & terms.names(target):
                 loop = ast.comprehension(target, iterable, [], 0)
                 needed = ast.Call(terms.name("all"), [ast.GeneratorExp(needed, [loop])], [])
+        needed = terms.either([*guards, needed])
         parts = needed.values if isinstance(needed, ast.BoolOp) and isinstance(needed.op, ast.And) else [needed]
         for part in parts:
             if not isinstance(part, ast.Constant):
@@ -291,6 +296,8 @@ class State:
             return terms.call("range", *map(terms.constant, (value.start, value.stop) if value.start else (value.stop,)))
         if isinstance(value, dict):
             return ast.Dict([self.node(key) for key in value], [self.node(item) for item in value.values()])
+        if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+            return self.node(value.item())
         if isinstance(value, bool | int | float | str | None):
             if isinstance(value, float) and value in (float("inf"), float("-inf")):
                 raise Unsupported("an infinite number")
