@@ -1,44 +1,26 @@
-"""Statements of a constructor, and the functions that they are in."""
+"""Reading, 10 of 19: statements of a constructor, one after the other."""
 
 from __future__ import annotations
 
 import ast
-import functools
-import inspect
-import linecache
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.loops import Loops, Status
-from archspec.derive.values import (
+from archspec.derive.reading.functions import Functions
+from archspec.derive.reading.loops import Status
+from archspec.derive.reading.values import (
     UNKNOWN,
-    Choice,
-    Config,
     Env,
     Function,
-    Instance,
-    Leaf,
-    ListValue,
-    Mix,
-    Mod,
-    Parameters,
     Raised,
-    Sym,
-    Tensor,
-    TensorOf,
     Unsupported,
-    symbolic,
 )
 
 NORMAL: Status = ("$status", "normal", None)
-MAX_DEPTH = 60
 _ENDS = (ast.Return, ast.Continue, ast.Break)
 
 
-class Statements(Loops):
+class Statements(Functions):
     """Runs the bodies of functions."""
-
-    depth = 0
 
     def block(self, statements: list[ast.stmt], env: Env) -> Status:
         for index, statement in enumerate(statements):
@@ -129,7 +111,7 @@ class Statements(Loops):
         module = ast.unparse(statement)
         names: dict[str, Any] = {"__package__": package, "__name__": env.outer.get("__name__")}
         try:
-            exec(module, names)  # noqa: S102 - the import statement of the code that is read, as it stands
+            exec(module, names)
         except Exception as error:
             raise Raised(f"{type(error).__name__}: {error}") from error
         for alias in statement.names:
@@ -169,231 +151,6 @@ class Statements(Loops):
                 return NORMAL
         raise Unsupported("a while loop without end")
 
-    def assign(self, target: ast.expr, value: Any, env: Env) -> None:
-        if isinstance(target, ast.Name):
-            self.write(env.local, target.id, value)
-        elif isinstance(target, ast.Attribute):
-            self.set_attribute(self.evaluate(target.value, env), target.attr, value)
-        elif isinstance(target, ast.Tuple | ast.List):
-            self.unpack(target.elts, value, env)
-        elif isinstance(target, ast.Subscript):
-            owner = self.evaluate(target.value, env)
-            if isinstance(target.slice, ast.Slice):
-                if isinstance(owner, ListValue):
-                    raise Unsupported("a part of a list that is set")
-                return
-            if isinstance(owner, Tensor):
-                return
-            self.set_item(owner, self.evaluate(target.slice, env), value)
-        else:
-            raise Unsupported("an assignment to something else than a name")
-
-    def unpack(self, targets: list[ast.expr], value: Any, env: Env) -> None:
-        starred = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
-        if isinstance(value, Choice):
-            value = self.lift(value, lambda side: side)
-        items = self.spread(value)
-        if items is None:
-            seen = self.seen_list(value)
-            if starred:
-                raise Unsupported("a starred assignment")
-            if seen is not None and len(seen) != len(targets):
-                raise Raised("ValueError: a wrong number of values to unpack")
-            items = [self.item(value, index) for index in range(len(targets))]
-        if starred:
-            first, rest = starred[0], len(targets) - starred[0] - 1
-            middle = ListValue(items[first : len(items) - rest])
-            items = [*items[:first], middle, *items[len(items) - rest :]]
-            targets = [target.value if isinstance(target, ast.Starred) else target for target in targets]
-        if len(items) != len(targets):
-            raise Raised("ValueError: a wrong number of values to unpack")
-        for target, item in zip(targets, items, strict=True):
-            self.assign(target, item, env)
-
-    def set_attribute(self, owner: Any, name: str, value: Any) -> None:
-        if isinstance(owner, Choice | Mix):
-            self.fork(
-                owner.test,
-                owner.holds,
-                lambda: self.set_attribute(owner.then, name, value),
-                lambda: self.set_attribute(owner.other, name, value),
-            )
-        elif isinstance(owner, Config):
-            self.set_config(owner, name, value)
-        elif isinstance(owner, TensorOf):
-            if name == "requires_grad":
-                self.set_attribute(owner.owner, f"$grad.{owner.name}", value)
-        elif isinstance(owner, Parameters):
-            if name == "requires_grad":
-                self.freeze(owner.owner, value)
-        elif isinstance(owner, Leaf) and owner.kind == "Parameter" and name == "requires_grad":
-            self.write(owner.flags, "frozen", self.call(lambda v: not v, [value], {}))
-        elif isinstance(owner, Mod):
-            self.set_module_attribute(owner, name, value)
-        elif (
-            owner is not None
-            and not isinstance(owner, Sym | ListValue)
-            and hasattr(owner, "__dict__")
-            and not isinstance(owner, type)
-        ):
-            self.write(owner.__dict__, name, value)
-
-    def set_module_attribute(self, owner: Mod, name: str, value: Any) -> None:
-        if isinstance(owner, Instance) and owner.template is not None:
-            self.write(owner.patched, name, value)
-            return
-        static = inspect.getattr_static(owner.cls, name, None)
-        if isinstance(static, property) and static.fset is not None:
-            self.run_function(static.fset, [owner, value], {})
-            return
-        if isinstance(static, dict) and name not in owner.attrs:
-            owner.attrs[name] = static  # what a branch that sets nothing leaves
-        self.write(owner.attrs, name, value)
-
-    def set_config(self, config: Config, name: str, value: Any) -> None:
-        name = getattr(config.cls, "attribute_map", {}).get(name, name)
-        static = inspect.getattr_static(config.cls, name, None)
-        if isinstance(value, Config):
-            self.write(config.children, name, value)
-        elif isinstance(static, property) and name not in ("num_labels",) or name.startswith("__"):
-            return
-        else:
-            if name not in config.store and self.config_types(config, name) is not None:
-                config.store[name] = self.attribute(config, name)  # what a branch that sets nothing leaves
-            self.write(config.store, name, value)
-
-    def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
-        raise NotImplementedError
-
-    def freeze(self, owner: Any, value: Any) -> None:
-        if value is False and isinstance(owner, Mod):
-            self.write(owner.flags, "frozen", True)
-        elif isinstance(owner, Mod) and isinstance(value, Sym):
-            self.write(owner.flags, "frozen", Sym(terms.negation(self.node(value)), UNKNOWN))
-
-    def set_item(self, owner: Any, index: Any, value: Any) -> None:
-        from archspec.derive.values import Container
-
-        if isinstance(owner, dict) and isinstance(index, Sym) and self.frames[-1].loops:
-            self.write(owner, "$pair", (index, value))
-        elif isinstance(owner, dict):
-            self.write(owner, self.hashable(index), value)
-        elif isinstance(owner, ListValue):
-            if owner.plain and type(index) is int:
-                items = list(owner.parts)
-                items[index] = ("item", value)
-                self.write(owner.cell, "parts", tuple(items))
-            elif index == -1 and len(owner.parts) == 1 and not isinstance(value, Mod):
-                before = ListValue.of(owner.parts)
-                self.write(owner.cell, "parts", (("all", self.item(before, slice(None, -1))), ("item", value)))
-            else:
-                raise Unsupported("an item of a list that is set")
-        elif isinstance(owner, Container) and isinstance(owner.items, dict) and isinstance(index, Sym) and self.frames[-1].loops:
-            self.write(owner.items, "$pair", (index, value))
-        elif isinstance(owner, Container) and isinstance(owner.items, dict):
-            self.write(owner.items, self.hashable(index), value)
-        elif isinstance(owner, Container):
-            self.set_item(owner.items, index, value)
-
-    def delete(self, target: ast.expr, env: Env) -> None:
-        if isinstance(target, ast.Attribute):
-            owner = self.evaluate(target.value, env)
-            if isinstance(owner, Instance) and owner.template is None:
-                self.erase(owner.attrs, target.attr)
-            elif isinstance(owner, Instance):
-                self.write(owner.patched, target.attr, None)
-        elif isinstance(target, ast.Name):
-            self.erase(env.local, target.id)
-
-    def run_function(self, function: Any, arguments: list[Any], keywords: dict[str, Any], cls: Any = None) -> Any:
-        """Reads a Python function on values that carry expressions.
-
-        Errors: :class:`Unsupported` where its source is not to be had.
-        """
-        function = inspect.unwrap(function)
-        if isinstance(function, functools.partial):
-            return self.call(function.func, [*function.args, *arguments], {**function.keywords, **keywords})
-        code = getattr(function, "__code__", None)
-        if code is None:
-            raise Unsupported(f"{getattr(function, '__name__', function)} has no source")
-        node = source_of(code)
-        around = {}
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-            try:
-                around[name] = cell.cell_contents
-            except ValueError:
-                continue
-        env = Env({}, function.__globals__, around, cls or around.get("__class__"))
-        parameters = node.args.posonlyargs + node.args.args
-        defaults = dict(zip([p.arg for p in reversed(parameters)], reversed(function.__defaults__ or ()), strict=False))
-        defaults |= function.__kwdefaults__ or {}
-        return self.run_body(node, env, defaults, arguments, keywords)
-
-    def run_body(
-        self,
-        node: ast.FunctionDef | ast.Lambda,
-        env: Env,
-        defaults: dict[str, Any],
-        arguments: list[Any],
-        keywords: dict[str, Any],
-    ) -> Any:
-        self.bind_parameters(node, env, defaults, arguments, keywords)
-        if self.depth > MAX_DEPTH:
-            raise Unsupported("a recursion without end")
-        self.depth += 1
-        try:
-            if isinstance(node, ast.Lambda):
-                return self.evaluate(node.body, env)
-            if any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node)):
-                raise Unsupported("a generator")
-            return self.block([*node.body, ast.Return(None)], env)[2]
-        finally:
-            self.depth -= 1
-
-    def bind_parameters(
-        self,
-        node: ast.FunctionDef | ast.Lambda,
-        env: Env,
-        defaults: dict[str, Any],
-        arguments: list[Any],
-        keywords: dict[str, Any],
-    ) -> None:
-        parameters = [p.arg for p in node.args.posonlyargs + node.args.args]
-        local = env.local
-        local |= dict(zip(parameters, arguments, strict=False))
-        if node.args.vararg:
-            local[node.args.vararg.arg] = tuple(arguments[len(parameters) :])
-        elif len(arguments) > len(parameters):
-            raise Raised("TypeError: too many arguments")
-        named = {*parameters, *(p.arg for p in node.args.kwonlyargs)}
-        rest = {}
-        for key, value in keywords.items():
-            if key in named:
-                local[key] = value
-            else:
-                rest[key] = value
-        if node.args.kwarg:
-            local[node.args.kwarg.arg] = rest.get("$kwargs", rest)
-        elif rest:
-            raise Raised(f"TypeError: unexpected argument {next(iter(rest))}")
-        for name in named:
-            if name not in local:
-                if name not in defaults:
-                    raise Raised(f"TypeError: missing argument {name}")
-                value = defaults[name]
-                local[name] = ListValue(value) if type(value) is list else value
-
-    def run_closure(self, function: Function, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        outer = function.env
-        env = Env({}, outer.outer, {**outer.around, **outer.local}, outer.cls)
-        parameters = function.node.args.posonlyargs + function.node.args.args
-        given = [self.evaluate(default, outer) for default in function.node.args.defaults]
-        defaults = dict(zip([p.arg for p in reversed(parameters)], reversed(given), strict=False))
-        for parameter, default in zip(function.node.args.kwonlyargs, function.node.args.kw_defaults, strict=True):
-            if default is not None:
-                defaults[parameter.arg] = self.evaluate(default, outer)
-        return self.run_body(function.node, env, defaults, arguments, keywords)
-
 
 def _loaded(target: ast.expr) -> ast.expr:
     if isinstance(target, ast.Name):
@@ -403,27 +160,3 @@ def _loaded(target: ast.expr) -> ast.expr:
     if isinstance(target, ast.Subscript):
         return ast.Subscript(target.value, target.slice, ast.Load())
     raise Unsupported("an assignment to something else than a name")
-
-
-@functools.cache
-def _functions(filename: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    lines = linecache.getlines(filename)
-    if not lines:
-        return {}
-    found: dict[tuple[str, int], ast.FunctionDef] = {}
-    for node in ast.walk(ast.parse("".join(lines))):
-        if isinstance(node, ast.FunctionDef):
-            for line in {node.lineno, *(decorator.lineno for decorator in node.decorator_list)}:
-                found[node.name, line] = node
-    return found
-
-
-def source_of(code: Any) -> ast.FunctionDef:
-    """The source of a function as a syntax tree. Errors: :class:`Unsupported` where there is none."""
-    found = _functions(code.co_filename).get((code.co_name, code.co_firstlineno))
-    if found is None:
-        raise Unsupported(f"the source of {code.co_name} is not to be had")
-    return found
-
-
-__all__ = ["NORMAL", "Statements", "source_of", "symbolic"]
