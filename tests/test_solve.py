@@ -380,6 +380,29 @@ def test_every_config_is_written_whole(model_type: str) -> None:
             assert read.params_bytes() == 2 * params and set(written) >= {"architectures", "model_type", "transformers_version"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("model_type", [name for name in library.model_types() if not library.load(name).refuse])
+def test_transformers_builds_what_is_written_of_every_model_type(model_type: str, tmp_path: Path) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    spec, tried = library.load(model_type), 0
+    sampler = Sampler(spec, seed=7)
+    known = [name for name in spec.architectures if hasattr(transformers, name)][-1:]
+    for architecture, raw in [(name, sampler.sample()) for name in known for _ in range(6)]:
+        try:
+            model = archspec.load(raw, architecture)
+            params = model.params
+        except ArchspecError:
+            continue
+        (tmp_path / "config.json").write_text(json.dumps(complete(model)))
+        config = transformers.AutoConfig.from_pretrained(tmp_path)
+        with torch.device("meta"):
+            instance = getattr(transformers, architecture)(config)
+        assert sum(parameter.numel() for parameter in instance.parameters()) == params
+        tried += 1
+        if tried == 2:
+            return
+
+
 def test_a_config_file_keeps_what_it_says(tmp_path: Path) -> None:
     own = {
         **LLAMA,
