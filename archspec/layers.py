@@ -243,6 +243,7 @@ def weight_norm(leaves: list[Leaf], name: str = "weight", dim: int | None = 0) -
     _require(len(found) == 1, f"there is no {name} to normalise")
     shape = found[0].shape
     axis = None if dim is None else range(len(shape))[dim]
+    _require(axis is None or concrete(shape[axis]) > 0, f"{name} has no rows to normalise")
     length = () if axis is None else tuple(size if position == axis else 1 for position, size in enumerate(shape))
     kept = [leaf for leaf in leaves if leaf.name != name]
     path = f"parametrizations.{name}.original"

@@ -95,8 +95,8 @@ class Sampler:
         return self.renamed(copy.deepcopy(self.drawn))
 
     def draw_last(self, raw: dict[str, Any]) -> None:
-        """Holds a config as the one drawn last, and its sub-configs likewise."""
-        self.drawn = raw
+        """Holds a config as the one drawn last, each field under its own name, and its sub-configs likewise."""
+        self.drawn = {self.spec.attribute_map.get(key, key): value for key, value in raw.items()}
         for name, child in self.children.items():
             if isinstance(raw.get(name), dict):
                 child.draw_last({"model_type": child.spec.model_type, **raw[name]})

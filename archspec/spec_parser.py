@@ -59,7 +59,7 @@ class _Parser:
         architectures: list[str] = []
         require: list[Expression] = []
         for used in self.loaded(root, "uses"):
-            modules |= used.modules
+            modules |= _named_base(used, model_type, base_model_prefix)
             renames |= used.renames
             fields |= used.fields
         for spec in parent[:1]:
@@ -363,6 +363,14 @@ class _Parser:
 
     def problem(self, message: str, place: Place, path: str, help_: str) -> None:
         self.problems.append(Problem(message, place, path, help_))
+
+
+def _named_base(used: Spec, model_type: str, base_model_prefix: str) -> dict[str, Module]:
+    """A shared part's modules; the base model, where its heads call it `base_model`, under the own name for it."""
+    if used.base_model_prefix != "base_model":
+        return used.modules
+    attributes = {"base_model": base_model_prefix}
+    return {name: _reattributed(module, attributes)._replace(home=model_type) for name, module in used.modules.items()}
 
 
 def _reattributed(module: Module, attributes: dict[str, str]) -> Module:

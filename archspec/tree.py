@@ -128,8 +128,13 @@ class Builder(Evaluator):
 
     def demand(self, condition: Expression, frame: Frame) -> None:
         if not self.truth(self.evaluate(condition, dict(frame.local)), condition.tree):
-            reads = sorted(n for n in names(condition.tree) if frame.scope.has(n))
-            found = ", ".join(f"{n} = {describe(frame.scope.get(n)).removeprefix('the number ')}" for n in reads)
+            inner = names(condition.tree) & frame.local.keys()  # parameters, and local names by now
+            reads = sorted(n for n in names(condition.tree) - inner if frame.scope.has(n))
+            values = {n: frame.local[n] if n in inner else frame.scope.get(n) for n in sorted({*inner, *reads})}
+            found = ", ".join(f"{n} = {describe(value).removeprefix('the number ')}" for n, value in values.items())
+            reads += sorted(
+                n for n in set().union(*(names(frame.where[n].tree) for n in inner & frame.where.keys())) if frame.scope.has(n)
+            )
             message = f"{frame.scope.origin.name}: transformers demands `{condition.text}`, but {found or 'it does not hold'}"
             help_ = f"change {' or '.join(frame.scope.origin.path + n for n in reads)}" if reads else ""
             raise ConfigError(Problem(message, condition.place, condition.path, help_))

@@ -60,7 +60,8 @@ def numbers(value: Any) -> list[Any]:
 
 
 def is_negative(value: Any) -> bool:
-    return isinstance(value, int | float) and value < 0
+    """Whether a number is below zero, or one in a list."""
+    return any(map(is_negative, value)) if isinstance(value, list | tuple) else isinstance(value, int | float) and value < 0
 
 
 def frozen(value: Any) -> Any:

@@ -90,6 +90,18 @@ def test_the_parents_module_by_the_parents_name(tmp_path: Path) -> None:
     assert list(shapes(grandchild)) == ["layer.b.weight", "layer.b.bias"]
 
 
+def test_a_shared_head_names_the_base_model_as_the_spec_does(tmp_path: Path) -> None:
+    read(
+        tmp_path,
+        "base_model_prefix: base_model\nmodules:\n  Head(base):\n    base_model: base\n    c: Linear(1, 2)\n",
+        "heads_of",
+    )
+    model = "modules:\n  ToyModel: {a: 'Linear(1, 1)'}\narchitectures:\n  ToyForC: Head(ToyModel())\n"
+    assert next(iter(shapes(read(tmp_path, "uses: heads_of\n" + model)))) == "toy.a.weight"
+    assert next(iter(shapes(read(tmp_path, "extends: toy\nbase_model_prefix: son\n", "son")))) == "son.a.weight"
+    assert next(iter(shapes(read(tmp_path, "extends: toy\n", "tip")))) == "toy.a.weight"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -92,14 +92,7 @@ def test_only_the_oracle_imports_torch_and_transformers() -> None:
     assert users <= ORACLE
 
 
-# Known to be too long, and to be split.
-LONG = {"derive.calls", "derive.emit", "derive.evaluator", "derive.loops", "derive.statements"}
-TOO_LONG = pytest.mark.xfail(strict=False, reason="to be split")
-
-
-@pytest.mark.parametrize(
-    "path", [pytest.param(p, id=name_of(p), marks=[TOO_LONG] if name_of(p) in LONG else []) for p in MODULES]
-)
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_modules_stay_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 

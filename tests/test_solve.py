@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 import archspec
+from archspec import library
 from archspec.budgets import Solution, solve
 from archspec.cli import main
 from archspec.errors import ArchspecError, SweepError
+from archspec.sampling import Sampler
 from archspec.sweeping import search as search_module
+from archspec.sweeping.complete import complete
 from archspec.sweeping.goals import Goal, goal, ratio_condition, size_of
 
 LLAMA = {
@@ -358,6 +361,46 @@ def test_transformers_builds_what_is_written(architecture: str, free: list[str],
     for rank, solution in enumerate(solve(architecture, free, most=2, **options)):
         assert built(solution, tmp_path / str(rank)) == solution.params
         assert solution.config["model_type"] and solution.config["transformers_version"]
+
+
+@pytest.mark.parametrize("model_type", library.model_types())
+def test_every_config_is_written_whole(model_type: str) -> None:
+    spec = library.load(model_type)
+    sampler = Sampler(spec, seed=3)
+    for raw in [{"model_type": model_type}, *(sampler.sample() for _ in range(4))] if not spec.refuse else []:
+        for architecture in spec.architectures[:2]:
+            try:
+                model = archspec.load(raw, architecture)
+                params = model.params
+            except ArchspecError:
+                continue
+            written = json.loads(json.dumps(complete(model, "bfloat16")))
+            read = archspec.load(written)
+            assert (read.params, read.active_params, read.architecture) == (params, model.active_params, architecture)
+            assert read.params_bytes() == 2 * params and set(written) >= {"architectures", "model_type", "transformers_version"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model_type", [name for name in library.model_types() if not library.load(name).refuse])
+def test_transformers_builds_what_is_written_of_every_model_type(model_type: str, tmp_path: Path) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    spec, tried = library.load(model_type), 0
+    sampler = Sampler(spec, seed=7)
+    known = [name for name in spec.architectures if hasattr(transformers, name)][-1:]
+    for architecture, raw in [(name, sampler.sample()) for name in known for _ in range(6)]:
+        try:
+            model = archspec.load(raw, architecture)
+            params = model.params
+        except ArchspecError:
+            continue
+        (tmp_path / "config.json").write_text(json.dumps(complete(model)))
+        config = transformers.AutoConfig.from_pretrained(tmp_path)
+        with torch.device("meta"):
+            instance = getattr(transformers, architecture)(config)
+        assert sum(parameter.numel() for parameter in instance.parameters()) == params
+        tried += 1
+        if tried == 2:
+            return
 
 
 def test_a_config_file_keeps_what_it_says(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def overlay(drafts: list[Draft], keep: bool = True) -> Iterator[str]:
                 os.unlink(path)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(draft.text)
-        library.folder = lambda: folder
+        setattr(library, "folder", lambda: folder)  # noqa: B010 - it is a cached function, of which this is none
         _forget()
         try:
             yield folder

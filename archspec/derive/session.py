@@ -6,15 +6,16 @@ import ast
 import os
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.configs import Reader
-from archspec.derive.emit import Emitter, Module, home_of
-from archspec.derive.fields import fields_of
-from archspec.derive.modules import Template
-from archspec.derive.resolution import ConfigModel
-from archspec.derive.sharing import share
-from archspec.derive.texts import module_lines
-from archspec.derive.values import Config, Raised, Unsupported
+from archspec.derive.reading import terms
+from archspec.derive.reading.configs import Reader
+from archspec.derive.reading.modules import Template
+from archspec.derive.reading.resolution import ConfigModel
+from archspec.derive.reading.values import Config, Raised, Unsupported
+from archspec.derive.writing.emit import Emitter
+from archspec.derive.writing.fields import fields_of
+from archspec.derive.writing.parts import Module, home_of
+from archspec.derive.writing.sharing import share
+from archspec.derive.writing.texts import module_lines
 from archspec.errors import ArchspecError, Problem
 from archspec.spec import camel_case
 
@@ -273,6 +274,3 @@ def mapped_classes(model_type: str) -> list[str]:
         for name in found if isinstance(found, tuple | list) else [found] if found else []:
             names.setdefault(name)
     return list(names)
-
-
-__all__ = ["Draft", "draft", "mapped_classes", "terms"]

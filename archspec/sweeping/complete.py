@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from archspec.errors import SweepError
+from archspec.errors import ArchspecError, SweepError
 from archspec.model import Model, load
 from archspec.scope import Scope, SubConfig
 
@@ -23,26 +23,44 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     >>> written["architectures"], written["n_layer"], written["n_embd"]
     (['GPT2LMHeadModel'], 24, 768)
     """
-    config = {"architectures": [model.architecture], "model_type": model.model_type, **_fields(model.scope)}
-    config.pop("torch_dtype" if dtype else "", None)
-    if dtype:
-        config["dtype"] = dtype
-    config["transformers_version"] = _VERSION
-    if (found := load(config).params) != model.params:
-        raise SweepError(f"a bug of archspec: the written config has {found:,} parameters, not {model.params:,}")
-    return config
+    for fields in (_fields(model.scope), _given(model.scope)):  # the second, where naming a default would change others
+        config = {"architectures": [model.architecture], "model_type": model.model_type, **fields}
+        config.pop("torch_dtype" if dtype else "", None)
+        if dtype:
+            config["dtype"] = dtype
+        config["transformers_version"] = _VERSION
+        found = _params(config)
+        if found == model.params:
+            return config
+    raise SweepError(f"a bug of archspec: the written config has {found} parameters, not {model.params:,}")
+
+
+def _params(config: dict[str, Any]) -> int | None:
+    try:
+        return load(config).params
+    except ArchspecError:
+        return None
+
+
+def _given(scope: Scope) -> dict[str, Any]:
+    """What the config says, under the names that it has there."""
+    rest = {name: value for name, value in scope.raw.items() if name not in ("architectures", "model_type")}
+    return {scope.given.get(name, name): value for name, value in rest.items()}
 
 
 def _fields(scope: Scope) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, field in scope.spec.fields.items():
-        given = scope.raw.get(name)
-        if given is None and (field.computed or name not in scope.raw) and field.computed:
+        given, written = scope.raw.get(name), scope.given.get(name, name)
+        if name in scope.spec.fixed:  # worked out whatever is given, though from what is given
+            found |= {written: given} if given is not None else {}
+            continue
+        if given is None and field.computed:
             continue
         value = scope.get(name)
         if isinstance(value, SubConfig):
-            found[name] = {"model_type": value.model_type, **_fields(value.scope)}
+            found[written] = {"model_type": value.model_type, **_fields(value.scope)}
         elif value is not None or name in scope.raw:
-            found[name] = value
-    rest = {name: value for name, value in scope.raw.items() if name not in found and name not in scope.spec.fixed}
-    return {**found, **{name: value for name, value in rest.items() if name not in ("architectures", "model_type")}}
+            found[written] = value
+    rest = {name: value for name, value in _given(scope).items() if name not in found}
+    return {**found, **{name: value for name, value in rest.items() if name not in scope.spec.fixed}}

@@ -1,4 +1,4 @@
-"""Modules: torch's layers as leaves, classes of the code as templates that are read once and called."""
+"""Reading, 17 of 19: classes of the code as templates that are read once and called."""
 
 from __future__ import annotations
 
@@ -6,45 +6,35 @@ import ast
 import inspect
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.state import Frame
-from archspec.derive.tensorcalls import TensorCalls
-from archspec.derive.terms import Facts
-from archspec.derive.values import (
-    MISSING,
+from archspec.derive.reading import terms
+from archspec.derive.reading.leaves import Leaves, is_leaf
+from archspec.derive.reading.state import Frame
+from archspec.derive.reading.terms import Facts
+from archspec.derive.reading.values import (
     UNKNOWN,
     Bound,
     Choice,
     Config,
-    Container,
     Instance,
     Leaf,
     ListValue,
-    Mix,
     Mod,
-    Parameters,
     Raised,
     Sym,
-    Tensor,
     Unsupported,
+    constructor,
     symbolic,
     witness,
 )
-from archspec.layers import LEAVES
 
-_IGNORED = frozenset(
-    "eps momentum dropout stride padding dilation output_padding padding_mode device dtype batch_first max_norm norm_type "
-    "scale_grad_by_freq sparse _weight _freeze nonlinearity inplace init add_zero_attn".split()
-)
-_SKIPPED = frozenset(
-    "post_init init_weights _init_weights initialize_weights apply tie_weights _backward_compatibility_gradient_checkpointing reset_parameters "
-    "_reset_parameters reset_parameter gradient_checkpointing_enable _tie_weights register_forward_hook register_load_state_dict_pre_hook "
-    "_register_load_state_dict_pre_hook _register_state_dict_hook register_forward_pre_hook register_full_backward_hook load_state_dict "
-    "add_model_tags warn_if_padding_and_no_attention_mask init_parameters _freeze_parameters_hook prune_heads _prune_heads".split()
-)
-
-
-PARAMETRIC = ("prelu", "xielu")  # activations with parameters: no other text may stand for one unseen
+_SKIPPED = frozenset([
+    "post_init", "init_weights", "_init_weights", "initialize_weights", "apply", "tie_weights",
+    "_backward_compatibility_gradient_checkpointing", "reset_parameters", "_reset_parameters", "reset_parameter",
+    "gradient_checkpointing_enable", "_tie_weights", "register_forward_hook", "register_load_state_dict_pre_hook",
+    "_register_load_state_dict_pre_hook", "_register_state_dict_hook", "register_forward_pre_hook",
+    "register_full_backward_hook", "load_state_dict", "add_model_tags", "warn_if_padding_and_no_attention_mask",
+    "init_parameters", "_freeze_parameters_hook", "prune_heads", "_prune_heads",
+])  # fmt: skip
 
 
 class Template:
@@ -64,7 +54,7 @@ class Template:
         return self.scope.path if self.scope is not None else ()
 
 
-class Modules(TensorCalls):
+class Modules(Leaves):
     """Constructs modules."""
 
     def __init__(self) -> None:
@@ -95,141 +85,10 @@ class Modules(TensorCalls):
             return empty
         return self.instance(cls, arguments, keywords)
 
-    def tensor_holder(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        value = arguments[0] if arguments else keywords.get("data")
-        if cls.__name__ == "Buffer":
-            persistent = keywords.get("persistent", arguments[1] if len(arguments) > 1 else True)
-            return self.buffer(value) if persistent is not False else value
-        if isinstance(value, Leaf):
-            value = self.parameter(value)
-        if isinstance(value, Choice):
-            return self.lift(value, lambda side: self.tensor_holder(cls, [side, *arguments[1:]], keywords))
-        if value is None or not isinstance(value, Tensor):
-            real = witness(value)
-            if isinstance(real, torch_tensor()):
-                value = Tensor(list(real.shape), real)
-            else:
-                raise Unsupported("a Parameter of something that is no tensor")
-        made = Leaf(cls, "Parameter", [("", size) for size in value.sizes()])
-        trainable = keywords.get("requires_grad", arguments[1] if len(arguments) > 1 else True)
-        if trainable is not True:
-            made.flags["frozen"] = True if trainable is False else Sym(terms.negation(self.node(trainable)), UNKNOWN)
-        return made
-
-    def buffer(self, value: Any) -> Any:
-        import torch
-
-        if isinstance(value, torch.Tensor):
-            value = Tensor(list(value.shape), value)
-        if isinstance(value, Choice):
-            return self.lift(value, self.buffer)
-        return Leaf(torch.nn.Buffer, "Buffer", [("", size) for size in value.sizes()]) if isinstance(value, Tensor) else value
-
-    def container(self, cls: type, kind: str, arguments: list[Any]) -> Container:
-        if kind in ("ModuleDict", "ParameterDict"):
-            items = dict(arguments[0]) if arguments and isinstance(arguments[0], dict) else {}
-            if arguments and not items and (pairs := self.spread(arguments[0])):
-                items = {pair[0]: pair[1] for pair in (p if isinstance(p, tuple) else tuple(self.spread(p) or ()) for p in pairs)}
-            return Container(cls, "ModuleDict", items)
-        if kind == "Sequential" and len(arguments) == 1 and isinstance(arguments[0], dict):
-            return Container(cls, "ModuleDict", dict(arguments[0]))
-        if kind == "Sequential":
-            parts: list[Any] = []
-            for argument in arguments:
-                starred = isinstance(argument, tuple) and argument and argument[0] == "$star"
-                parts += self.as_list(argument[1]).parts if starred else [("item", argument)]
-            return Container(cls, kind, ListValue.of(parts))
-        items = arguments[0] if arguments else ListValue()
-        if isinstance(items, Container):
-            return items
-        return Container(cls, "ModuleList", ListValue.of(self.as_list(items).parts))
-
-    def leaf(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        """One of torch's layers, with the arguments that its tensors depend on."""
-        for index, argument in enumerate(arguments):
-            if isinstance(argument, Choice):
-                rest = arguments[:index], arguments[index + 1 :]
-                return self.lift(argument, lambda side: self.leaf(cls, [*rest[0], side, *rest[1]], keywords))
-        signature = inspect.signature(cls.__init__)
-        try:
-            bound = signature.bind(None, *arguments, **keywords).arguments
-        except TypeError as error:
-            raise Raised(f"TypeError: {error}") from error
-        kind = leaf_kind(cls)
-        known = inspect.signature(LEAVES[kind]).parameters
-        given: list[tuple[str, Any]] = []
-        more = {name: p.default for name, p in signature.parameters.items() if name in _IGNORED} | {
-            k: v for k, v in bound.items() if k in _IGNORED
-        }
-        for name, value in bound.items():
-            if name == "self" or name in _IGNORED:
-                continue
-            if name == "kwargs":
-                for key, item in value.items():
-                    if key in known and key not in _IGNORED:
-                        given.append((key, item))
-                continue
-            if name == "args" and isinstance(value, tuple):
-                names = [key for key in known if key not in dict(given)]
-                given += [(key, item) for key, item in zip(names, value, strict=False) if key not in _IGNORED]
-                continue
-            if name not in known:
-                continue
-            given.append((name, value))
-        made = Leaf(cls, kind, given)
-        if bound.get("_freeze") is True or bound.get("kwargs", {}).get("_freeze") is True:
-            made.flags["frozen"] = True
-        made.attrs |= more
-        padding = more.get("padding")
-        if isinstance(padding, str) and padding == "same" and isinstance(more.get("stride"), Sym):
-            self.require(terms.compare(self.node(more["stride"]), ast.Eq, terms.constant(1)))  # torch demands it
-        return made
-
-    def without_tensors(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Leaf | None:
-        """torch's modules that hold no tensor (activations, dropout, pooling)."""
-        import torch
-
-        with torch.device("meta"):
-            made = self.seen(lambda a, k: cls(*a, **k), tuple(arguments), keywords)
-        if made is UNKNOWN:
-            if not cls.__module__.startswith("torch."):
-                return None
-            if not any(hasattr(cls, name) for name in ("reset_parameters", "_reset_parameters")) and "__init__" in vars(cls):
-                source = inspect.getsource(cls)
-                return (
-                    None
-                    if "Parameter" in source or "Linear" in source or "Module" in source.partition("\n")[2]
-                    else self.nothing(cls)
-                )
-            return None
-        return self.nothing(cls) if not made.state_dict() and not list(made.parameters()) else None
-
-    def nothing(self, cls: type) -> Leaf:
-        return Leaf(cls, cls.__name__ if cls.__name__ in LEAVES else "Activation", [])
-
-    def activation(self, table: Any, index: Any) -> Any:
-        from torch import nn
-
-        if isinstance(index, Sym):
-            if index.value in PARAMETRIC and index.node is not None:
-                holds = self.compare(ast.Eq, index, index.value)
-                made = _activation_class(index.value)
-                return self.fork(holds.node, True, lambda: self.construct(made, [], {}), lambda: self.nothing(nn.GELU))
-            if index.node is not None and self.composed(index.node):
-                known = [name for name in table if name not in PARAMETRIC]
-                self.require(ast.Compare(index.node, [ast.In()], [terms.constant(known)]))
-            return self.nothing(nn.GELU)
-        found = _activation_class(index)
-        return self.construct(found, [], {}) if index in PARAMETRIC else self.nothing(nn.GELU)
-
-    def composed(self, node: ast.expr) -> bool:
-        """Whether a text is made by the code, and not simply what the config says."""
-        raise NotImplementedError
-
     # instances
 
     def instance(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        init = cls.__init__
+        init = constructor(cls)
         try:
             signature = inspect.signature(init)
             bound = signature.bind(None, *arguments, **keywords)
@@ -294,11 +153,11 @@ class Modules(TensorCalls):
         self, cls: type, name: str, value: Any, scope: Config | None, made: Instance, closed: dict[str, str]
     ) -> Any:
         parameter = name.replace("*", "arg")  # one of `*args` has a name of its own in a draft
-        if isinstance(value, Choice) and not isinstance(value.then, Sym) and terms.names(value.test):
-            if self.local(value.test, scope) or (cls, name) in self.formal:
-                made.arguments[parameter] = Sym(value.test, value.holds, ("bool",))
-                closed[name] = f"choice {_identity(value.then)} {_identity(value.other)}"
-                return Choice(terms.name(f"${parameter}"), value.then, value.other, value.holds)
+        chosen = isinstance(value, Choice) and not isinstance(value.then, Sym) and terms.names(value.test)
+        if chosen and (self.local(value.test, scope) or (cls, name) in self.formal):
+            made.arguments[parameter] = Sym(value.test, value.holds, ("bool",))
+            closed[name] = f"choice {_identity(value.then)} {_identity(value.other)}"
+            return Choice(terms.name(f"${parameter}"), value.then, value.other, value.holds)
         if isinstance(value, Mod | Config | Choice) or (isinstance(value, Sym) and value.node is None):
             closed[name] = _identity(value) if not isinstance(value, Sym) else "seen"
             return value
@@ -317,7 +176,7 @@ class Modules(TensorCalls):
                 value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
             )
             seen = witness(value)
-            if value is None or isinstance(value, str | bool) and False:
+            if value is None or (isinstance(value, str | bool) and False):
                 seen = value
             known = () if "?" in kinds else tuple(sorted(kinds))
             closed[name] = "$"
@@ -343,12 +202,12 @@ class Modules(TensorCalls):
         try:
             positional = [entered[name] for name in entered if name.startswith("*")]
             named = {name: value for name, value in entered.items() if not name.startswith("*")}
-            declared = list(inspect.signature(cls.__init__).parameters.values())[1:]
+            declared = list(inspect.signature(constructor(cls)).parameters.values())[1:]
             parameters = [p.name for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
             if positional:
                 leading = [named.pop(name) for name in parameters if name in named]
                 positional = [*leading, *positional]
-            init = cls.__init__
+            init = constructor(cls)
             owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
             self.module_method(Bound(proto, "__init__", init, owner), positional, named)
         except Raised as error:
@@ -388,32 +247,6 @@ class Modules(TensorCalls):
             return False
 
 
-def torch_tensor() -> type:
-    import torch
-
-    return torch.Tensor
-
-
-def leaf_kind(cls: type) -> str:
-    if cls.__name__.endswith("FrozenBatchNorm2d"):
-        return "FrozenBatchNorm2d"
-    return cls.__name__
-
-
-def is_leaf(cls: type) -> bool:
-    """Whether the layer table has the class."""
-    own = cls.__module__.startswith("torch.nn.") or (cls.__name__ == "Conv1D" and cls.__module__ == "transformers.pytorch_utils")
-    return own and cls.__name__ in LEAVES
-
-
-def _activation_class(name: str) -> type:
-    from transformers.activations import ACT2CLS
-
-    found = ACT2CLS[name]
-    cls: type = found[0] if isinstance(found, tuple) else found
-    return cls
-
-
 def _identity(value: Any) -> str:
     if isinstance(value, Config):
         return f"config {value.cls.__name__} {value.path} {sorted(value.store)} {id(value) if value.store else ''}"
@@ -422,6 +255,3 @@ def _identity(value: Any) -> str:
     if isinstance(value, type) or not symbolic(value):
         return repr(value)
     return f"{type(value).__name__} {id(value)}"
-
-
-__all__ = ["_SKIPPED", "MISSING", "Container", "Mix", "Modules", "Parameters", "Template", "is_leaf", "leaf_kind"]

@@ -1,4 +1,4 @@
-"""torch's functions: what shape they give, as far as the code's own numbers tell."""
+"""Reading, 15 of 19: torch's functions, what shape they give as far as the code's own numbers tell."""
 
 from __future__ import annotations
 
@@ -6,15 +6,28 @@ import ast
 import math
 from typing import Any
 
-from archspec.derive.calls import Calls
-from archspec.derive.values import UNKNOWN, Leaf, ListValue, Mix, Mod, Sym, Tensor, TensorOf, Unsupported, symbolic, witness
-
-_FILLED = frozenset("zeros ones empty randn rand normal".split())
-_SAME = frozenset(
-    "clone detach float half double to contiguous exp log log1p sqrt abs neg sin cos cuda cpu long int bool clamp type uniform_ normal_ fill_ "
-    "zero_ copy_ mul_ add_ div_ sub_ pow requires_grad_ zeros_like ones_like empty_like randn_like rand_like round softmax sigmoid tanh "
-    "mul add div sub bfloat16 type_as tril triu".split()
+from archspec.derive.reading.calls import Calls
+from archspec.derive.reading.values import (
+    UNKNOWN,
+    Leaf,
+    ListValue,
+    Mix,
+    Mod,
+    Sym,
+    Tensor,
+    TensorOf,
+    Unsupported,
+    symbolic,
+    witness,
 )
+
+_FILLED = frozenset(["zeros", "ones", "empty", "randn", "rand", "normal"])
+_SAME = frozenset([
+    "clone", "detach", "float", "half", "double", "to", "contiguous", "exp", "log", "log1p", "sqrt", "abs", "neg", "sin",
+    "cos", "cuda", "cpu", "long", "int", "bool", "clamp", "type", "uniform_", "normal_", "fill_", "zero_", "copy_", "mul_",
+    "add_", "div_", "sub_", "pow", "requires_grad_", "zeros_like", "ones_like", "empty_like", "randn_like", "rand_like",
+    "round", "softmax", "sigmoid", "tanh", "mul", "add", "div", "sub", "bfloat16", "type_as", "tril", "triu",
+])  # fmt: skip
 
 
 class TensorCalls(Calls):
@@ -84,7 +97,7 @@ class TensorCalls(Calls):
             return UNKNOWN
         try:
             return native(*values, **named)
-        except Exception:  # noqa: BLE001 - the shape may still be known without it
+        except Exception:
             return UNKNOWN
 
     def sizes_given(self, arguments: list[Any], keywords: dict[str, Any]) -> list[Any]:
@@ -161,7 +174,7 @@ class TensorCalls(Calls):
             left = list(first.shape)
             left.pop(arguments[1])
             return left
-        if name == "transpose" and len(first.shape) == 2 or name == "t":
+        if (name == "transpose" and len(first.shape) == 2) or name == "t":
             return list(reversed(first.shape))
         if name == "repeat" and len(arguments) - 1 == len(first.shape):
             return [self.binary(ast.Mult, size, times) for size, times in zip(first.shape, arguments[1:], strict=True)]

@@ -1,4 +1,4 @@
-"""What `__post_init__` leaves in a config's fields, as defaults, values of their own, or expressions of the raw field."""
+"""After the reading of a config class: its fields sorted into defaults, values of their own, and expressions of the raw field."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import copy
 import dataclasses
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.values import MISSING
+from archspec.derive.reading import terms
+from archspec.derive.reading.values import MISSING
 
 
 class ConfigModel:
@@ -150,7 +150,7 @@ def contracted(node: ast.expr, whole: dict[str, str], own: str) -> ast.expr:
 def raw_field(model: ConfigModel, name: str) -> ast.expr | None:
     """What the config gives under a field's very name, else the field's default."""
     default = model.defaults.get(name, MISSING)
-    arguments = [ast.Constant(name)]
+    arguments: list[ast.expr] = [ast.Constant(name)]
     if default is not None and default is not MISSING:
         try:
             arguments.append(terms.constant(list(default) if isinstance(default, tuple) else default))

@@ -1,4 +1,4 @@
-"""Methods of modules, classes and configs; what cannot be read is fitted to the default config."""
+"""Reading, 18 of 19: methods of modules, classes and configs; what cannot be read is fitted to the default config."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import copy
 import inspect
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.modules import _SKIPPED, Modules, Template, is_leaf
-from archspec.derive.state import Frame
-from archspec.derive.values import (
+from archspec.derive.reading import terms
+from archspec.derive.reading.leaves import is_leaf
+from archspec.derive.reading.modules import _SKIPPED, Modules, Template
+from archspec.derive.reading.state import Frame
+from archspec.derive.reading.values import (
     MISSING,
     UNKNOWN,
     Bound,
@@ -20,13 +21,12 @@ from archspec.derive.values import (
     Instance,
     Leaf,
     ListValue,
-    Mix,
-    Mod,
     Parameters,
     Raised,
     Sym,
     Tensor,
     Unsupported,
+    constructor,
     witness,
 )
 
@@ -83,7 +83,7 @@ class Methods(Modules):
             config = arguments[0] if arguments else keywords["config"]
             self.write(owner.attrs, "config", config)
             return
-        self.run_function(bound.function or base.__init__, [owner, *arguments], keywords, base)
+        self.run_function(bound.function or constructor(base), [owner, *arguments], keywords, base)
 
     def register(self, owner: Any, name: str, arguments: list[Any], keywords: dict[str, Any]) -> None:
         key = arguments[0] if arguments else keywords.get("name")
@@ -113,7 +113,7 @@ class Methods(Modules):
             else:
                 self.write(owner.attrs, str(key), value)
             return
-        self.set_module_attribute(owner, key, value)
+        self.set_module_attribute(owner, str(key), value)
 
     def container_method(self, owner: Container, name: str, arguments: list[Any]) -> Any:
         if isinstance(owner.items, dict):
@@ -202,7 +202,7 @@ class Methods(Modules):
             made = source.copy()
             made.cls = cls
             if source.real is not None:
-                made.real = self.seen(lambda: cls(**{k: v for k, v in source.real.to_dict().items()}))
+                made.real = self.seen(lambda: cls(**source.real.to_dict()))
                 made.real = real if made.real is UNKNOWN else made.real
         else:
             made = Config(cls, (), copy.copy(real))
@@ -223,10 +223,10 @@ class Methods(Modules):
         if any(value is UNKNOWN for value in values.values()) or any(name.startswith("*") for name in values):
             return None
         try:
-            parameters = inspect.signature(cls.__init__).parameters
+            parameters = inspect.signature(constructor(cls)).parameters
             with torch.device("meta"):
                 made = cls(**{name: copy.deepcopy(value) for name, value in values.items() if name in parameters})
-        except Exception:  # noqa: BLE001 - it cannot be fitted either
+        except Exception:
             return None
         saved = set(made.state_dict(keep_vars=True))
         tensors = [(name, p, "Parameter") for name, p in made.named_parameters(remove_duplicate=False)]
@@ -277,6 +277,3 @@ def _default(cls: type) -> Any:
         return cls()
     except Exception as error:
         raise Unsupported(f"{cls.__name__} has no default") from error
-
-
-__all__ = ["Methods", "Mix", "Mod", "terms"]

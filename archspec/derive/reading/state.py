@@ -1,4 +1,4 @@
-"""Reading both ways of a condition and joining what they leave behind.
+"""Reading, 1 of 19: both ways of a condition, and what they leave behind joined.
 
 Everything that code can change is changed through :meth:`State.write`, which can be taken back: a
 branch is read, its changes are set aside, the other one is read, and the two are merged into values
@@ -11,9 +11,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.terms import Facts
-from archspec.derive.values import (
+from archspec.derive.reading import terms
+from archspec.derive.reading.terms import Facts
+from archspec.derive.reading.values import (
     CLOCK,
     MISSING,
     UNKNOWN,
@@ -190,9 +190,9 @@ class State:
             if one and isinstance(one[0], str) and one[0] == "$status" and one[1] != two[1]:
                 raise Unsupported("two ways of a condition that go on differently")
             return tuple(self.merge(test, a, b, holds) for a, b in zip(one, two, strict=True))
-        if isinstance(one, Mod) or isinstance(two, Mod):
-            if (isinstance(one, Mod) or one is None) and (isinstance(two, Mod) or two is None):
-                return self.mixed(test, one, two, holds)
+        modules = [side for side in (one, two) if isinstance(side, Mod)]
+        if modules and all(isinstance(side, Mod) or side is None for side in (one, two)):
+            return self.mixed(test, one, two, holds)
         if isinstance(one, ListValue) and isinstance(two, ListValue):
             return self.merge_lists(test, one, two, holds)
         if isinstance(one, Config) and isinstance(two, Config) and one.path == two.path:
@@ -215,7 +215,7 @@ class State:
                 try:
                     if bool(one == two):
                         return one
-                except Exception:  # noqa: BLE001 - whatever a comparison of unknown objects raises
+                except Exception:
                     pass
             if isinstance(one, Sym) and isinstance(two, Sym):
                 return Sym(None, getattr(seen, "value", UNKNOWN))
@@ -301,11 +301,9 @@ class State:
         if isinstance(value, bool | int | float | str | None):
             if isinstance(value, float) and value in (float("inf"), float("-inf")):
                 raise Unsupported("an infinite number")
-            return terms.constant(value.value if hasattr(value, "value") and not isinstance(value, int) else value)
-        if isinstance(value, Config):
-            found = value.expression()
-            if found is not None:
-                return found
+            return terms.constant(getattr(value, "value", value) if not isinstance(value, int) else value)
+        if isinstance(value, Config) and (part := value.expression()) is not None:
+            return part
         raise Unsupported(f"{type(value).__name__} has no expression")
 
     def list_node(self, value: ListValue) -> ast.expr:

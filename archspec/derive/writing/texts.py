@@ -1,4 +1,4 @@
-"""A module of the draft as lines of YAML."""
+"""Writing, 5 of 5: a module as lines of YAML."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 import textwrap
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.emit import Dynamic, Module, plain
+from archspec.derive.reading import terms
+from archspec.derive.writing.parts import Dynamic, Module, plain
 
 WIDTH = 126
 _RISKY = re.compile(r": |:$| #|^[\[{\"'&*!|>%@`\-?#,\]}]")

@@ -1,20 +1,18 @@
-"""What was read, as modules of a spec: templates to bodies, modules to constructor expressions."""
+"""Writing, 1 of 5: modules as constructor expressions, with the lists and the conditions that they stand in."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Callable
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.configs import Reader
-from archspec.derive.modules import Template
-from archspec.derive.values import (
+from archspec.derive.reading import terms
+from archspec.derive.reading.configs import Reader
+from archspec.derive.reading.modules import Template
+from archspec.derive.reading.values import (
     UNKNOWN,
     Choice,
-    Config,
     Container,
     Element,
     Instance,
@@ -25,38 +23,19 @@ from archspec.derive.values import (
     Sym,
     Unsupported,
 )
+from archspec.derive.writing.parts import (
+    Module,
+    as_module,
+    relocated,
+    relocated_name,
+)
 from archspec.layers import LEAVES, nothing
 
-Body = ast.expr | dict[str, Any] | list[Any]
 _EMPTY = frozenset(kind for kind, function in LEAVES.items() if function is nothing)
 
 
-class Module:
-    """A module of the draft: its name, parameters, body, and what it says about ties and requirements."""
-
-    def __init__(self, name: str, cls: type, home: str, path: tuple[str, ...]) -> None:
-        self.name, self.cls, self.home, self.path = name, cls, home, path
-        self.parameters: dict[str, ast.expr | None] = {}
-        self.order: list[str] = []
-        self.body: Body = {}
-        self.require: list[ast.expr] = []
-        self.tied: dict[str, str] = {}
-        self.alias: dict[str, str] = {}
-        self.notes: list[str] = []
-        self.used: set[str] = set()
-        self.template: Template | None = None
-        self.calls: dict[str, Module] = {}
-
-
-class Dynamic:
-    """Attributes that a loop sets: their name and the loop over the modules."""
-
-    def __init__(self, key: ast.expr, modules: ast.expr) -> None:
-        self.key, self.modules = key, modules
-
-
-class Emitter:
-    """Gives every template its module; templates that come out alike share one."""
+class Constructors:
+    """Writes what stands after an attribute's name."""
 
     def __init__(self, reader: Reader, home: str, cls: type = object) -> None:
         self.reader, self.root, self.root_class = reader, home, cls
@@ -66,141 +45,13 @@ class Emitter:
         self.current: list[Module] = []
         self.finish: Callable[[Module], None] | None = None
 
-    def home(self, template: Template) -> str:
-        scope = template.scope
-        return home_of(scope.cls) if scope is not None and (scope.path or scope.cls is not self.root_class) else self.root
-
     def module(self, template: Template) -> Module | None:
         """The module of a template; None for one without tensors."""
-        if id(template) not in self.done:
-            self.done[id(template)] = None
-            self.done[id(template)] = self.described(template)
-        return self.done[id(template)]
+        raise NotImplementedError
 
     def described(self, template: Template, patched: dict[str, Any] | None = None) -> Module | None:
-        module = Module(template.cls.__name__, template.cls, self.home(template), template.path)
-        module.template = template
-        self.current.append(module)
-        try:
-            attrs = dict(template.fit) if template.fit is not None else dict(template.proto.attrs)
-            attrs |= patched or {}
-            body = self.body(template.proto.base, attrs)
-            if body is None:
-                return None
-            module.body = body
-            module.require = [node for node in (self.named(node) for node in template.require) if node is not None]
-            module.require += self.soft(module, template)
-            module.notes += template.notes
-        finally:
-            self.current.pop()
-        self.parameters(module, template)
-        if self.finish is not None:
-            self.finish(module)
-        return self.shared(module)
-
-    def soft(self, module: Module, template: Template) -> list[ast.expr]:
-        """Divisions by zero that the module's own expressions and the config's would not run into."""
-        model = self.reader.models.get(template.scope.cls) if template.scope else None
-        whole = repr([shown(module.body), *map(shown, module.require)])
-        config = [] if model is None else [*model.computed.values(), *model.fixed.values(), *model.require]
-        settings = repr([shown(node) for node in config])
-        kept = []
-        for node in template.soft:
-            own = relocated(node, template.path, ())  # as the config class itself calls its fields
-            if not said_by(node, whole) and not said_by(own, settings) and (checked := self.named(node)) is not None:
-                kept.append(checked)
-        return kept
-
-    def shared(self, module: Module) -> Module:
-        known = self.variants.setdefault((module.home, module.cls), [])
-        for other in known:
-            if signature(other) == signature(module):
-                return other
-        known.append(module)
-        name, count = module.name, 1
-        while (module.home, module.name) in self.modules:
-            count += 1
-            module.name = f"{name}{count}"
-        self.modules[module.home, module.name] = module
-        return module
-
-    def parameters(self, module: Module, template: Template) -> None:
-        """The parameters that the body uses, with the constructor's defaults where those are plain."""
-        used = {name for name in module.used if name.startswith("$") and "." not in name}
-        declared = inspect.signature(template.cls.__init__).parameters
-        for name in template.parameters:
-            if f"${name}" in used:
-                default = declared[name].default if name in declared else inspect.Parameter.empty
-                plain = isinstance(default, bool | int | float | str | None)
-                module.parameters[name] = terms.constant(default) if plain else None
-        required = [name for name, default in module.parameters.items() if default is None]
-        module.order = required + [name for name in module.parameters if name not in required]
-
-    def body(self, base: Any, attrs: dict[str, Any]) -> Body | None:
-        found: dict[str, Any] = {}
-        grads = {key.removeprefix("$grad."): value for key, value in attrs.items() if key.startswith("$grad.")}
-        for name, value in attrs.items():
-            value = as_module(value)
-            if (
-                isinstance(value, dict)
-                and not name.startswith("$")
-                and value
-                and all(isinstance(v, Mod | dict) for v in value.values())
-            ):
-                inner = self.body(None, value)
-                if inner:
-                    found[name] = inner
-            elif isinstance(value, Container) and value.kind == "Dynamic":
-                if self.tensors_in(value.items):
-                    found[name] = Dynamic(self.checked(self.reader.node(value.attrs["$key"])), self.items(value.items))
-            elif isinstance(value, Mod) and not name.startswith("$"):
-                part = self.attribute_body(value)
-                if part is not None:
-                    found[name] = part
-        if base is None:
-            return found or None
-        if isinstance(base, Container):
-            own = self.attribute_body(base)
-            if own is None or not found:
-                return own or found or None
-            if isinstance(own, list):
-                return {**{str(i): part for i, part in enumerate(own) if not is_none(part)}, **found}
-            raise Unsupported("a list of modules with attributes of its own")
-        assert isinstance(base, Leaf)
-        if not found and not grads:
-            return self.expression(base)
-        tensors = self.leaf_tensors(base)
-        return {**tensors, **found}
-
-    def leaf_tensors(self, base: Leaf) -> dict[str, Any]:
-        arguments = [self.scalar(value) for _, value in base.arguments if value is not None]
-        if base.kind == "Embedding":
-            return {"weight": ast.Call(terms.name("Parameter"), arguments[:2], [])}
-        if base.kind == "Linear":
-            made = {"weight": ast.Call(terms.name("Parameter"), arguments[1::-1], [])}
-            bias = dict(base.arguments).get("bias", True)
-            parameter = ast.Call(terms.name("Parameter"), [arguments[1]], [])
-            if bias is True:
-                made["bias"] = parameter
-            elif isinstance(bias, Sym):
-                made["bias"] = ast.IfExp(self.scalar(bias), parameter, ast.Constant(None))
-            return made
-        if base.kind in ("LayerNorm", "RMSNorm"):
-            made = {"weight": ast.Call(terms.name("Parameter"), arguments[:1], [])}
-            return made if base.kind == "RMSNorm" else {**made, "bias": made["weight"]}
-        raise Unsupported(f"a {base.kind} with attributes of its own")
-
-    def attribute_body(self, value: Mod) -> Any:
-        """A module as an attribute's value: a list stays a YAML list, anything else is an expression."""
-        if isinstance(value, Container) and value.kind == "Sequential" and value.items.plain and not value.flags["frozen"]:
-            parts = [self.expression(item) if item is not None else None for item in value.items.items()]
-            if not any(parts):
-                return None
-            return [
-                part if part is not None else self.placeholder(item)
-                for part, item in zip(parts, value.items.items(), strict=True)
-            ]
-        return self.expression(value)
+        """A new module for a template, with what was set on it from outside."""
+        raise NotImplementedError
 
     def placeholder(self, item: Any) -> ast.expr:
         kind = item.kind if isinstance(item, Leaf) and item.kind in _EMPTY else "Identity"
@@ -301,10 +152,7 @@ class Emitter:
     def instance(self, value: Instance) -> ast.expr | None:
         template = value.template
         assert template is not None
-        if value.patched:
-            module = self.patched(value)
-        else:
-            module = self.module(template)
+        module = self.patched(value) if value.patched else self.module(template)
         if module is None:
             return None
         norm = self.norm(module)
@@ -357,8 +205,7 @@ class Emitter:
     def patched(self, value: Instance) -> Module | None:
         """A module with attributes that were set on it from outside is a module of its own."""
         template = value.template
-        inner = {name: item for name, item in value.patched.items()}
-        names = {name: item for name, item in inner.items() if isinstance(item, Mod) or item is None}
+        names = {name: item for name, item in value.patched.items() if isinstance(item, Mod) or item is None}
         if not names:
             return self.module(template)
         return self.described(template, names)
@@ -467,89 +314,5 @@ class Emitter:
         return node
 
 
-def as_module(value: Any) -> Any:
-    """A choice between a module and something else, as the module that there is or is not."""
-    if isinstance(value, Choice):
-        then, other = as_module(value.then), as_module(value.other)
-        if isinstance(then, Mod) or isinstance(other, Mod):
-            return Mix(
-                value.test, then if isinstance(then, Mod) else None, other if isinstance(other, Mod) else None, value.holds
-            )
-    return value
-
-
-def home_of(cls: type) -> str:
-    """The model type whose spec describes what a config class configures."""
-    return (
-        str(getattr(cls, "model_type", "")) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.removesuffix("Config")).lower()
-    )
-
-
-def relocated_name(name: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
-    """A field's absolute path where the same module stands at another sub-config."""
-    if old == new or name.startswith("$"):
-        return name
-    prefix = ".".join(old) + "." if old else ""
-    return ".".join((*new, name[len(prefix) :])) if name.startswith(prefix) else name
-
-
-def relocated(node: ast.expr, old: tuple[str, ...], new: tuple[str, ...]) -> ast.expr:
-    functions = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
-    return terms.substitute(node, {name: terms.name(relocated_name(name, old, new)) for name in terms.names(node) - functions})
-
-
-def said_by(node: ast.expr, whole: str) -> bool:
-    """Whether expressions fail by themselves where a soft requirement does not hold."""
-    inner = node.values[-1] if isinstance(node, ast.BoolOp) else node
-    while isinstance(inner, ast.Call) and isinstance(inner.args[0], ast.GeneratorExp):
-        inner = inner.args[0].elt
-    if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.NotEq):
-        by = shown(inner.left)
-        return any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]")) or f"{by} ** -" in whole
-    asked = [part for part in ast.walk(inner) if isinstance(part, ast.Call) and terms.text(part.func) in ("len", "is_list")]
-    return any(shown(part.args[0]) in whole for part in asked) if asked else True
-
-
 def method(owner: ast.expr, name: str, argument: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(owner, name, ast.Load()), [argument], [])
-
-
-def is_none(node: Any) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def plain(name: str) -> str:
-    """A local name without its mark and number; two loops of a class may share one."""
-    return name.split(".")[0].lstrip("$") if name.startswith("$") else name
-
-
-def shown(body: Any) -> Any:
-    """A body as text, for comparison."""
-    if isinstance(body, ast.expr):
-        import copy
-
-        made = copy.deepcopy(body)
-        for part in ast.walk(made):
-            if isinstance(part, ast.Name):
-                part.id = plain(part.id)
-        return ast.unparse(made)
-    if isinstance(body, Dynamic):
-        return (shown(body.key), shown(body.modules))
-    if isinstance(body, dict):
-        return tuple((key, shown(value)) for key, value in body.items())
-    return tuple(shown(value) for value in body)
-
-
-def signature(module: Module) -> Any:
-    prefix = ".".join(module.path) + "." if module.path else ""
-
-    def relative(text: Any) -> Any:
-        if isinstance(text, str):
-            return text.replace(prefix, "") if prefix else text
-        return tuple(relative(item) for item in text)
-
-    ties = tuple(f"{a}: {b}" for a, b in (*module.tied.items(), *module.alias.items()))
-    return relative((shown(module.body), tuple(module.parameters), tuple(shown(node) for node in module.require), ties))
-
-
-__all__ = ["Config", "Emitter", "Module", "plain", "shown"]

@@ -1,12 +1,13 @@
-"""What a constructor handles while it is read: numbers with their expression, modules, lists, configs."""
+"""Values, under the reading: what a constructor handles, numbers with their expression, modules, lists, configs."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 from typing import Any
 
-from archspec.derive import terms
+from archspec.derive.reading import terms
 
 
 class Unsupported(Exception):
@@ -297,6 +298,11 @@ class Env:
 
     def inner(self) -> Env:
         return Env(dict(self.local), self.outer, self.around, self.cls)
+
+
+def constructor(cls: type) -> Any:
+    """The constructor of a class, its own or an inherited one."""
+    return inspect.getattr_static(cls, "__init__")
 
 
 class Kwargs(dict[str, Any]):

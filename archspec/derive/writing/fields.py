@@ -1,4 +1,4 @@
-"""The config section of a draft: the fields that its modules read, with transformers' types and defaults."""
+"""Writing, 4 of 5: the config section, the fields that the modules read with transformers' types and defaults."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import inspect
 import json
 from typing import Any, NamedTuple
 
-from archspec.derive import terms
-from archspec.derive.emit import home_of, shown
-from archspec.derive.resolution import BACKBONE_REQUIRE, ConfigModel
-from archspec.derive.texts import line, quoted
-from archspec.derive.values import MISSING
+from archspec.derive.reading import terms
+from archspec.derive.reading.resolution import BACKBONE_REQUIRE, ConfigModel
+from archspec.derive.reading.values import MISSING
+from archspec.derive.writing.parts import home_of, shown
+from archspec.derive.writing.texts import line, quoted
 
 
 class Fields(NamedTuple):
@@ -180,7 +180,7 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
             for key, value in spec.init_kwargs.items()
             if key != "model_type" and plain_value(value)
         ]
-        for field, value in model.parts.get(name, {}).items():
+        for field in model.parts.get(name, {}):
             seen = getattr(default, field, MISSING)
             if seen is not MISSING and plain_value(seen) and not any(option.startswith(f"{field}=") for option in options):
                 options.append(f"{field}={terms.text(terms.constant(seen))}")

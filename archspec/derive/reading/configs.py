@@ -1,4 +1,4 @@
-"""The config classes: their fields, their types, and what `__post_init__` makes of them."""
+"""Reading, 19 of 19: the config classes, their fields and types, and what `__post_init__` makes of them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import inspect
 import re
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.attributes import STILL, seen_field
-from archspec.derive.methods import Methods
-from archspec.derive.resolution import ConfigModel, raw_field, resolve
-from archspec.derive.state import Frame
-from archspec.derive.terms import Facts
-from archspec.derive.values import MISSING, Bound, Config, Kwargs, Raised, Sym, Unsupported
+from archspec.derive.reading import terms
+from archspec.derive.reading.attributes import STILL, seen_field
+from archspec.derive.reading.methods import Methods
+from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
+from archspec.derive.reading.state import Frame
+from archspec.derive.reading.terms import Facts
+from archspec.derive.reading.values import MISSING, Bound, Config, Kwargs, Raised, Sym, Unsupported
 
 _KINDS = {
     "int": "int",
@@ -60,12 +60,9 @@ class Reader(Methods):
     def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
         model = self.model(config.cls, config.real)
         if field in model.fixed:
-            types = model.types.get(field, ())
-            return (
-                tuple(kind for kind in types if kind != "None")
-                if seen_field(config.real, field) not in (None, MISSING)
-                else types
-            )
+            fixed = model.types.get(field, ())
+            given = seen_field(config.real, field) not in (None, MISSING)
+            return tuple(kind for kind in fixed if kind != "None") if given else fixed
         types = model.types.get(field)
         if types is not None and field in model.computed:
             return tuple(kind for kind in types if kind != "None")
@@ -112,8 +109,9 @@ class Reader(Methods):
         if dataclasses.is_dataclass(cls):
             for field in dataclasses.fields(cls):
                 default: Any = field.default
+                factory: Any = field.default_factory
                 if default is dataclasses.MISSING:
-                    default = field.default_factory() if field.default_factory is not dataclasses.MISSING else MISSING
+                    default = MISSING if factory is dataclasses.MISSING else factory()
                 found.types[field.name] = annotated(field.type)
                 found.defaults[field.name] = default
         for name, value in vars(real).items():
@@ -256,7 +254,7 @@ class _Raw:
 
     def __init__(self, model: ConfigModel) -> None:
         for name, value in model.defaults.items():
-            if value is not MISSING and name in {f.name for f in dataclasses.fields(model.cls)}:  # type: ignore[arg-type]
+            if value is not MISSING and name in {f.name for f in dataclasses.fields(model.cls)}:
                 self.__dict__[name] = value
         for name in (*getattr(model.cls, "sub_configs_defaults", {}), *STILL):
             if (seen := seen_field(model.real, name)) is not MISSING:
@@ -269,10 +267,17 @@ class _Raw:
 
 
 _CONFIG_SKIPPED = frozenset(
-    "validate convert_rope_params_to_dict standardize_rope_params set_output_features_output_indices verify_out_features_out_indices "
-    "validate_rope _set_attn_implementation".split()
+    [
+        "validate",
+        "convert_rope_params_to_dict",
+        "standardize_rope_params",
+        "set_output_features_output_indices",
+        "verify_out_features_out_indices",
+        "validate_rope",
+        "_set_attn_implementation",
+    ]
 )
-_VALIDATORS = frozenset("validate_output_attentions validate_token_ids validate_rope validate_layer_type".split())
+_VALIDATORS = frozenset(["validate_output_attentions", "validate_token_ids", "validate_rope", "validate_layer_type"])
 
 
 def annotated(annotation: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Tensors under several names: ties that transformers declares, one object at several places."""
+"""Writing, 3 of 5: tensors under several names, ties that transformers declares, one object at several places."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.emit import Module, plain
-from archspec.derive.loops import length
-from archspec.derive.modules import Template
-from archspec.derive.values import Choice, Container, Element, Instance, Leaf, ListValue, Mix, Mod, Sym, TensorOf
+from archspec.derive.reading import terms
+from archspec.derive.reading.modules import Template
+from archspec.derive.reading.recurrences import length
+from archspec.derive.reading.values import Choice, Container, Element, Instance, Leaf, ListValue, Mix, Mod, TensorOf
+from archspec.derive.writing.parts import Module
 
 MAX_DEPTH = 6
 _PLAIN = re.compile(r"[A-Za-z0-9_.]+$")
@@ -139,9 +139,8 @@ def share(module: Module) -> None:
             for test in tests:
                 module.used |= terms.names(test) - {"range", "len"}
         elif isinstance(value, Instance | Container | Mix):
-            inside = value if not isinstance(value, Instance) else value
             outer = {key: path for key, path in own.items() if path != name and not path.startswith(name + ".")}
-            for place, key in _below(inside, outer, Place((name,))):
+            for place, key in _below(value, outer, Place((name,))):
                 source = outer[key]
                 if source.split(".")[0] != place.parts[0]:
                     module.alias[place.path] = " ".join(filter(None, (source, place.clause())))
@@ -332,6 +331,3 @@ def _split(pattern: str) -> list[str]:
         else:
             current += letter
     return [*pieces, current]
-
-
-__all__ = ["Sym", "plain", "share"]

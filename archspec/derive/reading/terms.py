@@ -1,4 +1,4 @@
-"""Expressions of a draft: built, folded and decided, as Python syntax trees.
+"""Terms, under the reading: expressions of a draft, built, folded and decided as Python syntax trees.
 
 A config field stands under its absolute path (`text_config.hidden_size` is one name here), a local
 name (a parameter of a module, a loop's variable) begins with `$`.
@@ -134,9 +134,9 @@ def subscript(value: ast.expr, index: ast.expr) -> ast.expr:
     if isinstance(value, ast.ListComp) and isinstance(index, ast.Name) and len(value.generators) == 1:
         loop = value.generators[0]
         over = loop.iter
-        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "range" and len(over.args) == 1:
-            if not loop.ifs and isinstance(loop.target, ast.Name):
-                return substitute(value.elt, {loop.target.id: index})
+        counted = isinstance(over, ast.Call) and text(over.func) == "range" and len(over.args) == 1
+        if counted and not loop.ifs and isinstance(loop.target, ast.Name):
+            return substitute(value.elt, {loop.target.id: index})
     return ast.Subscript(value, index, ast.Load())
 
 

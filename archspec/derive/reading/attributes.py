@@ -1,4 +1,4 @@
-"""Attributes and items: of configs, modules, lists, and of what Python itself has."""
+"""Reading, 5 of 19: attributes of configs, modules, tensors, and of what Python itself has."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import copy
 import inspect
 from typing import Any
 
-from archspec.derive import terms
-from archspec.derive.evaluator import Evaluator
-from archspec.derive.values import (
+from archspec.derive.reading import terms
+from archspec.derive.reading.items import Items
+from archspec.derive.reading.values import (
     MISSING,
     UNKNOWN,
     Bound,
@@ -17,7 +17,6 @@ from archspec.derive.values import (
     Config,
     Container,
     Element,
-    Failed,
     Instance,
     Iter,
     Kwargs,
@@ -33,18 +32,18 @@ from archspec.derive.values import (
     TensorOf,
     Unsupported,
     symbolic,
-    witness,
 )
 
 # Fields that steer the forward pass, bookkeeping or kernels; their value at the default config is taken.
-STILL = frozenset(
-    "output_attentions output_hidden_states return_dict use_return_dict use_cache gradient_checkpointing architectures dtype "
-    "torch_dtype name_or_path rope_parameters rope_scaling rope_theta problem_type id2label label2id transformers_version "
-    "is_heterogeneous per_layer_config quantization_config initializer_range".split()
-)
+STILL = frozenset([
+    "output_attentions", "output_hidden_states", "return_dict", "use_return_dict", "use_cache", "gradient_checkpointing",
+    "architectures", "dtype", "torch_dtype", "name_or_path", "rope_parameters", "rope_scaling", "rope_theta",
+    "problem_type", "id2label", "label2id", "transformers_version", "is_heterogeneous", "per_layer_config",
+    "quantization_config", "initializer_range",
+])  # fmt: skip
 
 
-class Attributes(Evaluator):
+class Attributes(Items):
     """Reads attributes and items."""
 
     def __init__(self) -> None:
@@ -163,7 +162,7 @@ class Attributes(Evaluator):
             try:
                 made = spec.default_config
                 cls = type(made)
-            except Exception as error:  # noqa: BLE001 - a sub-config without a default of its own
+            except Exception as error:
                 raise Unsupported(f"the sub-config {name} has no default") from error
         assert cls is not None
         made_config = Config(cls, (*config.path, name), real, dynamic, optional)
@@ -180,9 +179,9 @@ class Attributes(Evaluator):
             if name in mod.attrs:
                 found = mod.attrs[name]
                 return found if mod.template is None else self.outside(found, mod.rebind())
-            if mod.base is not None and (isinstance(mod.base, Container) or name in ("weight", "bias", "training")):
-                if isinstance(mod.base, Leaf) or name in ("_modules",):
-                    return TensorOf(mod, name)
+            tensor = isinstance(mod.base, Leaf) and name in ("weight", "bias", "training")
+            if tensor or (isinstance(mod.base, Container) and name == "_modules"):
+                return TensorOf(mod, name)
         elif name in mod.attrs:
             return spatial(mod, name, mod.attrs[name])
         if name == "__class__":
@@ -275,133 +274,18 @@ class Attributes(Evaluator):
                 return (arguments[0],)
         raise Unsupported("the shape of a layer's tensor")
 
-    def item(self, value: Any, index: Any) -> Any:
-        if isinstance(value, Choice):
-            return self.lift(value, lambda side: self.item(side, index))
-        if isinstance(index, Choice):
-            return self.lift(index, lambda side: self.item(value, side))
-        if isinstance(value, Mix):
-            return self.fork(value.test, value.holds, lambda: self.item(value.then, index), lambda: self.item(value.other, index))
-        if isinstance(value, dict):
-            return self.dict_item(value, index)
-        if isinstance(value, Container):
-            return self.module_item(value, index)
-        if isinstance(value, Instance) and isinstance(value.base, Container):
-            return self.module_item(value.base, index)
-        if isinstance(value, Tensor):
-            return Tensor(part_shape(value.shape, index), _or_none(self.seen(lambda v, i: v[i], value, index)))
-        if isinstance(value, tuple | range) and not isinstance(index, Sym) and not symbolic(index):
-            return self.native(lambda v, i: v[i], [value, index]) if not symbolic(value) else value[index]
-        if isinstance(value, ListValue):
-            found = self.list_item(value, index)
-            if found is not MISSING:
-                return found
-        if isinstance(value, ListValue) and any(part[0] == "item" and self.fitted(part[1]) for part in value.parts):
-            return Sym(None, self.seen(lambda v, i: v[i], value, self.plain_slice(index)))
-        if not symbolic(value) and not symbolic(index) and not isinstance(index, slice):
-            return self.native(lambda v, i: v[i], [value, index])
-        if self.fitted(value, index):
-            return Sym(None, self.seen(lambda v, i: v[i], value, index))
-        position = self.slice_node(index) if isinstance(index, slice) else self.node(index)
-        seen = self.seen(lambda v, i: v[i], value, self.plain_slice(index))
-        listed = self.node(value)
-        if (
-            isinstance(value, Sym)
-            and isinstance(value.value, list)
-            and isinstance(position, ast.Name | ast.Constant)
-            and not isinstance(index, slice)
-        ):
-            if not (isinstance(position, ast.Constant) and not isinstance(position.value, int)):
-                self.demand(terms.compare(position, ast.Lt, terms.call("len", listed)))
-        subscript = terms.subscript(listed, position)
-        if terms.is_constant(subscript):
-            return terms.value_of(subscript)
-        types = (type(seen).__name__,) if seen is not UNKNOWN and seen is not None else ()
-        return Sym(subscript, seen, types)
 
-    def plain_slice(self, index: Any) -> Any:
-        if not isinstance(index, slice):
-            return index
-        parts = [witness(part) for part in (index.start, index.stop, index.step)]
-        return UNKNOWN if any(part is UNKNOWN for part in parts) else slice(*parts)
-
-    def slice_node(self, index: slice) -> ast.expr:
-        parts = [None if part is None else self.node(part) for part in (index.start, index.stop, index.step)]
-        return ast.Slice(*parts)
-
-    def list_item(self, value: ListValue, index: Any) -> Any:
-        if (
-            isinstance(index, slice)
-            and not any(isinstance(part, Sym) for part in (index.start, index.stop, index.step))
-            and value.plain
-        ):
-            return ListValue(value.items()[index])
-        if type(index) is int:
-            parts = value.parts
-            if value.plain:
-                if not -len(parts) <= index < len(parts):
-                    raise Failed("IndexError: list index out of range")
-                return parts[index][1]
-            if index >= 0 and len(parts) > index and all(part[0] == "item" for part in parts[: index + 1]):
-                return parts[index][1]
-            if index < 0 and len(parts) >= -index and all(part[0] == "item" for part in parts[index:]):
-                return parts[index][1]
-        if all(part[0] in ("item", "each") and isinstance(part[1], Mod) for part in value.parts) and value.parts:
-            return value.parts[-1][1]
-        return MISSING
-
-    def module_item(self, value: Container, index: Any) -> Any:
-        if isinstance(value.items, dict):
-            return self.dict_item(value.items, index)
-        if isinstance(index, slice):
-            found = self.list_item(value.items, index)
-            if found is MISSING:
-                raise Unsupported("a part of a list of modules")
-            return Container(value.cls, value.kind, found)
-        found = self.list_item(value.items, index)
-        if found is MISSING:
-            raise Unsupported("an item of a list of modules")
-        return Element(value, index, found) if isinstance(index, Sym) else found
-
-    def dict_item(self, value: dict[Any, Any], index: Any) -> Any:
-        if type(value).__name__ == "ClassInstantier" and (isinstance(index, Sym) or index in value):
-            return self.activation(value, index)
-        if not isinstance(index, Sym):
-            if index not in value and not hasattr(type(value), "__missing__"):
-                raise Raised(f"KeyError: {index!r}")
-            found = value[index]
-            return ListValue(found) if type(found) is list else found
-        if index.node is None:
-            return value[index.value]
-        keys = [key for key in value if isinstance(key, str | int | bool | None)]
-        if len(keys) > 40:
-            return value[index.value]
-
-        def chosen(rest: list[Any]) -> Any:
-            if not rest:
-                raise Raised("KeyError")
-            asked = self.compare(ast.Eq, index, rest[0])
-            if isinstance(asked, bool):
-                return value[rest[0]] if asked else chosen(rest[1:])
-            return self.fork(asked.node, asked.value, lambda: value[rest[0]], lambda: chosen(rest[1:]))
-
-        return chosen(keys)
-
-    def activation(self, table: Any, index: Any) -> Any:
-        raise NotImplementedError
-
-
-_MODULE_METHODS = frozenset(
-    "to half float eval train requires_grad_ parameters named_parameters children named_children modules named_modules apply "
-    "append extend insert items values keys".split()
-)
+_MODULE_METHODS = frozenset([
+    "to", "half", "float", "eval", "train", "requires_grad_", "parameters", "named_parameters", "children",
+    "named_children", "modules", "named_modules", "apply", "append", "extend", "insert", "items", "values", "keys",
+])  # fmt: skip
 
 
 def seen_field(real: Any, name: str) -> Any:
     """A field of the default config, MISSING where it has none."""
     try:
         return getattr(real, name, MISSING) if real is not None else MISSING
-    except Exception:  # noqa: BLE001 - a field that differs by layer has no value of its own
+    except Exception:
         return MISSING
 
 
@@ -411,24 +295,3 @@ def spatial(mod: Any, name: str, value: Any) -> Any:
     if name in ("kernel_size", "stride", "padding", "dilation") and rank.isdigit() and isinstance(value, Sym | int):
         return (value,) * int(rank)
     return value
-
-
-def part_shape(shape: list[Any] | None, index: Any) -> list[Any] | None:
-    """The sizes of `tensor[index]` for whole axes, numbers and None; None where it takes more than that."""
-    if shape is None:
-        return None
-    left, sizes = list(shape), []
-    for part in index if isinstance(index, tuple) else (index,):
-        if part is None:
-            sizes.append(1)
-        elif isinstance(part, slice) and part == slice(None) and left:
-            sizes.append(left.pop(0))
-        elif type(part) is int and left:
-            left.pop(0)
-        else:
-            return None
-    return [*sizes, *left]
-
-
-def _or_none(value: Any) -> Any:
-    return None if value is UNKNOWN else value

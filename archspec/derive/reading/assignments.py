@@ -1,0 +1,167 @@
+"""Reading, 8 of 19: assignments to names, attributes and items of whatever the code holds."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from archspec.derive.reading import terms
+from archspec.derive.reading.loops import Loops
+from archspec.derive.reading.values import (
+    UNKNOWN,
+    Choice,
+    Config,
+    Env,
+    Instance,
+    Leaf,
+    ListValue,
+    Mix,
+    Mod,
+    Parameters,
+    Raised,
+    Sym,
+    Tensor,
+    TensorOf,
+    Unsupported,
+)
+
+
+class Assignments(Loops):
+    """What an assignment changes."""
+
+    def assign(self, target: ast.expr, value: Any, env: Env) -> None:
+        if isinstance(target, ast.Name):
+            self.write(env.local, target.id, value)
+        elif isinstance(target, ast.Attribute):
+            self.set_attribute(self.evaluate(target.value, env), target.attr, value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            self.unpack(target.elts, value, env)
+        elif isinstance(target, ast.Subscript):
+            owner = self.evaluate(target.value, env)
+            if isinstance(target.slice, ast.Slice):
+                if isinstance(owner, ListValue):
+                    raise Unsupported("a part of a list that is set")
+                return
+            if isinstance(owner, Tensor):
+                return
+            self.set_item(owner, self.evaluate(target.slice, env), value)
+        else:
+            raise Unsupported("an assignment to something else than a name")
+
+    def unpack(self, targets: list[ast.expr], value: Any, env: Env) -> None:
+        starred = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
+        if isinstance(value, Choice):
+            value = self.lift(value, lambda side: side)
+        items = self.spread(value)
+        if items is None:
+            seen = self.seen_list(value)
+            if starred:
+                raise Unsupported("a starred assignment")
+            if seen is not None and len(seen) != len(targets):
+                raise Raised("ValueError: a wrong number of values to unpack")
+            items = [self.item(value, index) for index in range(len(targets))]
+        if starred:
+            first, rest = starred[0], len(targets) - starred[0] - 1
+            middle = ListValue(items[first : len(items) - rest])
+            items = [*items[:first], middle, *items[len(items) - rest :]]
+            targets = [target.value if isinstance(target, ast.Starred) else target for target in targets]
+        if len(items) != len(targets):
+            raise Raised("ValueError: a wrong number of values to unpack")
+        for target, item in zip(targets, items, strict=True):
+            self.assign(target, item, env)
+
+    def set_attribute(self, owner: Any, name: str, value: Any) -> None:
+        if isinstance(owner, Choice | Mix):
+            self.fork(
+                owner.test,
+                owner.holds,
+                lambda: self.set_attribute(owner.then, name, value),
+                lambda: self.set_attribute(owner.other, name, value),
+            )
+        elif isinstance(owner, Config):
+            self.set_config(owner, name, value)
+        elif isinstance(owner, TensorOf):
+            if name == "requires_grad":
+                self.set_attribute(owner.owner, f"$grad.{owner.name}", value)
+        elif isinstance(owner, Parameters):
+            if name == "requires_grad":
+                self.freeze(owner.owner, value)
+        elif isinstance(owner, Leaf) and owner.kind == "Parameter" and name == "requires_grad":
+            self.write(owner.flags, "frozen", self.call(lambda v: not v, [value], {}))
+        elif isinstance(owner, Mod):
+            self.set_module_attribute(owner, name, value)
+        elif (
+            owner is not None
+            and not isinstance(owner, Sym | ListValue)
+            and hasattr(owner, "__dict__")
+            and not isinstance(owner, type)
+        ):
+            self.write(owner.__dict__, name, value)
+
+    def set_module_attribute(self, owner: Mod, name: str, value: Any) -> None:
+        if isinstance(owner, Instance) and owner.template is not None:
+            self.write(owner.patched, name, value)
+            return
+        static = inspect.getattr_static(owner.cls, name, None)
+        if isinstance(static, property) and static.fset is not None:
+            self.run_function(static.fset, [owner, value], {})
+            return
+        if isinstance(static, dict) and name not in owner.attrs:
+            owner.attrs[name] = static  # what a branch that sets nothing leaves
+        self.write(owner.attrs, name, value)
+
+    def set_config(self, config: Config, name: str, value: Any) -> None:
+        name = getattr(config.cls, "attribute_map", {}).get(name, name)
+        static = inspect.getattr_static(config.cls, name, None)
+        if isinstance(value, Config):
+            self.write(config.children, name, value)
+        elif (isinstance(static, property) and name not in ("num_labels",)) or name.startswith("__"):
+            return
+        else:
+            if name not in config.store and self.config_types(config, name) is not None:
+                config.store[name] = self.attribute(config, name)  # what a branch that sets nothing leaves
+            self.write(config.store, name, value)
+
+    def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
+        raise NotImplementedError
+
+    def freeze(self, owner: Any, value: Any) -> None:
+        if value is False and isinstance(owner, Mod):
+            self.write(owner.flags, "frozen", True)
+        elif isinstance(owner, Mod) and isinstance(value, Sym):
+            self.write(owner.flags, "frozen", Sym(terms.negation(self.node(value)), UNKNOWN))
+
+    def set_item(self, owner: Any, index: Any, value: Any) -> None:
+        from archspec.derive.reading.values import Container
+
+        if isinstance(owner, dict) and isinstance(index, Sym) and self.frames[-1].loops:
+            self.write(owner, "$pair", (index, value))
+        elif isinstance(owner, dict):
+            self.write(owner, self.hashable(index), value)
+        elif isinstance(owner, ListValue):
+            if owner.plain and type(index) is int:
+                items = list(owner.parts)
+                items[index] = ("item", value)
+                self.write(owner.cell, "parts", tuple(items))
+            elif index == -1 and len(owner.parts) == 1 and not isinstance(value, Mod):
+                before = ListValue.of(owner.parts)
+                self.write(owner.cell, "parts", (("all", self.item(before, slice(None, -1))), ("item", value)))
+            else:
+                raise Unsupported("an item of a list that is set")
+        elif isinstance(owner, Container) and isinstance(owner.items, dict) and isinstance(index, Sym) and self.frames[-1].loops:
+            self.write(owner.items, "$pair", (index, value))
+        elif isinstance(owner, Container) and isinstance(owner.items, dict):
+            self.write(owner.items, self.hashable(index), value)
+        elif isinstance(owner, Container):
+            self.set_item(owner.items, index, value)
+
+    def delete(self, target: ast.expr, env: Env) -> None:
+        if isinstance(target, ast.Attribute):
+            owner = self.evaluate(target.value, env)
+            if isinstance(owner, Instance) and owner.template is None:
+                self.erase(owner.attrs, target.attr)
+            elif isinstance(owner, Instance):
+                self.write(owner.patched, target.attr, None)
+        elif isinstance(target, ast.Name):
+            self.erase(env.local, target.id)

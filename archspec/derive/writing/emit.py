@@ -1,0 +1,171 @@
+"""Writing, 2 of 5: templates as modules; those that come out alike are one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from archspec.derive.reading import terms
+from archspec.derive.reading.modules import Template
+from archspec.derive.reading.values import (
+    Container,
+    Leaf,
+    Mod,
+    Sym,
+    Unsupported,
+    constructor,
+)
+from archspec.derive.writing.constructors import Constructors
+from archspec.derive.writing.parts import (
+    Body,
+    Dynamic,
+    Module,
+    as_module,
+    home_of,
+    is_none,
+    relocated,
+    said_by,
+    shown,
+    signature,
+)
+
+
+class Emitter(Constructors):
+    """Gives every template its module; templates that come out alike share one."""
+
+    def home(self, template: Template) -> str:
+        scope = template.scope
+        return home_of(scope.cls) if scope is not None and (scope.path or scope.cls is not self.root_class) else self.root
+
+    def module(self, template: Template) -> Module | None:
+        """The module of a template; None for one without tensors."""
+        if id(template) not in self.done:
+            self.done[id(template)] = None
+            self.done[id(template)] = self.described(template)
+        return self.done[id(template)]
+
+    def described(self, template: Template, patched: dict[str, Any] | None = None) -> Module | None:
+        module = Module(template.cls.__name__, template.cls, self.home(template), template.path)
+        module.template = template
+        self.current.append(module)
+        try:
+            attrs = dict(template.fit) if template.fit is not None else dict(template.proto.attrs)
+            attrs |= patched or {}
+            body = self.body(template.proto.base, attrs)
+            if body is None:
+                return None
+            module.body = body
+            module.require = [node for node in (self.named(node) for node in template.require) if node is not None]
+            module.require += self.soft(module, template)
+            module.notes += template.notes
+        finally:
+            self.current.pop()
+        self.parameters(module, template)
+        if self.finish is not None:
+            self.finish(module)
+        return self.shared(module)
+
+    def soft(self, module: Module, template: Template) -> list[ast.expr]:
+        """Divisions by zero that the module's own expressions and the config's would not run into."""
+        model = self.reader.models.get(template.scope.cls) if template.scope else None
+        whole = repr([shown(module.body), *map(shown, module.require)])
+        config = [] if model is None else [*model.computed.values(), *model.fixed.values(), *model.require]
+        settings = repr([shown(node) for node in config])
+        kept = []
+        for node in template.soft:
+            own = relocated(node, template.path, ())  # as the config class itself calls its fields
+            if not said_by(node, whole) and not said_by(own, settings) and (checked := self.named(node)) is not None:
+                kept.append(checked)
+        return kept
+
+    def shared(self, module: Module) -> Module:
+        known = self.variants.setdefault((module.home, module.cls), [])
+        for other in known:
+            if signature(other) == signature(module):
+                return other
+        known.append(module)
+        name, count = module.name, 1
+        while (module.home, module.name) in self.modules:
+            count += 1
+            module.name = f"{name}{count}"
+        self.modules[module.home, module.name] = module
+        return module
+
+    def parameters(self, module: Module, template: Template) -> None:
+        """The parameters that the body uses, with the constructor's defaults where those are plain."""
+        used = {name for name in module.used if name.startswith("$") and "." not in name}
+        declared = inspect.signature(constructor(template.cls)).parameters
+        for name in template.parameters:
+            if f"${name}" in used:
+                default = declared[name].default if name in declared else inspect.Parameter.empty
+                plain = isinstance(default, bool | int | float | str | None)
+                module.parameters[name] = terms.constant(default) if plain else None
+        required = [name for name, default in module.parameters.items() if default is None]
+        module.order = required + [name for name in module.parameters if name not in required]
+
+    def body(self, base: Any, attrs: dict[str, Any]) -> Body | None:
+        found: dict[str, Any] = {}
+        grads = {key.removeprefix("$grad."): value for key, value in attrs.items() if key.startswith("$grad.")}
+        for name, value in attrs.items():
+            value = as_module(value)
+            if (
+                isinstance(value, dict)
+                and not name.startswith("$")
+                and value
+                and all(isinstance(v, Mod | dict) for v in value.values())
+            ):
+                inner = self.body(None, value)
+                if inner:
+                    found[name] = inner
+            elif isinstance(value, Container) and value.kind == "Dynamic":
+                if self.tensors_in(value.items):
+                    found[name] = Dynamic(self.checked(self.reader.node(value.attrs["$key"])), self.items(value.items))
+            elif isinstance(value, Mod) and not name.startswith("$"):
+                part = self.attribute_body(value)
+                if part is not None:
+                    found[name] = part
+        if base is None:
+            return found or None
+        if isinstance(base, Container):
+            own = self.attribute_body(base)
+            if own is None or not found:
+                return own or found or None
+            if isinstance(own, list):
+                return {**{str(i): part for i, part in enumerate(own) if not is_none(part)}, **found}
+            raise Unsupported("a list of modules with attributes of its own")
+        assert isinstance(base, Leaf)
+        if not found and not grads:
+            return self.expression(base)
+        tensors = self.leaf_tensors(base)
+        return {**tensors, **found}
+
+    def leaf_tensors(self, base: Leaf) -> dict[str, Any]:
+        arguments = [self.scalar(value) for _, value in base.arguments if value is not None]
+        if base.kind == "Embedding":
+            return {"weight": ast.Call(terms.name("Parameter"), arguments[:2], [])}
+        if base.kind == "Linear":
+            made: dict[str, ast.expr] = {"weight": ast.Call(terms.name("Parameter"), arguments[1::-1], [])}
+            bias = dict(base.arguments).get("bias", True)
+            parameter = ast.Call(terms.name("Parameter"), [arguments[1]], [])
+            if bias is True:
+                made["bias"] = parameter
+            elif isinstance(bias, Sym):
+                made["bias"] = ast.IfExp(self.scalar(bias), parameter, ast.Constant(None))
+            return made
+        if base.kind in ("LayerNorm", "RMSNorm") and len(arguments) == 1:
+            weight = ast.Call(terms.name("Parameter"), arguments, [])
+            return {"weight": weight} if base.kind == "RMSNorm" else {"weight": weight, "bias": weight}
+        raise Unsupported(f"a {base.kind} with attributes of its own")
+
+    def attribute_body(self, value: Mod) -> Any:
+        """A module as an attribute's value: a list stays a YAML list, anything else is an expression."""
+        if isinstance(value, Container) and value.kind == "Sequential" and value.items.plain and not value.flags["frozen"]:
+            parts = [self.expression(item) if item is not None else None for item in value.items.items()]
+            if not any(parts):
+                return None
+            return [
+                part if part is not None else self.placeholder(item)
+                for part, item in zip(parts, value.items.items(), strict=True)
+            ]
+        return self.expression(value)

@@ -1,0 +1,122 @@
+"""Under the writing: modules of a draft with parameters, bodies, ties and requirements, and how two are told apart."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from archspec.derive.reading import terms
+from archspec.derive.reading.modules import Template
+from archspec.derive.reading.values import (
+    Choice,
+    Mix,
+    Mod,
+)
+
+Body = ast.expr | dict[str, Any] | list[Any]
+
+
+class Module:
+    """A module of the draft: its name, parameters, body, and what it says about ties and requirements."""
+
+    def __init__(self, name: str, cls: type, home: str, path: tuple[str, ...]) -> None:
+        self.name, self.cls, self.home, self.path = name, cls, home, path
+        self.parameters: dict[str, ast.expr | None] = {}
+        self.order: list[str] = []
+        self.body: Body = {}
+        self.require: list[ast.expr] = []
+        self.tied: dict[str, str] = {}
+        self.alias: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.used: set[str] = set()
+        self.template: Template | None = None
+        self.calls: dict[str, Module] = {}
+
+
+class Dynamic:
+    """Attributes that a loop sets: their name and the loop over the modules."""
+
+    def __init__(self, key: ast.expr, modules: ast.expr) -> None:
+        self.key, self.modules = key, modules
+
+
+def as_module(value: Any) -> Any:
+    """A choice between a module and something else, as the module that there is or is not."""
+    if isinstance(value, Choice):
+        then, other = as_module(value.then), as_module(value.other)
+        if isinstance(then, Mod) or isinstance(other, Mod):
+            return Mix(
+                value.test, then if isinstance(then, Mod) else None, other if isinstance(other, Mod) else None, value.holds
+            )
+    return value
+
+
+def home_of(cls: type) -> str:
+    """The model type whose spec describes what a config class configures."""
+    return (
+        str(getattr(cls, "model_type", "")) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.removesuffix("Config")).lower()
+    )
+
+
+def relocated_name(name: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
+    """A field's absolute path where the same module stands at another sub-config."""
+    if old == new or name.startswith("$"):
+        return name
+    prefix = ".".join(old) + "." if old else ""
+    return ".".join((*new, name[len(prefix) :])) if name.startswith(prefix) else name
+
+
+def relocated(node: ast.expr, old: tuple[str, ...], new: tuple[str, ...]) -> ast.expr:
+    functions = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+    return terms.substitute(node, {name: terms.name(relocated_name(name, old, new)) for name in terms.names(node) - functions})
+
+
+def said_by(node: ast.expr, whole: str) -> bool:
+    """Whether expressions fail by themselves where a soft requirement does not hold."""
+    inner = node.values[-1] if isinstance(node, ast.BoolOp) else node
+    while isinstance(inner, ast.Call) and isinstance(inner.args[0], ast.GeneratorExp):
+        inner = inner.args[0].elt
+    if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.NotEq):
+        by = shown(inner.left)
+        return any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]")) or f"{by} ** -" in whole
+    asked = [part for part in ast.walk(inner) if isinstance(part, ast.Call) and terms.text(part.func) in ("len", "is_list")]
+    return any(shown(part.args[0]) in whole for part in asked) if asked else True
+
+
+def is_none(node: Any) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def plain(name: str) -> str:
+    """A local name without its mark and number; two loops of a class may share one."""
+    return name.split(".")[0].lstrip("$") if name.startswith("$") else name
+
+
+def shown(body: Any) -> Any:
+    """A body as text, for comparison."""
+    if isinstance(body, ast.expr):
+        import copy
+
+        made = copy.deepcopy(body)
+        for part in ast.walk(made):
+            if isinstance(part, ast.Name):
+                part.id = plain(part.id)
+        return ast.unparse(made)
+    if isinstance(body, Dynamic):
+        return (shown(body.key), shown(body.modules))
+    if isinstance(body, dict):
+        return tuple((key, shown(value)) for key, value in body.items())
+    return tuple(shown(value) for value in body)
+
+
+def signature(module: Module) -> Any:
+    prefix = ".".join(module.path) + "." if module.path else ""
+
+    def relative(text: Any) -> Any:
+        if isinstance(text, str):
+            return text.replace(prefix, "") if prefix else text
+        return tuple(relative(item) for item in text)
+
+    ties = tuple(f"{a}: {b}" for a, b in (*module.tied.items(), *module.alias.items()))
+    return relative((shown(module.body), tuple(module.parameters), tuple(shown(node) for node in module.require), ties))
