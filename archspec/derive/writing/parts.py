@@ -81,7 +81,15 @@ def said_by(node: ast.expr, whole: str) -> bool:
         by = shown(inner.left)
         return any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]")) or f"{by} ** -" in whole
     asked = [part for part in ast.walk(inner) if isinstance(part, ast.Call) and terms.text(part.func) in ("len", "is_list")]
-    return any(shown(part.args[0]) in whole for part in asked) if asked else True
+    return any(_fails(terms.text(part.func), shown(part.args[0]), whole) for part in asked) if asked else True
+
+
+def _fails(asked: str, value: str, whole: str) -> bool:
+    """Whether expressions calculate with what must be no list, or take an item or the length of what must be long enough."""
+    name = rf"(?<![\w.]){re.escape(value)}"
+    if asked == "len":
+        return f"len({value}) ==" in whole or bool(re.search(rf"{name}\[", whole))
+    return bool(re.search(rf"{name} [*/%-]|[*/%-] {name}(?![\w.\[(])", whole))
 
 
 def is_none(node: Any) -> bool:
