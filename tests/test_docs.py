@@ -46,3 +46,11 @@ def test_every_verb_has_an_example() -> None:
     from archspec.cli import VERBS
 
     assert [verb for verb in VERBS if f"$ archspec {verb}" not in PAGE] == []
+
+
+def test_coverage_is_fresh() -> None:
+    """docs/coverage.md is of the specs as they are: `archspec verify --coverage` renews it."""
+    pytest.importorskip("transformers")
+    from archspec import coverage
+
+    assert coverage.stale() == []
