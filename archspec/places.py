@@ -92,9 +92,14 @@ def _bodies(body: Part, spec: Spec) -> tuple[list[dict[str, Part]], list[Place]]
 
 
 def _called(tree: ast.expr, spec: Spec) -> Iterator[Module]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (module := spec.module(node.func.id)):
-            yield module
+    """The modules that an expression may be, whichever branch it takes; not those that are handed to them."""
+    if isinstance(tree, ast.IfExp):
+        yield from _called(tree.body, spec)
+        yield from _called(tree.orelse, spec)
+    elif isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):  # .routed(…), .requires_grad_(…)
+        yield from _called(tree.func.value, spec)
+    elif isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and (module := spec.module(tree.func.id)):
+        yield module
 
 
 def read_places(expression: Expression, module: Module | None, scope: Scope | None) -> list[Place]:

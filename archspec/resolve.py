@@ -116,6 +116,8 @@ def called(place: Place, node: ast.Call) -> tuple[Spec, Module] | Problem | None
     if name.startswith("Auto") and name not in ("AutoModel", "AutoBackbone") and not name.startswith("AutoModelFor"):
         return Problem(f"{name} is not an auto class", help="AutoModel, AutoModelFor…, AutoBackbone")
     if sub is not None and (sub.spec is None or (sub.dynamic and name.startswith("Auto"))):
+        if sub.spec is not None and not sub.spec.refuse and auto_class(sub.spec, name) is None:  # not even its default
+            return _no_class(sub.spec, name)
         own = spec.module(name)
         return (spec, own) if own is not None else None
     spec = sub.spec if sub and sub.spec else spec
@@ -124,13 +126,17 @@ def called(place: Place, node: ast.Call) -> tuple[Spec, Module] | Problem | None
             return None
         found = auto_class(spec, name)
         if found is None:
-            return Problem(f"{spec.model_type} has no class for {name}", help=f"known: {', '.join(spec.architectures)}")
+            return _no_class(spec, name)
         name = found
     module = spec.module(name)
     if module is None:
         known = [*spec.modules, *LEAVES, *FUNCTIONS, *CONTAINERS]
         return Problem(f"{name} is not described", help=did_you_mean(name, known))
     return spec, module
+
+
+def _no_class(spec: Spec, name: str) -> Problem:
+    return Problem(f"{spec.model_type} has no class for {name}", help=f"known: {', '.join(spec.architectures)}")
 
 
 def expressions(part: Part) -> Iterator[Expression]:

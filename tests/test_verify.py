@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -52,18 +53,25 @@ def altered(spec: Spec, old: str, new: str, times: int = 1) -> Spec:
     from archspec.errors import Source
     from archspec.spec_parser import parse_spec
 
-    assert spec.source.text.count(old) == times, f"{old!r} is not in {spec.source.name} {times} times"
-    text = Source(spec.source.name, spec.source.text.replace(old, new))
-    shared = Path(library.folder()) / "shared"
-    return parse_spec(
-        text, lambda name, _: library.load_file(str(file)) if (file := shared / f"{name}.yaml").exists() else load(name)
-    )
+    shared = {file.stem: file for file in (Path(library.folder()) / "shared").glob("*.yaml")}
+    holds = [name for name, file in shared.items() if file.read_text().count(old) == times]
+    here = spec.source.text.count(old) == times
+    assert here or len(holds) == 1, f"{old!r} is not in {spec.source.name}, or one shared part, {times} times"
+
+    def loaded(name: str, _: object) -> Spec:
+        if name not in shared:
+            return load(name)
+        text = shared[name].read_text()
+        return parse_spec(Source(f"shared/{name}.yaml", text.replace(old, new) if not here and name in holds else text), loaded)
+
+    return parse_spec(Source(spec.source.name, spec.source.text.replace(old, new) if here else spec.source.text), loaded)
 
 
 def line(spec: Spec, start: str) -> str:
-    """`file:line` of the first line of a spec that starts so."""
-    lines = spec.source.text.splitlines()
-    return f"{spec.source.name}:{next(number for number, text in enumerate(lines, 1) if text.strip().startswith(start))}"
+    """`file:line` of the first line that starts so, in a spec or in a part that it uses."""
+    sources = dict.fromkeys((spec.source, *(module.place.source for module in spec.modules.values())))
+    lines = ((source.name, n, text) for source in sources for n, text in enumerate(source.text.splitlines(), 1))
+    return next(f"{name}:{number}" for name, number, text in lines if text.strip().startswith(start))
 
 
 SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
@@ -79,10 +87,10 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
     "an attribute": (
         "bert",
         "BertModel",
-        "    token_type_embeddings: Embedding(type_vocab_size, hidden_size)\n",
+        "    token_type_embeddings: Embedding(type_vocab_size, size)\n",
         "",
         "missing",
-        "BertEmb",
+        "TextEmbeddings(size):",
     ),
     "a loop": (
         "bert",
@@ -101,14 +109,14 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
         "default",
         "max_position_emb",
     ),
-    "a name": ("gpt2", "GPT2Model", "  max_position_embeddings: n_positions\n", "", "alias", "n_positions:"),
+    "a name": ("gpt2", "GPT2Model", "max_position_embeddings: n_positions, ", "", "alias", "n_positions:"),
     "a tie": (
         "llama",
         "LlamaForCausalLM",
         "    tied: {lm_head.weight: model.embed_tokens.weight}\n",
         "",
         "tie",
-        "LlamaForCausalLM:",
+        "GenericForCausalLM(base):",
     ),
     "frozen": ("whisper", "WhisperModel", ".requires_grad_(False)", "", "frozen", "embed_positions: Embedding(max_source"),
     "a condition": ("llama", "LlamaModel", "  - head_dim % 2 == 0 or head_dim < 5\n", "", "accepted", "# Llama"),
@@ -136,7 +144,9 @@ def test_a_slip_is_found_and_its_line_named(slip: str) -> None:
 
 
 def test_a_field_that_the_spec_does_not_mention() -> None:
-    spec = altered(altered(load("llama"), "  mlp_bias: false\n", ""), "bias=mlp_bias", "bias=False", times=3)
+    spec = altered(
+        altered(load("llama"), "  mlp_bias: false\n", ""), "GatedMLP(intermediate_size, mlp_bias)", "GatedMLP(intermediate_size)"
+    )
     outcome = verify_spec(spec, "LlamaModel", 3)
     assert {(difference.kind, difference.name) for difference in outcome.differences} == {("unmentioned", "mlp_bias")}
     assert outcome.differences[0].config["mlp_bias"] is True
@@ -233,7 +243,7 @@ def places(model_type: str, architecture: str, name: str) -> list[Place]:
         ("bert", "BertModel", "encoder.layer.3.attention.self.query.weight", "query:"),
         ("bert", "BertModel", "encoder.layer.99", "layer: BertLayer() for"),
         ("bert", "BertModel", "encoder.layer.0.crossattention.self.query.weight", "crossattention:"),
-        ("bert", "BertModel", "embeddings.no_such.weight", "BertEmbeddings:"),
+        ("bert", "BertModel", "embeddings.no_such.weight", "TextEmbeddings(size):"),
         ("bert", "BertLMHeadModel", "cls.predictions.bias", "bias: Parameter"),
         ("t5", "T5Model", "encoder.block.0.layer.1.DenseReluDense.wi.weight", "wi: Linear"),
         ("llama", "LlamaForCausalLM", "model.layers.0.mlp.up_proj.bias", "up_proj:"),
@@ -275,8 +285,10 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = tmp_path / "formulas"
     folder.mkdir()
     (tmp_path / "docs").mkdir()
-    bert = load("bert").source.text
-    (folder / "bert.yaml").write_text(bert.replace("query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, 7)"))
+    shutil.copytree(Path(library.folder()) / "shared", folder / "shared")
+    part = folder / "shared" / "encoder.yaml"
+    part.write_text(part.read_text().replace("query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, 7)"))
+    (folder / "bert.yaml").write_text(load("bert").source.text)
     (folder / "gpt2.yaml").write_text(load("gpt2").source.text)
     (folder / "llama.yaml").write_text("model_type: llama\nmodules: [\n")
     for cached in (library.folder, library.load, library.index):
@@ -293,8 +305,9 @@ def test_a_difference_is_told_by_its_line_and_ends_in_1(checkout: Path, capsys: 
     assert main(["verify", "BertModel", "GPT2Model", "--samples", "1", "--jobs", "1"]) == 1
     out = capsys.readouterr().out
     start = next(text for text in out.splitlines() if "shape" in text)
-    number = next(n for n, text in enumerate((checkout / "bert.yaml").read_text().splitlines(), 1) if "query:" in text)
-    assert start.startswith(f"{os.path.relpath(checkout / 'bert.yaml')}:{number}: shape") or f"bert.yaml:{number}: shape" in start
+    part = checkout / "shared" / "encoder.yaml"
+    number = next(n for n, text in enumerate(part.read_text().splitlines(), 1) if "query:" in text)
+    assert start.startswith(f"{os.path.relpath(part)}:{number}: shape") or f"encoder.yaml:{number}: shape" in start
     assert "encoder.layer.0.attention.self.query.weight: transformers (768, 768), the spec (7, 768)" in out
     assert "1 exact, 1 wrong" in out
 

@@ -63,6 +63,10 @@ class Operators(State):
         for value in (left, right):
             if isinstance(value, Sym) and value.node is not None and {"int", "list"} <= set(value.types) and op is not ast.Add:
                 self.demand(terms.negation(terms.call("is_list", self.node(value))))
+            if isinstance(value, Sym) and isinstance(value.node, ast.Name) and "None" in value.types:
+                asked = self.facts.decide(terms.compare(value.node, ast.IsNot, ast.Constant(None)))
+                if not isinstance(asked, ast.Constant):
+                    self.demand(asked)
         if (
             isinstance(by, Sym)
             and by.node is not None

@@ -91,7 +91,8 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
     labels = getattr(model.real, "num_labels", 2)
     if "num_labels" in open_names and isinstance(labels, int) and labels != 2:
         config["num_labels"] = str(labels)
-    aliases = {alias: name for alias, name in getattr(model.cls, "attribute_map", {}).items() if name in wanted}
+    others = getattr(model.cls, "attribute_map", {})
+    aliases = {alias: name for alias, name in others.items() if name in wanted and alias != name}
     texts = [clean(node) for node in require]
     return Fields(config, fixed, texts, aliases, {name: parts[name][0] for name in parts if name in wanted}, notes)
 

@@ -80,6 +80,8 @@ def said_by(node: ast.expr, whole: str) -> bool:
     if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.NotEq):
         by = shown(inner.left)
         return any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]")) or f"{by} ** -" in whole
+    if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.IsNot):
+        return _fails("null", shown(inner.left), whole)
     asked = [part for part in ast.walk(inner) if isinstance(part, ast.Call) and terms.text(part.func) in ("len", "is_list")]
     return any(_fails(terms.text(part.func), shown(part.args[0]), whole) for part in asked) if asked else True
 
@@ -89,7 +91,8 @@ def _fails(asked: str, value: str, whole: str) -> bool:
     name = rf"(?<![\w.]){re.escape(value)}"
     if asked == "len":
         return f"len({value}) ==" in whole or bool(re.search(rf"{name}\[", whole))
-    return bool(re.search(rf"{name} [*/%-]|[*/%-] {name}(?![\w.\[(])", whole))
+    signs = "*/%+-" if asked == "null" else "*/%-"
+    return bool(re.search(rf"{name} [{signs}]|[{signs}] {name}(?![\w.\[(])", whole))
 
 
 def is_none(node: Any) -> bool:
