@@ -62,6 +62,7 @@ class Sampler:
         self.zeros = {name for condition in conditions(spec) for name in _above_zero(condition.tree)}
         self.flags = [goal.field for goal in self.goals if goal.value is True]
         self.aimed: list[int] = []
+        self.blind = _BLIND
         self.depths = self.numbers_of_layers()
 
     def sample(self) -> dict[str, Any]:
@@ -87,8 +88,9 @@ class Sampler:
         drawn = self.drawn
         start = self.random.choice(self.accepted) if self.accepted else {"model_type": self.spec.model_type}
         if not self.accepted and not accepts(start):
-            found = next(filter(accepts, (self.fresh() for _ in range(_BLIND))), None)
+            found = next(filter(accepts, (self.fresh() for _ in range(self.blind))), None)
             if found is None:
+                self.blind = 0  # searched once and for all
                 return None
             start = found
         self.draw_last(mended(drawn, start, accepts, self.random))
