@@ -180,8 +180,11 @@ def _fields(spec: Spec) -> Iterator[Problem]:
         sub = sub_config(Where(spec, None), ast.Name(field.name)) if found else None
         if found is None or sub is None or sub.spec is None or sub.spec.refuse:
             continue
+        merged = any(keyword.arg == "merge" for keyword in found[1].keywords)  # its defaults go to any model type
         for keyword in found[1].keywords:
-            if keyword.arg and keyword.arg not in OPTIONS and not has_field(sub.spec, keyword.arg):
+            if not keyword.arg or keyword.arg in OPTIONS or has_field(sub.spec, keyword.arg):
+                continue
+            if not merged or not any(has_field(library.load(name), keyword.arg) for name in library.model_types()):
                 help_ = did_you_mean(keyword.arg, sub.spec.fields)
                 place = found[0].default.at(keyword) if found[0].default else start
                 yield Problem(f"{sub.spec.model_type} has no field {keyword.arg}", place, f"config.{field.name}", help_)

@@ -111,6 +111,15 @@ def test_a_misspelt_type_is_no_text(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("options", "unknown"), [("", ["n_positions", "n_positionz"]), ("merge=True, ", ["n_positionz"])])
+def test_defaults_that_go_to_any_model_type(options: str, unknown: list[str], tmp_path: Path) -> None:
+    """A Llama has no n_positions; GPT-2, whose config they may fill in where they are merged, has."""
+    spec = tmp_path / "toy.yaml"
+    head = f"# A toy.\n# code: none\nmodel_type: toy\nconfig:\n  text: AutoConfig(llama, {options}n_positions=3, n_positionz=3)\n"
+    spec.write_text(head + "architectures:\n  Toy:\n    a: AutoModel(text)\n")
+    assert [problem.message for problem in lint(str(spec))] == [f"llama has no field {name}" for name in unknown]
+
+
 def test_a_syntax_error_in_a_branch_that_no_config_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "toy.yaml"
     spec.write_text(

@@ -377,6 +377,8 @@ def test_every_config_is_written_whole(model_type: str) -> None:
             written = json.loads(json.dumps(complete(model, "bfloat16")))
             read = archspec.load(written)
             assert (read.params, read.active_params, read.architecture) == (params, model.active_params, architecture)
+            own = {name for name, field in spec.fields.items() if not field.computed and name not in spec.fixed}
+            assert len(raw) > 1 or own <= {*written, *(name for name in own if model.scope.get(name) is None)}
             assert read.params_bytes() == 2 * params and set(written) >= {"architectures", "model_type", "transformers_version"}
 
 

@@ -52,15 +52,11 @@ def _fields(scope: Scope) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, field in scope.spec.fields.items():
         given, written = scope.raw.get(name), scope.given.get(name, name)
-        if name in scope.spec.fixed:  # worked out whatever is given, though from what is given
-            found |= {written: given} if given is not None else {}
-            continue
-        if given is None and field.computed:
-            continue
+        if name in scope.spec.fixed or (given is None and field.computed):
+            continue  # worked out, be it from what the config says
         value = scope.get(name)
         if isinstance(value, SubConfig):
             found[written] = {"model_type": value.model_type, **_fields(value.scope)}
         elif value is not None or name in scope.raw:
             found[written] = value
-    rest = {name: value for name, value in _given(scope).items() if name not in found}
-    return {**found, **{name: value for name, value in rest.items() if name not in scope.spec.fixed}}
+    return found | {name: value for name, value in _given(scope).items() if name not in found}
