@@ -116,7 +116,12 @@ class Operators(State):
         text = f"{type(error).__name__}: {error}"
         marks = ("Sym", "ListValue", "Tensor", "Choice", "Config", "Instance", "Leaf", "Bound")
         own = any(
-            f"'{mark}'" in text or f" {mark} object" in text or f"got {mark}" in text or f"got ({mark}" in text for mark in marks
+            f"'{mark}'" in text
+            or f" {mark} object" in text
+            or f"got {mark}" in text
+            or f"got ({mark}" in text
+            or f"not {mark}" in text
+            for mark in marks
         )
         return Unsupported(text) if own else Failed(text)
 

@@ -6,6 +6,7 @@ import ast
 import math
 from typing import Any
 
+from archspec.derive.reading import terms
 from archspec.derive.reading.calls import Calls
 from archspec.derive.reading.values import (
     UNKNOWN,
@@ -120,6 +121,9 @@ class TensorCalls(Calls):
             return self.sizes_given([arguments[0]] if arguments else [keywords["size"]], {})
         if name in ("tensor", "as_tensor") and arguments:
             return self.nested(arguments[0])
+        if name == "arange" and "end" in keywords and not arguments:
+            bounds = [keywords.get("start", 0), keywords["end"], *([keywords["step"]] if "step" in keywords else [])]
+            return self.shape(name, function, bounds, {})
         if name == "arange" and len(arguments) == 1 and not keywords:
             return [arguments[0]]
         if name == "arange" and 2 <= len(arguments) <= 3 and not keywords:
@@ -202,6 +206,9 @@ class TensorCalls(Calls):
     def nested(self, value: Any) -> list[Any] | None:
         if isinstance(value, ListValue | list | tuple):
             items = self.spread(value)
+            if items is None and isinstance(value, ListValue):
+                numbers = all(part[0] == "each" and isinstance(part[1], Sym | int | float) for part in value.parts)
+                return [Sym(terms.call("len", self.node(value)), UNKNOWN, ("int",))] if numbers else None
             if items is None:
                 return None
             return [len(items), *(self.nested(items[0]) or [])] if items else [0]
