@@ -40,6 +40,11 @@ class Block(nn.Module):
     def __init__(self, config, wide=1):
         super().__init__()
         self.proj = nn.Linear(config.width, wide * config.width)
+
+class Outer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.block = Block(config)
 """
 
 
@@ -219,6 +224,10 @@ GUESSES = {
     "a loop": (
         ["n = 0", f"while n < {CODED}:", "    n += 1", "self.b = nn.Linear(n, 3)"],
         "at the default config",
+    ),
+    "a module put into another's": (
+        ["self.a = Outer(config)", "self.b = Outer(config)", "self.a.block.more = nn.Linear(3, 3)"],
+        "more of a Block within another module is set",
     ),
     "a part of a module": (
         ["self.a = nn.Linear(config.width, 3)", "self.a.weight.requires_grad = False"],

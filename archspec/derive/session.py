@@ -67,7 +67,9 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
             except Unsupported as error:
                 failed[cls.__name__] = f"not read: {error}"
             except RecursionError:
-                failed[cls.__name__] = "a recursion without end"
+                failed[cls.__name__] = "not read: a recursion without end"
+            except Exception as error:  # the code that is read, or torch under it, raises whatever it likes
+                failed[cls.__name__] = f"not read: {type(error).__name__}: {error}"
         emitter = Emitter(reader, model_type, type(config))
         emitter.finish = share
         written: dict[str, Module] = {}

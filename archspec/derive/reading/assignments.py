@@ -101,6 +101,8 @@ class Assignments(Loops):
 
     def set_module_attribute(self, owner: Mod, name: str, value: Any) -> None:
         if isinstance(owner, Instance) and owner.template is not None:
+            if self.within(owner) and not isinstance(value, bool | int | float | str | None):
+                raise Unsupported(f"{name} of a {owner.cls.__name__} within another module is set")
             self.write(owner.patched, name, value)
             return
         static = inspect.getattr_static(owner.cls, name, None)
@@ -110,6 +112,10 @@ class Assignments(Loops):
         if isinstance(static, dict) and name not in owner.attrs:
             owner.attrs[name] = static  # what a branch that sets nothing leaves
         self.write(owner.attrs, name, value)
+
+    def within(self, module: Instance) -> bool:
+        """Whether a module is part of one that has been read to its end: others may hold that one too."""
+        raise NotImplementedError
 
     def set_config(self, config: Config, name: str, value: Any) -> None:
         name = getattr(config.cls, "attribute_map", {}).get(name, name)

@@ -225,6 +225,9 @@ class Modules(Leaves):
         self.templates.append(template)
         return template
 
+    def within(self, module: Instance) -> bool:
+        return any(value is module for template in self.templates for value in template.proto.attrs.values())
+
     def fit(self, cls: type, scope: Config | None, entered: dict[str, Any], reason: str) -> Template | None:
         """A module whose code is not read: its tensors as they are at the default config."""
         raise NotImplementedError
