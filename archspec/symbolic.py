@@ -196,7 +196,7 @@ class SymbolicBuilder(Decisions):
         for position, item in enumerate(items):
             if isinstance(source, SymRange | range):
                 value: Any = Sym(item, loop.symbol, frozenset({loop}))
-                if value_of(ends.step) != 1:
+                if value_of(ends.step) != 1 or rest or local.get(_TURNS):  # nested loops leave no index behind
                     value = Sym(item, sympy.Integer(item), frozenset({loop}))
             else:
                 value = self.dependent(item, frozenset({loop}))
