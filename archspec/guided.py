@@ -136,6 +136,7 @@ class Guide:
             elif module is not None and name in module.parameters:
                 continue
             elif name in self.spec.fixed:
+                fields += [name] if name in self.spec.fields else []  # read by given()
                 pending += sorted(names(self.spec.fixed[name].tree))
             elif name == "num_labels":
                 fields.append(name)

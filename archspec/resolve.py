@@ -62,8 +62,7 @@ def sub_config(place: Place, node: ast.expr) -> Sub | None:
     """The sub-config that an expression names; None where it is none, Sub(None, True) where it may be any."""
     module = place.module
     if isinstance(node, ast.Name) and module and node.id in module.where:
-        parts = ast.walk(module.where[node.id].tree)
-        return Sub(None, True) if any(isinstance(part, ast.Name) and _declared(place.spec, part.id) for part in parts) else None
+        return Sub(None, True) if any(_declared(place.spec, name) for name in _results(module.where[node.id].tree)) else None
     if isinstance(node, ast.Name) and module and node.id in module.parameters:
         return Sub(None, True) if _takes_sub_config(place.spec, module, node.id) else None
     if isinstance(node, ast.Name):
@@ -74,6 +73,15 @@ def sub_config(place: Place, node: ast.expr) -> Sub | None:
             return outer
         return _declared(outer.spec, node.attr)
     return None
+
+
+def _results(tree: ast.expr) -> Iterator[str]:
+    """The names whose values an expression may have as they are: a field of a sub-config is no sub-config."""
+    if isinstance(tree, ast.Name):
+        yield tree.id
+    elif isinstance(tree, ast.IfExp | ast.BoolOp):
+        for part in (tree.body, tree.orelse) if isinstance(tree, ast.IfExp) else tree.values:
+            yield from _results(part)
 
 
 def _takes_sub_config(spec: Spec, module: Module, parameter: str, seen: frozenset[tuple[str, str]] = frozenset()) -> bool:

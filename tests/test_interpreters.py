@@ -23,7 +23,9 @@ from archspec.spec_parser import parse_spec
 from archspec.symbolic import SymbolicBuilder
 from archspec.tensors import tensors
 from archspec.tree import Builder
+from archspec.unmentioned import source_texts
 
+REFUSED = {"gemma3n"}  # whatever the config: its image tower is timm's
 TYPES = sorted(everything())
 PAIRS = [(model_type, name) for model_type in TYPES for name in load(model_type).architectures]
 LENIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
@@ -53,7 +55,7 @@ def accepted(spec: Spec, architecture: str, raw: dict[str, Any]) -> bool:
 
 def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | None:
     """A random config that the spec itself takes."""
-    for _ in range(60):
+    for _ in range(200):
         raw: dict[str, Any] | None = sampler.sample()
         assert raw is not None
         if not accepted(spec, architecture, raw):
@@ -105,9 +107,12 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
 def test_every_architecture(model_type: str) -> None:
     spec = load(model_type)
     for architecture in spec.architectures:
-        sampler = Sampler(spec, 3)
+        sampler = Sampler(spec, 3, source_texts(spec))
         default = {"model_type": model_type}
         raw = valid(spec, architecture, sampler)
+        if model_type in REFUSED:
+            assert raw is None
+            continue
         assert raw is not None
         try:
             exact(spec, architecture, default)

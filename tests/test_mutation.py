@@ -14,6 +14,7 @@ TYPES += ["llama", "llava", "mamba", "mistral", "mixtral", "opt", "qwen2", "qwen
 TYPES += ["wav2vec2", "whisper"]
 # Found, but laid on another line: on the module that the wrong value breaks.
 ELSEWHERE = {
+    "mistral": ["fixed.head_dim"],
     "jamba": ["fixed.mamba_dt_rank"],
     "llava": ["fixed.tie_word_embeddings"],
     "distilbert": ["DistilBertSelfAttention: require"],
