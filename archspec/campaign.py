@@ -91,7 +91,7 @@ def run(
         found = versions()
     except ImportError as error:
         raise ArchspecError(
-            Problem(f"verify compares with transformers: {error}", help="pip install 'archspec[verify]'")
+            Problem(f"verify compares with transformers: {error}", help="pip install 'archspec-formulas[verify]'")
         ) from None
     start = time.monotonic()
     results: list[Result] = []

@@ -15,6 +15,7 @@ from archspec.expression import EvaluationError, Evaluator, Expression, Locals, 
 from archspec.layer_types import ALLOWED, renamed
 from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
+from archspec.texts import compared_texts
 from archspec.values import MAX_INT, fits, frozen, is_negative, kind_of, numbers, shown
 
 MAX_PATH = 300  # a sub-config within a sub-config, and so on
@@ -111,7 +112,7 @@ class Scope(Evaluator):
             message = "this spec does not describe layers that differ from the config"
             problems.append(self.problem("per_layer_config", message, "leave it out to count the uniform model"))
         for name, value in self.raw.items():
-            if value in ("prelu", "xielu") and name not in self.spec.fields:  # the activations that have parameters
+            if self._unknown_activation(self.canonical(name), value):
                 message = "this spec does not describe activations with parameters of their own"
                 problems.append(self.problem(name, message, "choose one without, such as relu"))
         for name in [*self.spec.fields, *self.spec.fixed, "num_labels"]:
@@ -126,6 +127,12 @@ class Scope(Evaluator):
             raise ConfigError(problems)
         for condition in self.spec.require:
             self.demand(condition, {})
+
+    def _unknown_activation(self, name: str, value: Any) -> bool:
+        """Whether a value names an activation that has parameters, and the spec does not ask for it."""
+        texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+        found = [text for text in texts if text.rpartition("-")[2] in ("prelu", "xielu")]  # T5 writes gated-prelu
+        return bool(found) and not set(found) <= set(compared_texts(self.spec).get(name, ()))
 
     def _layer_lists(self) -> list[Problem]:
         """transformers demands that a list of layer types names each layer, where the spec has no condition on its length."""

@@ -302,3 +302,23 @@ def test_overrides_of_a_flat_composite_config() -> None:
     nested = {**flat, "text_config": {**sizes, "num_hidden_layers": 3}}
     assert archspec.load(nested, overrides={"text_config.num_hidden_layers": 2}).params == expected
     assert "write text_config.num_hidden_layers" in message(nested, {"num_hidden_layers": 2})
+
+
+@pytest.mark.parametrize(
+    ("model_type", "field", "value"),
+    [
+        ("bert", "hidden_act", "prelu"),
+        ("gpt2", "activation_function", "xielu"),
+        ("t5", "feed_forward_proj", "prelu"),
+        ("t5", "feed_forward_proj", "gated-prelu"),
+    ],
+)
+def test_activations_with_parameters_are_refused_where_a_spec_has_none(model_type: str, field: str, value: str) -> None:
+    with pytest.raises(archspec.ArchspecError, match="activations with parameters"):
+        archspec.load({"model_type": model_type, field: value})
+
+
+def test_activations_with_parameters_are_counted_where_a_spec_has_them() -> None:
+    params = {act: archspec.load({"model_type": "apertus", "hidden_act": act}).params for act in ("gelu", "prelu", "xielu")}
+    assert params["prelu"] - params["gelu"] == 32
+    assert params["xielu"] - params["gelu"] == 64
