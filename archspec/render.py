@@ -119,15 +119,23 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
 
 
 class CodePrinter(StrPrinter):  # type: ignore[misc]
-    """An exact integer expression of a programming language; `quotient` writes floor division."""
+    """An exact integer expression of a programming language; `quotient` writes floor division.
+
+    ``integers`` are the names that SQL reads as 64-bit numbers, whatever their column's type: a product of narrower
+    ones may wrap around.
+    """
 
     minimum, maximum = "min", "max"
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, integers: frozenset[str] = frozenset()) -> None:
         super().__init__({"order": "none"})
-        self.language = language
+        self.language, self.integers = language, integers
         if language == "sql":
             self.minimum, self.maximum = "LEAST", "GREATEST"
+
+    def _print_Symbol(self, expr: Any) -> str:
+        wide = self.language == "sql" and expr.name in self.integers
+        return f"CAST({expr.name} AS BIGINT)" if wide else str(expr.name)
 
     def whole(self, terms: list[Any]) -> str:
         """A sum of terms that may have fractional coefficients but is an integer."""
@@ -233,7 +241,8 @@ def identifier(name: str) -> str:
 def code(formula: Formula, language: str, terms: list[Any] | None = None) -> str:
     """An exact integer expression in `python`, `c` or `sql`, over the field names as identifiers."""
     names = {symbol.name: identifier(symbol.name) for symbol in formula.expr.free_symbols}
-    return CodePrinter(language).whole(_renamed(terms or arranged(formula), names))
+    integers = frozenset(names[name] for name, value in formula.symbols.items() if name in names and isinstance(value, int))
+    return CodePrinter(language, integers).whole(_renamed(terms or arranged(formula), names))
 
 
 def python(formula: Formula, terms: list[Any] | None = None) -> str:

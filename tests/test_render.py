@@ -75,6 +75,17 @@ def test_sql(formula: archspec.Formula) -> None:
         assert connection.execute(query).fetchall() == [(formula.evaluate(),)]
 
 
+def test_sql_of_narrow_columns_does_not_wrap_around() -> None:
+    """Columns of 32 bits, as JSON readers and Spark make them, hold fields; their products are beyond."""
+    import duckdb
+
+    formula = archspec.formula("LlamaForCausalLM")
+    columns = ", ".join(f"CAST({value} AS INTEGER) AS {name}" for name, value in values(formula).items())
+    with duckdb.connect() as connection:
+        rows = connection.execute(f"SELECT {render.code(formula, 'sql')} FROM (SELECT {columns})").fetchall()
+    assert rows == [(formula.evaluate(),)] and rows[0][0] > 2**32
+
+
 def test_latex(formula: archspec.Formula) -> None:
     """SymPy's LaTeX parser reads the structure; each symbol is first given an index that it can read."""
     from sympy.parsing.latex import parse_latex
