@@ -26,13 +26,20 @@ def mended(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chan
     {'heads': 2, 'depth': 7}
     """
     kept = copy.deepcopy(valid)
-    paths = [path for path in _paths(drawn, valid) if _at(drawn, path) != _at(valid, path)]
-    chance.shuffle(paths)
+    together: dict[Any, list[Path]] = {}  # lists of one length, and the number of their items, may have to agree
+    changed = [path for path in _paths(drawn, valid) if _at(drawn, path) != _at(valid, path)]
+    lengths = {(path[:-1], len(_at(drawn, path))) for path in changed if isinstance(_at(drawn, path), list)}
+    for path in changed:
+        value = _at(drawn, path)
+        size = (path[:-1], len(value) if isinstance(value, list) else value if type(value) is int else None)
+        together.setdefault(size if size in lengths else path, []).append(path)
+    groups = list(together.values())
+    chance.shuffle(groups)
 
-    def take(some: list[Path]) -> None:
+    def take(some: list[list[Path]]) -> None:
         nonlocal kept
         trial = copy.deepcopy(kept)
-        for path in some:
+        for path in (path for group in some for path in group):
             _put(trial, path, _at(drawn, path))
         if accepts(trial):
             kept = trial
@@ -40,8 +47,8 @@ def mended(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chan
             take(some[: len(some) // 2])
             take(some[len(some) // 2 :])
 
-    if paths:
-        take(paths)
+    if groups:
+        take(groups)
     return kept
 
 

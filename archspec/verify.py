@@ -27,6 +27,7 @@ from archspec.unmentioned import Other, applied, others, source_texts
 AIM_FROM = 10  # samples from which on configs are also aimed at each branch and condition of the spec
 TRIES = 40  # configs drawn for each one that is to be compared
 MAX_DIFFERENCES = 200
+LEAST_TRIES = 800  # however few samples are asked for
 _SHRUNK = 3
 
 Config = dict[str, Any]
@@ -146,7 +147,8 @@ class Verifier:
             except Unavailable as error:  # the random configs may still be to be had
                 unavailable = unavailable or str(error)
         wanted = self.samples + (not unavailable)
-        for _ in range(TRIES * self.samples):
+        tries = TRIES * self.samples
+        for _ in range(max(tries, LEAST_TRIES) if self.samples and not unavailable else tries):
             if self.compared >= wanted or len(self.differences) >= MAX_DIFFERENCES:
                 break
             self.draw()
