@@ -148,14 +148,16 @@ class Verifier:
                 unavailable = unavailable or str(error)
         wanted = self.samples + (not unavailable)
         tries = TRIES * self.samples
-        for _ in range(max(tries, LEAST_TRIES) if self.samples and not unavailable else tries):
+        if self.samples and not unavailable:
+            tries = max(tries, LEAST_TRIES)
+        for _ in range(tries):
             if self.compared >= wanted or len(self.differences) >= MAX_DIFFERENCES:
                 break
             self.draw()
         if self.samples >= AIM_FROM:
             self.aimed(default)
         if self.compared < wanted and not self.differences and (self.compared or not unavailable):
-            found = f"{self.compared} of {TRIES * self.samples} drawn"
+            found = f"{self.compared} of {tries} drawn"
             self.add({}, "few", "", f"{wanted} valid configs", found, [Place(self.spec.source, 1, 1)])
         return self.outcome("" if self.compared else unavailable)
 
