@@ -10,8 +10,18 @@ import sympy
 
 from archspec.expression import Locals
 from archspec.scope import Scope
-from archspec.symbols import Guard, Loop, Relation, Sym, bare, expr_of, syms_in, value_of
+from archspec.symbols import Guard, Loop, Relation, Sym, bare, expr_of, guards_of, loops_of, syms_in, value_of
 from archspec.tree import Builder
+
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_FLIPPED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 class Decisions(Builder):
@@ -65,9 +75,8 @@ class Decisions(Builder):
     def negation(self, value: Any, node: ast.expr) -> Any:
         if not isinstance(value, Sym):
             return not value
-        flipped = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
         relation = value.relation or (Relation("!=", expr_of(value), sympy.Integer(0)) if value.expr is not None else None)
-        return Sym(not value.value, None, value.loops, value.guards, relation and relation._replace(op=flipped[relation.op]))
+        return Sym(not value.value, None, value.loops, value.guards, relation and relation._replace(op=_FLIPPED[relation.op]))
 
     def visit_BoolOp(self, node: ast.BoolOp, local: Locals) -> Any:
         """Python's value, with the loops of every part that was looked at."""
@@ -85,8 +94,8 @@ class Decisions(Builder):
         if not loose:
             return value
         relation = loose[0].relation if len(loose) == 1 and isinstance(value, Sym) and value is loose[0] else None
-        loops = frozenset(loop for part in loose for loop in part.loops)
-        guards = frozenset(guard for part in loose for guard in part.guards)
+        loops = loops_of(loose)
+        guards = guards_of(loose)
         return Sym(value_of(value), getattr(value, "expr", None), loops, guards, relation)
 
     def visit_Compare(self, node: ast.Compare, local: Locals) -> Any:
@@ -102,20 +111,12 @@ class Decisions(Builder):
         found = syms_in([left, right])
         if not found or isinstance(op, ast.Is | ast.IsNot) or (isinstance(op, ast.In | ast.NotIn) and not right):
             return decided
-        loops = frozenset(loop for part in found for loop in part.loops)
-        guards = frozenset(guard for part in found for guard in part.guards)
-        signs: dict[type[ast.cmpop], str] = {
-            ast.Eq: "==",
-            ast.NotEq: "!=",
-            ast.Lt: "<",
-            ast.LtE: "<=",
-            ast.Gt: ">",
-            ast.GtE: ">=",
-        }
+        loops = loops_of(found)
+        guards = guards_of(found)
         relation = None
         numeric = all(isinstance(value_of(side), int | float) and getattr(side, "expr", 0) is not None for side in (left, right))
-        if numeric and type(op) in signs:
-            relation = Relation(signs[type(op)], expr_of(left), expr_of(right))
+        if numeric and type(op) in _SIGNS:
+            relation = Relation(_SIGNS[type(op)], expr_of(left), expr_of(right))
         elif not loops:
             self.rests_on(found, node, decided)
         return Sym(decided, None, loops, guards, relation)
@@ -142,8 +143,8 @@ class Decisions(Builder):
 
     def quantified(self, decided: Any, found: list[Sym], node: ast.Call) -> Any:
         """`any` or `all` of some tests."""
-        loops = frozenset(loop for part in found for loop in part.loops)
+        loops = loops_of(found)
         if not loops:
             self.rests_on(found, node, decided)
             return decided
-        return Sym(decided, None, loops, frozenset(guard for part in found for guard in part.guards))
+        return Sym(decided, None, loops, guards_of(found))

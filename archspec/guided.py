@@ -15,8 +15,8 @@ from archspec.errors import ArchspecError, Place
 from archspec.expression import names
 from archspec.sampling import Sampler
 from archspec.scope import Scope
-from archspec.spec import Module, Spec
-from archspec.texts import conditions, leaves
+from archspec.spec import Module, Spec, leaves
+from archspec.texts import conditions
 from archspec.tree import Builder
 
 _TRIES = 12

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from archspec.errors import Problem, did_you_mean
 from archspec.expression import Expression, names
-from archspec.spec import Module, Part
+from archspec.spec import Module, leaves
 
 Modules = Mapping[str, Module]
 _HELP = "write Name() or Name(argument) of a module that lists its attributes"
@@ -106,7 +106,7 @@ class Inheritance:
 def _used(module: Module) -> set[str]:
     """The names that a module's attributes, conditions and ties read, through its local names."""
     turns = (tie.turns for tie in module.ties if tie.turns is not None)
-    pending = [expression for part in (module.body, *module.require, *turns) for expression in _expressions(part)]
+    pending = [expression for part in (module.body, *module.require, *turns) for expression in leaves(part)]
     found: set[str] = set()
     while pending:
         for name in names(pending.pop().tree) - found:
@@ -114,11 +114,3 @@ def _used(module: Module) -> set[str]:
             if name in module.where:
                 pending.append(module.where[name])
     return found
-
-
-def _expressions(part: Part) -> Iterator[Expression]:
-    if isinstance(part, Expression):
-        yield part
-        return
-    for inner in part.values() if isinstance(part, dict) else part:
-        yield from _expressions(inner)

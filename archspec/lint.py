@@ -17,9 +17,9 @@ from archspec.errors import ArchspecError, ConfigError, Place, Problem, SpecErro
 from archspec.expression import Expression
 from archspec.paths import leads_somewhere
 from archspec.resolve import Place as Where
-from archspec.resolve import expressions, has_field, safely, sub_config, sub_config_field
+from archspec.resolve import has_field, safely, sub_config, sub_config_field
 from archspec.scope import Scope
-from archspec.spec import OPTIONS, TYPES, Module, Spec, Tie
+from archspec.spec import OPTIONS, TYPES, Module, Spec, Tie, leaves
 from archspec.tensors import tensors
 from archspec.tree import Builder
 
@@ -102,7 +102,7 @@ def _expressions(spec: Spec) -> Iterator[tuple[Where, Expression]]:
         for default in module.parameters.values():
             if default is not None:
                 yield Where(spec, module), default
-        for expression in (*module.where.values(), *module.require, *expressions(module.body)):
+        for expression in (*module.where.values(), *module.require, *leaves(module.body)):
             yield Where(spec, module), expression
         for tie in module.ties:
             if tie.turns is not None:
@@ -119,7 +119,7 @@ def _reachable(spec: Spec) -> list[Module]:
         if id(module) in found:
             continue
         found[id(module)] = module
-        for expression in (*expressions(module.body), *module.where.values()):
+        for expression in (*leaves(module.body), *module.where.values()):
             for node in ast.walk(expression.tree):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (inner := spec.module(node.func.id)):
                     open_.append(inner)

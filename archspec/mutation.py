@@ -16,8 +16,7 @@ from archspec.guided import Guide
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
 from archspec.settings import SettingDifference, settings_differences
-from archspec.spec import Spec
-from archspec.texts import leaves
+from archspec.spec import Spec, leaves
 from archspec.tree import Node
 from archspec.unmentioned import source_texts
 from archspec.verify import Config, compare, counted

@@ -14,7 +14,7 @@ from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.expression import FUNCTIONS, Expression
 from archspec.layers import LEAVES
 from archspec.library import load
-from archspec.spec import Field, Module, Part, Spec
+from archspec.spec import Field, Module, Spec, leaves
 from archspec.tree import auto_class
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
@@ -91,7 +91,7 @@ def _takes_sub_config(spec: Spec, module: Module, parameter: str, seen: frozense
     seen |= {(module.name, parameter)}
     position = list(module.parameters).index(parameter)
     for caller in spec.modules.values():
-        for expression in (*expressions(caller.body), *caller.where.values()):
+        for expression in (*leaves(caller.body), *caller.where.values()):
             for node in ast.walk(expression.tree):
                 if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and spec.module(node.func.id) == module):
                     continue
@@ -145,15 +145,6 @@ def called(place: Place, node: ast.Call) -> tuple[Spec, Module] | Problem | None
 
 def _no_class(spec: Spec, name: str) -> Problem:
     return Problem(f"{spec.model_type} has no class for {name}", help=f"known: {', '.join(spec.architectures)}")
-
-
-def expressions(part: Part) -> Iterator[Expression]:
-    """Every expression of a module's body."""
-    if isinstance(part, Expression):
-        yield part
-        return
-    for inner in part.values() if isinstance(part, dict) else part:
-        yield from expressions(inner)
 
 
 def problems(expression: Expression, place: Place) -> Iterator[Problem]:

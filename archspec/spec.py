@@ -6,6 +6,7 @@ The grammar is in docs/spec-grammar.md; the keys of a file are :data:`KEYS`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from archspec.errors import Place, Source
@@ -71,6 +72,15 @@ class Module(NamedTuple):
 
 
 Part = Expression | dict[str, Any] | list[Any]
+
+
+def leaves(part: Part) -> Iterator[Expression]:
+    """The expressions of a module's body, in order."""
+    if isinstance(part, Expression):
+        yield part
+    else:
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from leaves(item)
 
 
 class Spec(NamedTuple):

@@ -28,7 +28,9 @@ from archspec.symbols import (
     Turn,
     bare,
     expr_of,
+    guards_of,
     length_of,
+    loops_of,
     syms_in,
     value_of,
 )
@@ -144,7 +146,7 @@ class SymbolicBuilder(Decisions):
         if isinstance(value, Node | Scope):
             return found
         used = syms_in([value, *(self.visit(argument, local) for argument in node.args)])
-        loops = frozenset(loop for part in used for loop in part.loops)
+        loops = loops_of(used)
         self.pin(used)
         return self.dependent(found, loops) if loops else found
 
@@ -280,8 +282,8 @@ class SymbolicBuilder(Decisions):
             return self.quantified(decided, found, node) if name in ("any", "all") else decided
         flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
         value = self.guarded(FUNCTIONS[name], [bare(a) for a in arguments], node)
-        loops = frozenset(loop for part in found for loop in part.loops)
-        guards = frozenset(guard for part in found for guard in part.guards)
+        loops = loops_of(found)
+        guards = guards_of(found)
         if name not in ANALYTIC and isinstance(value, str | bool):
             if not loops:
                 self.rests_on(found, node, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import sympy
@@ -215,3 +215,13 @@ def syms_in(value: Any) -> list[Sym]:
     if isinstance(value, Sym):
         return [value]
     return [found for item in value for found in syms_in(item)] if isinstance(value, list | tuple) else []
+
+
+def loops_of(found: Iterable[Sym]) -> frozenset[Loop]:
+    """The loops that any of some numbers depends on."""
+    return frozenset(loop for part in found for loop in part.loops)
+
+
+def guards_of(found: Iterable[Sym]) -> frozenset[Guard]:
+    """The guards that any of some numbers came through."""
+    return frozenset(guard for part in found for guard in part.guards)

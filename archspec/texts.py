@@ -6,7 +6,7 @@ import ast
 from collections.abc import Container, Iterator
 
 from archspec.expression import Expression
-from archspec.spec import Part, Spec
+from archspec.spec import Spec, leaves
 
 
 def compared_texts(spec: Spec) -> dict[str, list[str]]:
@@ -53,12 +53,3 @@ def conditions(spec: Spec) -> Iterator[Expression]:
     yield from spec.require
     for module in spec.modules.values():
         yield from module.require
-
-
-def leaves(part: Part) -> Iterator[Expression]:
-    """The expressions of a module's body, in order."""
-    if isinstance(part, Expression):
-        yield part
-    else:
-        for item in part.values() if isinstance(part, dict) else part:
-            yield from leaves(item)

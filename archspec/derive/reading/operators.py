@@ -23,6 +23,7 @@ from archspec.derive.reading.values import (
     symbolic,
     witness,
 )
+from archspec.operations import COMPARE
 
 
 class Operators(State):
@@ -190,16 +191,16 @@ class Operators(State):
             if op in (ast.Is, ast.IsNot, ast.Eq, ast.NotEq):
                 return (left is right) == (op in (ast.Is, ast.Eq))
             if not symbolic(left):
-                return self.native(terms.COMPARE[op], [left, right])
+                return self.native(COMPARE[op], [left, right])
             raise Unsupported("a comparison of modules")
         if not symbolic(left) and not symbolic(right):
-            return self.native(terms.COMPARE[op], [left, right])
+            return self.native(COMPARE[op], [left, right])
         if op in (ast.In, ast.NotIn) and type(right).__name__ == "ClassInstantier":
             return op is ast.In  # an activation: what it is built by asks for it
         if op in (ast.In, ast.NotIn) and isinstance(right, dict | set | frozenset):
             right = list(right)
         if isinstance(left, Tensor) or isinstance(right, Tensor) or self.fitted(left, right):
-            return Sym(None, self.seen(terms.COMPARE[op], left, right))
+            return Sym(None, self.seen(COMPARE[op], left, right))
         first, second = self.node(left), self.node(right)
         if identity:
             op = ast.Eq if op is ast.Is else ast.NotEq
@@ -208,7 +209,7 @@ class Operators(State):
             return bool(found.value)
         if terms.text(first) == terms.text(second) and op in (ast.Eq, ast.NotEq):
             return op is ast.Eq
-        return Sym(found, self.seen(terms.COMPARE[op], left, right), ("bool",))
+        return Sym(found, self.seen(COMPARE[op], left, right), ("bool",))
 
     def is_none(self, value: Any, positive: bool) -> Any:
         if isinstance(value, Mix):
