@@ -38,7 +38,7 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
     for name in [*spec.fields, *spec.fixed]:
         theirs = _read(config, name)
         field = spec.fields.get(name)
-        place = field.place if field else spec.fixed[name].place
+        place = spec.fixed[name].place if name in spec.fixed else spec.fields[name].place
         try:
             ours = scope.get(name)
         except ArchspecError as error:
