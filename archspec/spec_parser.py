@@ -9,12 +9,12 @@ from typing import Any
 
 from archspec import source
 from archspec.errors import Place, Problem, Source, SpecError, did_you_mean
-from archspec.expression import Expression, parse, python
+from archspec.expression import Expression
 from archspec.inheritance import Inheritance
-from archspec.spec import KEYS, RESERVED, TYPES, Field, Module, Part, Spec, Tie, camel_case
+from archspec.module_parser import ModuleParser
+from archspec.spec import KEYS, TYPES, Field, Module, Spec, camel_case
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
-_TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
 _FIELD_TYPE = re.compile(r"(?:list\[[a-z| \[\]]*\]|[A-Za-z]+)(?:\s*\|\s*(?:list\[[a-z| \[\]]*\]|[A-Za-z]+))*")
 
 Loader = Callable[[str, Place], Spec]
@@ -28,13 +28,12 @@ def parse_spec(text: Source, load: Loader) -> Spec:
     return _Parser(text, load).spec()
 
 
-class _Parser:
-    """Reads one file; problems are collected, so that one run shows them all."""
+class _Parser(ModuleParser):
+    """Reads one file as a whole."""
 
     def __init__(self, text: Source, load: Loader) -> None:
-        self.source, self.load = text, load
-        self.problems: list[Problem] = []
-        self.bases: dict[str, Expression] = {}
+        super().__init__(text)
+        self.load = load
 
     def spec(self) -> Spec:
         root = source.parse(self.source)
@@ -76,7 +75,8 @@ class _Parser:
         attribute_map = {alias: name for alias, name in attribute_map.items() if alias not in own}
         attribute_map |= {alias: self.scalar(node) for alias, node in aliases.items.items()}
         fields = {name: field for name, field in fields.items() if name in own or name not in aliases.items}
-        for name, node in self.mapping(root, "fixed").items.items():
+        settled = self.mapping(root, "fixed").items
+        for name, node in settled.items():
             if (value := self.value(node, f"fixed.{name}")) is not None:
                 fixed[name] = value
                 if name not in own:
@@ -100,7 +100,10 @@ class _Parser:
             if name == "require":
                 require.clear()
                 continue
-            if not any(name in known for known in (modules, fields, fixed, attribute_map)):
+            if any(name in here for here in (own, described, settled)):
+                help_ = "leave it out of drop: what is described here takes the parent's place"
+                self.problem(f"{name} is dropped, and described here", root.keys["drop"], "", help_)
+            elif not any(name in known for known in (modules, fields, fixed, attribute_map)):
                 self.problem(f"{name} is not there to be dropped", root.keys["drop"], "", did_you_mean(name, modules))
             modules.pop(name, None)
             fields.pop(name, None)
@@ -202,107 +205,6 @@ class _Parser:
                 return self.parsed(node, path, 0)
         return Expression(ast.Constant(constant), node.text, node.place, path)
 
-    def modules(self, mapping: source.Mapping, home: str, path: str) -> dict[str, Module]:
-        modules = {}
-        for key, node in mapping.items.items():
-            name, parameters = self.signature(key, mapping.keys[key], path)
-            if name in modules:
-                self.problem(f"{name} is described twice", mapping.keys[key], path, "keep one of the two")
-            if name and not (path == "architectures" and isinstance(node, source.Scalar) and node.empty):
-                modules[name] = self.module(name, parameters, node, mapping.keys[key], home)
-        return modules
-
-    def signature(self, key: str, place: Place, path: str) -> tuple[str, dict[str, Expression | None]]:
-        """`Name` or `Name(parameter, other=default)`, read as Python reads it."""
-        try:
-            body = python(f"def {key if '(' in key else key + '()'}: ...", "exec").body  # type: ignore[attr-defined]
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            body = []
-        tree = body[0] if len(body) == 1 else None
-        if not isinstance(tree, ast.FunctionDef) or tree.returns:
-            self.problem(f"{key!r} is not a class name", place, path, "write Name or Name(parameter, other=default)")
-            return "", {}
-        arguments = tree.args
-        if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
-            self.problem("a module has plain parameters only", place, path, "write Name(parameter, other=default)")
-            return "", {}
-        defaults: list[ast.expr | None] = [None] * (len(arguments.args) - len(arguments.defaults))
-        defaults += arguments.defaults
-        parameters: dict[str, Expression | None] = {}
-        for argument, default in zip(arguments.args, defaults, strict=True):
-            parameters[argument.arg] = None
-            if default is not None:
-                scalar = source.Scalar(ast.unparse(default), place, False, ast.unparse(default))
-                parameters[argument.arg] = self.parsed(scalar, f"{path}.{tree.name}", 0)
-        return tree.name, parameters
-
-    def module(self, name: str, parameters: dict[str, Expression | None], node: source.Node, place: Place, home: str) -> Module:
-        where: dict[str, Expression] = {}
-        require: list[Expression] = []
-        ties: list[Tie] = []
-        body: Part
-        if isinstance(node, source.Mapping):
-            reserved = {key: value for key, value in node.items.items() if key in RESERVED}
-            own = {key: value for key, value in node.items.items() if key not in RESERVED}
-            body = self.part(source.Mapping(own, node.keys, node.place), name)
-            for local, value in self.mapping(node, "where").items.items():
-                if isinstance(value, source.Scalar) and (parsed := self.parsed(value, f"{name}.where.{local}")):
-                    where[local] = parsed
-            if isinstance(base := reserved.get("extends"), source.Scalar) and (call := self.parsed(base, f"{name}.extends")):
-                self.bases[name] = call
-            elif base is not None and not isinstance(base, source.Scalar):
-                self.problem("extends is one call of a module", base.place, f"{name}.extends", "write Name() or Name(argument)")
-            require = self.expressions(node, "require", f"{name}.")
-            for key in ("tied", "alias"):
-                if key in reserved:
-                    ties += self.ties(self.mapping(node, key), f"{name}.{key}", key == "alias")
-        else:
-            body = self.part(node, name)
-        return Module(name, parameters, body, where, tuple(require), tuple(ties), place, home)
-
-    def part(self, node: source.Node, path: str) -> Part:
-        if isinstance(node, source.Mapping):
-            return {key: self.numbered(key, self.part(value, f"{path}.{key}")) for key, value in node.items.items()}
-        if isinstance(node, source.Sequence):
-            return [self.part(value, f"{path}.{index}") for index, value in enumerate(node.items)]
-        if node.empty:
-            return {}
-        return self.parsed(node, path) or {}
-
-    def numbered(self, key: str, part: Part) -> Part:
-        """Under a key with `{…}`, a loop gives one attribute a turn: the part becomes a mapping of names to constructors."""
-        if "{" not in key or not isinstance(part, Expression):
-            return part
-        if not isinstance(part.tree, ast.GeneratorExp):
-            self.problem(f"{key} needs a loop", part.place, part.path, "add: for i in range(n)")
-            return part
-        pieces = [piece for text in key.split("{") for piece in text.split("}")]  # texts and expressions in turn
-        terms = [piece if i % 2 else repr(piece) for i, piece in enumerate(pieces)]
-        text = " + ".join(f"str({term})" for term in terms)
-        if (name := self.parsed(source.Scalar(text, part.place, False, text), part.path)) is None:
-            return part
-        tree = ast.DictComp(key=name.tree, value=part.tree.elt, generators=part.tree.generators)
-        return part._replace(tree=ast.copy_location(tree, part.tree))
-
-    def ties(self, mapping: source.Mapping, path: str, always: bool) -> list[Tie]:
-        """`target: source`, with `{expression}` in both and `for`/`if` after the source."""
-        ties = []
-        for target, node in mapping.items.items():
-            text = self.scalar(node)
-            origin = _TIE.match(text).group()  # type: ignore[union-attr]  # it matches nothing, too
-            rest = text[len(origin) :]
-            turns = None
-            if rest.strip():
-                loops = rest.strip() if rest.strip().startswith("for ") else f"for _ in range(1) {rest.strip()}"
-                assert isinstance(node, source.Scalar)
-                names = re.findall(r"\{([^{}]*)\}", target + origin)
-                listed = f"[[{', '.join(names)}] {loops}]"
-                turns = self.parsed(source.Scalar(listed, node.place, False, listed), f"{path}.{target}", 0)
-            elif "{" in target + origin:
-                self.problem("a tie with {…} needs a loop", mapping.keys[target], path, "add: for i in range(n)")
-            ties.append(Tie(target, origin, turns, mapping.keys[target], always))
-        return ties
-
     def notes(self, root: source.Mapping) -> list[tuple[Expression, str]]:
         notes = []
         for condition, node in self.mapping(root, "notes").items.items():
@@ -310,16 +212,6 @@ class _Parser:
             if (parsed := self.parsed(scalar, "notes")) is not None:
                 notes.append((parsed, self.scalar(node)))
         return notes
-
-    def expressions(self, mapping: source.Mapping, key: str, path: str = "") -> list[Expression]:
-        node = mapping.items.get(key)
-        if node is None:
-            return []
-        items = node.items if isinstance(node, source.Sequence) else [node]
-        scalars = [item for item in items if isinstance(item, source.Scalar)]
-        if len(scalars) != len(items):
-            self.problem(f"{key} is a list of expressions", node.place, path + key, "one line each: - a % b == 0")
-        return [found for item in scalars if (found := self.parsed(item, path + key)) is not None]
 
     def loaded(self, root: source.Mapping, key: str) -> list[Spec]:
         specs = []
@@ -329,40 +221,6 @@ class _Parser:
             except SpecError as error:
                 self.problems += error.problems
         return specs
-
-    def names(self, root: source.Mapping, key: str) -> list[str]:
-        node = root.items.get(key)
-        if isinstance(node, source.Sequence):
-            return [self.scalar(item) for item in node.items]
-        return self.scalar(node).split() if node is not None else []
-
-    def mapping(self, parent: source.Mapping, key: str) -> source.Mapping:
-        node = parent.items.get(key)
-        if node is not None and not isinstance(node, source.Mapping):
-            if not (isinstance(node, source.Scalar) and node.empty):
-                self.problem(f"{key} is a mapping", node.place, key, "one `name: value` a line")
-            node = None
-        return node if isinstance(node, source.Mapping) else source.Mapping({}, {}, parent.place)
-
-    def text(self, root: source.Mapping, key: str) -> str:
-        node = root.items.get(key)
-        return "" if node is None else self.scalar(node)
-
-    def scalar(self, node: source.Node) -> str:
-        if isinstance(node, source.Scalar):
-            return node.text
-        self.problem("text is expected here", node.place, "", "write one line of text")
-        return ""
-
-    def parsed(self, node: source.Scalar, path: str, skip: int = 0) -> Expression | None:
-        try:
-            return parse(node, path, skip)
-        except SpecError as error:
-            self.problems += error.problems
-            return None
-
-    def problem(self, message: str, place: Place, path: str, help_: str) -> None:
-        self.problems.append(Problem(message, place, path, help_))
 
 
 def _named_base(used: Spec, model_type: str, base_model_prefix: str) -> dict[str, Module]:

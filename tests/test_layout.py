@@ -19,7 +19,7 @@ STAGES = [
     {"source"},
     {"expression", "layers"},
     {"spec"},
-    {"inheritance"},
+    {"inheritance", "module_parser"},
     {"spec_parser"},
     {"library"},
     {"origin", "scope", "texts"},
