@@ -5,7 +5,8 @@
     python benchmarks/derive_rate.py --others --classes 300        # types drawn by the seed, until there are so many classes
     python benchmarks/derive_rate.py --types bert gpt2             # some
 
-Prints the shares and, for what is not exact, the causes; `--json FILE` writes every class. A class counts where
+Prints the shares, the median length of a draft (of a whole model type, without comments) and, for what is not exact, the
+causes; `--json FILE` writes every class. A class counts where
 transformers builds it here from a default or random config; the others are listed as unavailable or refused.
 """
 
@@ -16,6 +17,7 @@ import json
 import os
 import random
 import signal
+import statistics
 import sys
 import time
 from collections import Counter
@@ -32,11 +34,19 @@ class Task(NamedTuple):
     seconds: int = 300
 
 
+class Verdict(NamedTuple):
+    """How a class did, why, and the lines of its model type's draft; 0 where there is none."""
+
+    verdict: str
+    cause: str = ""
+    lines: int = 0
+
+
 class TooLong(BaseException):
     """A model type takes longer than it may; no handler of a constructor's own errors takes it."""
 
 
-def in_time(task: Task) -> dict[str, tuple[str, str]]:
+def in_time(task: Task) -> dict[str, Verdict]:
     """What is measured of a model type; all its classes failed where that takes too long."""
     from archspec.derive.session import mapped_classes
 
@@ -48,13 +58,15 @@ def in_time(task: Task) -> dict[str, tuple[str, str]]:
     try:
         return measured(task)
     except TooLong:
-        return dict.fromkeys(mapped_classes(task.model_type), ("failed", f"it took more than {task.seconds} s of processor time"))
+        return dict.fromkeys(
+            mapped_classes(task.model_type), Verdict("failed", f"it took more than {task.seconds} s of processor time")
+        )
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
 
 
-def measured(task: Task) -> dict[str, tuple[str, str]]:
+def measured(task: Task) -> dict[str, Verdict]:
     """Class -> (verdict, cause) for one model type."""
     sys.setrecursionlimit(4_000)
     from archspec.derive.check import compiled, overlay
@@ -63,17 +75,19 @@ def measured(task: Task) -> dict[str, tuple[str, str]]:
     from archspec.oracle import Unavailable, config_class, model_class
     from archspec.verify import verify_spec
 
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, Verdict] = {}
     classes = []
     try:
         config = config_class(task.model_type)()
     except Exception as error:  # whatever a config class raises without arguments
-        return {name: ("unavailable", f"no default config: {type(error).__name__}") for name in mapped_classes(task.model_type)}
+        return {
+            name: Verdict("unavailable", f"no default config: {type(error).__name__}") for name in mapped_classes(task.model_type)
+        }
     for name in mapped_classes(task.model_type):
         try:
             classes.append(model_class(name, task.model_type))
         except Unavailable as error:
-            found[name] = ("unavailable", str(error)[:200])
+            found[name] = Verdict("unavailable", str(error)[:200])
     if not classes:
         return found
     try:
@@ -87,41 +101,50 @@ def measured(task: Task) -> dict[str, tuple[str, str]]:
             spec = compiled(drafts[0], folder)
             for name in drafts[0].architectures:
                 outcome = verify_spec(spec, name, task.samples, task.seed)
-                found[name] = verdict(task, name, outcome)
+                found[name] = verdict(task, name, outcome)._replace(lines=lines(drafts[0].text))
     except ArchspecError as error:
         reason = str(error).splitlines()[0].partition(": ")[2][:160]
         found |= {
-            name: ("wrong", f"the compiler refuses the draft: {reason}") for name in drafts[0].architectures if name not in found
+            name: Verdict("wrong", f"the compiler refuses the draft: {reason}")
+            for name in drafts[0].architectures
+            if name not in found
         }
     return found
 
 
-def verdict(task: Task, name: str, outcome: Any) -> tuple[str, str]:
+def lines(text: str) -> int:
+    """The lines of a draft, without comments."""
+    return sum(not line.lstrip().startswith("#") for line in text.splitlines())
+
+
+def verdict(task: Task, name: str, outcome: Any) -> Verdict:
     if outcome.verdict == "unavailable":
-        return "unavailable", outcome.unavailable[:200]
+        return Verdict("unavailable", outcome.unavailable[:200])
     if outcome.verdict == "exact":
-        return "exact", ""
+        return Verdict("exact")
     kinds = Counter(difference.kind for difference in outcome.differences)
     if not outcome.compared:
         built = buildable(task, name, "")
-        if built[0] != "unread":
+        if built.verdict != "unread":
             return built
     cause = ", ".join(sorted(kinds))
     first = next((d for d in outcome.differences if d.kind not in ("few", "unmentioned")), outcome.differences[0])
-    return "wrong", f"{cause}: {first.kind} {first.name} {first.expected[:90]!r} / {first.found[:90]!r} {first.places[:1]}"
+    return Verdict(
+        "wrong", f"{cause}: {first.kind} {first.name} {first.expected[:90]!r} / {first.found[:90]!r} {first.places[:1]}"
+    )
 
 
-def buildable(task: Task, name: str, reason: str) -> tuple[str, str]:
+def buildable(task: Task, name: str, reason: str) -> Verdict:
     """What is not read, or never compared, counts only where transformers builds it by default."""
     from archspec.oracle import Refused, Unavailable, transformers_rows
 
     try:
         transformers_rows(name, {"model_type": task.model_type}, task.model_type)
     except Refused as error:
-        return "refused", f"transformers refuses the default config: {error}"[:200]
+        return Verdict("refused", f"transformers refuses the default config: {error}"[:200])
     except Unavailable as error:
-        return "unavailable", str(error)[:200]
-    return "unread", reason
+        return Verdict("unavailable", str(error)[:200])
+    return Verdict("unread", reason)
 
 
 def main() -> int:
@@ -150,13 +173,13 @@ def main() -> int:
     if args.classes:
         types = drawn(types, args.classes, args.seed)
     tasks = [Task(model_type, args.samples, args.seed, args.seconds) for model_type in types]
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, Verdict] = {}
     start = time.time()
     for task, result in spread(in_time, tasks, args.jobs or cores(), ("torch", "transformers", "archspec.verify"), TIMEOUT):
         if isinstance(result, Failure):
-            result = dict.fromkeys(mapped_classes(task.model_type), ("failed", result.message[:200]))
+            result = dict.fromkeys(mapped_classes(task.model_type), Verdict("failed", result.message[:200]))
         found |= {f"{task.model_type}:{name}": value for name, value in result.items()}
-        exact = sum(verdict == "exact" for verdict, _ in found.values())
+        exact = sum(one.verdict == "exact" for one in found.values())
         print(f"\r{len(found)} classes, {exact} exact, {time.time() - start:.0f} s", end="", file=sys.stderr, flush=True)
         if args.json:
             with open(args.json, "w", encoding="utf-8") as file:
@@ -182,15 +205,18 @@ def drawn(types: list[str], classes: int, seed: int) -> list[str]:
     return chosen
 
 
-def report(found: dict[str, tuple[str, str]]) -> None:
-    totals = Counter(verdict for verdict, _ in found.values())
+def report(found: dict[str, Verdict]) -> None:
+    totals = Counter(one.verdict for one in found.values())
     counted = sum(totals[v] for v in ("exact", "wrong", "unread", "failed"))
     print(f"{len(found)} classes: {dict(totals)}")
     print(f"exact: {totals['exact']} of {counted} that transformers builds here ({totals['exact'] / max(1, counted):.1%})")
+    drafts = {name.partition(":")[0]: one.lines for name, one in found.items() if one.verdict == "exact"}
+    if drafts:
+        print(f"{len(drafts)} drafts with exact classes: {statistics.median(drafts.values()):.0f} lines at the median")
     causes: dict[str, list[str]] = {}
-    for name, (verdict, cause) in found.items():
-        if verdict in ("wrong", "unread", "failed"):
-            causes.setdefault(f"{verdict}: {cause.partition(':')[0]}", []).append(name)
+    for name, one in found.items():
+        if one.verdict in ("wrong", "unread", "failed"):
+            causes.setdefault(f"{one.verdict}: {one.cause.partition(':')[0]}", []).append(name)
     for cause, names in sorted(causes.items(), key=lambda item: -len(item[1])):
         print(f"{len(names):5} {cause}: {', '.join(names[:4])}{' …' if len(names) > 4 else ''}")
 
