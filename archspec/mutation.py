@@ -118,7 +118,9 @@ def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, str, tuple[int, ...]
 def _agrees(spec: Spec, answer: Answer) -> bool:
     """Whether the spec as it stands is right here: only then does an alteration show."""
     ours = counted(spec, answer.architecture, answer.raw)
-    return ours.error is not None if answer.rows is None else answer.rows == ours.rows
+    if answer.rows is None or ours.error is not None:
+        return (answer.rows is None) == (ours.error is not None)
+    return not compare(answer.architecture, answer.raw, answer.rows, ours.rows)
 
 
 def _told(
@@ -127,7 +129,7 @@ def _told(
     """The lines named for the first config that shows an alteration; None where none does."""
     spec = alteration.spec
     if not alteration.module:
-        places = [str(found.place) for found in settings_differences(spec) if found.place and found not in known]
+        places = [str(place) for found in settings_differences(spec) if found not in known for place in found.places]
         if places:
             return places
     for answer in told:
@@ -169,7 +171,7 @@ def summary(task: tuple[str, int]) -> Summary:
         if not result.named:
             word = "of no tensor that counts" if result.hidden else "its line is not named" if result.found else "missed"
             lines.append(f"{result.alteration.place}: {word}: {result.alteration.what}")
-    found, named, hidden = (sum(column) for column in zip(*((r.found, r.named, r.hidden) for r in results), strict=True))
+    found, named, hidden = (sum(getattr(result, what) for result in results) for what in ("found", "named", "hidden"))
     return Summary(len(results), found, named, hidden, lines)
 
 

@@ -45,6 +45,8 @@ def trail(root: Node, name: str) -> list[Place]:
             found += [*read_places(given, owner, scope), given.place]
         elif child is None and node.module is not None:
             found.append(defining(node))
+        elif child is None and owner is not None:  # within a submodule without a class of its own
+            found.append(owner.place)
         body = given if isinstance(given, dict | list) else None
         node = child
         parts = parts[1:]
@@ -103,8 +105,9 @@ def _called(tree: ast.expr, spec: Spec) -> Iterator[Module]:
 
 
 def read_places(expression: Expression, module: Module | None, scope: Scope | None) -> list[Place]:
-    """The lines of the local names and of the derived fields that an expression reads."""
+    """The lines of the local names, of the derived fields and of the defaults in use that an expression reads."""
     found: list[Place] = []
+    defaults: list[Place] = []
     pending, seen = list(names(expression.tree)), set[str]()
     while pending:
         name = pending.pop()
@@ -118,10 +121,12 @@ def read_places(expression: Expression, module: Module | None, scope: Scope | No
             field = scope.spec.fields.get(scope.canonical(name))
             fixed = scope.spec.fixed.get(scope.canonical(name))
             definition = fixed if fixed is not None else field.default if field is not None and field.computed else None
+            if definition is None and field is not None and field.name not in scope.raw:
+                defaults.append(field.place)
         if definition is not None:
             found.append(definition.place)
             pending += names(definition.tree)
-    return found
+    return defaults + found  # read backwards, the defaults come last
 
 
 def tie_place(root: Node, name: str, source: str) -> list[Place]:

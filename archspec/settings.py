@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Place
 from archspec.oracle import config_class, config_of
+from archspec.places import read_places
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Spec
 
@@ -14,13 +15,16 @@ _ABSENT = object()
 
 
 class SettingDifference(NamedTuple):
-    """A field whose default, or a name whose meaning, is another one in transformers."""
+    """A field whose default, or a name whose meaning, is another one in transformers.
+
+    ``places``: its line, then those that the default is computed from.
+    """
 
     kind: str
     name: str
     expected: str
     found: str
-    place: Place | None
+    places: tuple[Place, ...]
 
 
 def settings_differences(spec: Spec) -> list[SettingDifference]:
@@ -38,21 +42,21 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
     for name in [*spec.fields, *spec.fixed]:
         theirs = _read(config, name)
         field = spec.fields.get(name)
-        place = spec.fixed[name].place if name in spec.fixed else spec.fields[name].place
+        places = _places(scope, name)
         try:
             ours = scope.get(name)
         except ArchspecError as error:
             if theirs is not _ABSENT and field is not None and not field.required:
-                found = next((problem.place for problem in error.problems if problem.place), place)
-                yield SettingDifference("default", path + name, _shown(theirs), str(error), found)
+                told = tuple(problem.place for problem in error.problems if problem.place)
+                yield SettingDifference("default", path + name, _shown(theirs), str(error), told or places)
             continue
         if isinstance(ours, SubConfig):
             if theirs is None or theirs is _ABSENT:
-                yield SettingDifference("default", path + name, "null", f"a config of {ours.model_type}", place)
+                yield SettingDifference("default", path + name, "null", f"a config of {ours.model_type}", places)
             else:
-                yield from _sub_config(ours, theirs, path + name, place)
+                yield from _sub_config(ours, theirs, path + name, places)
         elif theirs is not _ABSENT and not _same(ours, theirs, bool(field and field.computed) or name in spec.fixed):
-            yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), place)
+            yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), places)
 
 
 def _read(config: Any, name: str) -> Any:
@@ -62,16 +66,23 @@ def _read(config: Any, name: str) -> Any:
         return vars(config).get(name, _ABSENT)
 
 
-def _sub_config(ours: SubConfig, theirs: Any, path: str, place: Place) -> Iterator[SettingDifference]:
+def _places(scope: Scope, name: str) -> tuple[Place, ...]:
+    fixed, field = scope.spec.fixed.get(name), scope.spec.fields.get(name)
+    value = fixed if fixed is not None else field.default if field else None
+    own = fixed.place if fixed is not None else field.place if field else Place(scope.spec.source, 1, 1)
+    return (own, *(read_places(value, None, scope)[::-1] if value is not None else ()))
+
+
+def _sub_config(ours: SubConfig, theirs: Any, path: str, places: tuple[Place, ...]) -> Iterator[SettingDifference]:
     if theirs.model_type and ours.model_type != theirs.model_type:  # a part of a config may have no model type
-        yield SettingDifference("default", path + ".model_type", str(theirs.model_type), ours.model_type, place)
+        yield SettingDifference("default", path + ".model_type", str(theirs.model_type), ours.model_type, places)
         return
     try:
         scope = ours.scope
     except ArchspecError:  # not described yet, or refused: then the whole architecture says so
         return
     for difference in _defaults(scope, theirs, path + "."):
-        yield difference._replace(place=place)
+        yield difference._replace(places=places)
 
 
 def _same(ours: Any, theirs: Any, computed: bool) -> bool:
@@ -90,7 +101,7 @@ def _names(spec: Spec) -> Iterator[SettingDifference]:
     for alias, name in theirs.items():
         field = spec.fields.get(spec.attribute_map.get(name, name))
         if field is not None and field.name != alias and spec.attribute_map.get(alias, alias) != field.name:
-            yield SettingDifference("alias", alias, f"a name of {name}", "no such name", field.place)
+            yield SettingDifference("alias", alias, f"a name of {name}", "no such name", (field.place,))
 
 
 def _shown(value: Any) -> str:

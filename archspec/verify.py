@@ -332,8 +332,8 @@ class Verifier:
             settings = settings_differences(self.spec)
         except Refused:  # the default config itself is refused, as `one` has seen
             settings = []
-        for kind, name, expected, found, place in settings:
-            self.add({}, kind, name, expected, found, [place] if place else [])
+        for kind, name, expected, found, places in settings:
+            self.add({}, kind, name, expected, found, places)
         for name in self.spec.fields:
             try:
                 self.differences += self.compare({**default, name: None})[0]
