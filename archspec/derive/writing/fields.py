@@ -45,6 +45,8 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
     """The section for the fields that are used, directly or by the default of another."""
     known = {*model.types, *model.extras, *model.fixed}
     parts = sub_configs(model)
+    if model.backbone and "stage_names" in model.fixed:  # a config that asks for other stages is refused
+        used = {*used, "out_features", "out_indices"}
     wanted: set[str] = set()
     open_names = {name.split(".")[0] for name in used}
     require: list[ast.expr] = []
