@@ -17,6 +17,7 @@ from archspec.derive.reading.values import (
     ListValue,
     Mix,
     Mod,
+    Raised,
     Sym,
     Tensor,
     Unsupported,
@@ -204,12 +205,21 @@ class Operators(State):
         first, second = self.node(left), self.node(right)
         if identity:
             op = ast.Eq if op is ast.Is else ast.NotEq
-        found = self.facts.decide(ast.Compare(first, [op()], [second]))
+        found = self.facts.decide(terms.compared(first, op, second))
         if isinstance(found, ast.Constant):
             return bool(found.value)
         if terms.text(first) == terms.text(second) and op in (ast.Eq, ast.NotEq):
             return op is ast.Eq
         return Sym(found, self.seen(COMPARE[op], left, right), ("bool",))
+
+    def enforce(self, condition: ast.expr, reason: str) -> None:
+        """The code goes on only where a condition holds."""
+        open_ = self.facts.decide(condition)
+        if isinstance(open_, ast.Constant) and not open_.value:
+            raise Raised(reason)
+        if not isinstance(open_, ast.Constant):
+            self.require(open_)
+            self.facts.learn(open_, True)
 
     def is_none(self, value: Any, positive: bool) -> Any:
         if isinstance(value, Mix):
