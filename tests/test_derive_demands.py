@@ -72,3 +72,44 @@ def test_the_stages_of_a_backbone_are_held_to_its_config() -> None:
     """Its config class refuses others, also where no tensor depends on them."""
     made = drafted("Dinov2Model")[0]
     assert "- out_features == [stage_names[i] for i in out_indices]\n" in made.text
+
+
+def test_the_validators_of_fields_are_requirements() -> None:
+    """An interval's end that is infinite says nothing; fields that count nothing are left out."""
+    text = drafted("PocketTTSAudioTokenizerDecoderModel")[0].text
+    assert "  - 1 <= audio_channels\n  - audio_channels <= 1\n  - num_hidden_layers > 0\n" in text
+    assert "norm_eps" not in text and "inf" not in text.replace("info", "")
+
+
+JOINED = {
+    "a tuple": ("tuple = (4, 6)", "require:\n      - given('sizes') is not None\n    proj"),
+    "a list": ("list = field(default_factory=lambda: [4, 6])", "  Net:\n    proj"),
+}
+
+
+@pytest.mark.parametrize(("default", "lines"), JOINED.values(), ids=JOINED)
+def test_a_list_is_joined_with_what_a_config_gives_and_not_with_a_tuple(
+    module: Callable[..., None], default: str, lines: str
+) -> None:
+    text = own("self.proj = Block(config)", "sizes = [config.width] + config.sizes", "self.last = nn.Linear(sizes[-1], 2)")
+    text = text.replace("depth: int = 3", f"depth: int = 3\n    sizes: {default}")
+    module("from dataclasses import field\n" + text)
+    assert lines in derived("own:Net", "--no-verify")["drafts"]["net"]
+
+
+RATED = """
+class Rated(Block):
+    def __init__(self, config, rates):
+        super().__init__(config)
+        self.rates = [rates[j] for j in range(config.depth)]
+"""
+
+
+def test_what_torch_splits_by_the_config_is_not_taken_for_the_default_ones(module: Callable[..., None]) -> None:
+    """The rates are as many as the default config has layers: nothing follows from that for others."""
+    rates = "rates = [part.tolist() for part in torch.linspace(0, 1, config.depth * 3).split(config.depth)]"
+    text = own(rates, "self.a = nn.ModuleList([Rated(config, rates[i % 3]) for i in range(config.depth)])")
+    module(text.replace("class Net", RATED + "\nclass Net"))
+    found = derived("own:Net", samples=8)
+    assert (found["code"], found["verify"][0]["differences"]) == (0, []), found["drafts"]["net"]
+    assert "require" not in found["drafts"]["net"]

@@ -201,6 +201,13 @@ class Modules(Leaves):
         closed[name] = terms.text(node)
         return value
 
+    def given_for_tuple(self, node: ast.expr | None) -> ast.expr | None:
+        if not isinstance(node, ast.Name) or self.scope is None:
+            return None
+        *path, field = node.id.split(".")
+        default = getattr(self.scope.real, field, None) if tuple(path) == self.scope.path else None
+        return terms.call("given", ast.Constant(field)) if isinstance(default, tuple) else None
+
     def local(self, node: ast.expr, scope: Config | None) -> bool:
         """Whether an expression means something only where the call stands."""
         prefix = ".".join(scope.path) + "." if scope is not None and scope.path else ""

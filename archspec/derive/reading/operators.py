@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
 from archspec.derive.reading import terms
@@ -34,6 +35,9 @@ class Operators(State):
         for value, way in ((left, 0), (right, 1)):
             if isinstance(value, Choice):
                 return self.lift(value, lambda v, w=way: self.binary(op, v, right) if not w else self.binary(op, left, v))
+        if op is ast.Add:
+            self.one_kind(left, right)
+            self.one_kind(right, left)
         if isinstance(left, ListValue | list) and isinstance(right, ListValue | list | Sym) and op is ast.Add:
             return ListValue.of([*self.as_list(left).parts, *self.as_list(right).parts])
         if isinstance(right, ListValue | list) and isinstance(left, Sym) and op is ast.Add:
@@ -56,6 +60,17 @@ class Operators(State):
         if terms.is_constant(found):
             return terms.value_of(found)
         return Sym(found, seen)
+
+    def one_kind(self, one: Any, other: Any) -> None:
+        """Python adds no tuple to a list; what a config gives is a list, but a field's default may be a tuple."""
+        if isinstance(one, ListValue | list) and getattr(one, "kind", list) is list and isinstance(other, Sym):
+            given = self.given_for_tuple(other.node)
+            if given is not None:
+                self.enforce(terms.compare(given, ast.IsNot, ast.Constant(None)), "TypeError: a list and a tuple")
+
+    def given_for_tuple(self, node: ast.expr | None) -> ast.expr | None:
+        """What the config itself has for a field whose default is a tuple; None for anything else."""
+        raise NotImplementedError
 
     def divided(self, op: type[ast.operator], left: Any, right: Any) -> None:
         """Python refuses to divide by zero, also where nothing depends on the result."""
@@ -202,6 +217,9 @@ class Operators(State):
             right = list(right)
         if isinstance(left, Tensor) or isinstance(right, Tensor) or self.fitted(left, right):
             return Sym(None, self.seen(COMPARE[op], left, right))
+        for value in (left, right):  # no number of a config is beyond it
+            if isinstance(value, float) and math.isinf(value):
+                return self.native(COMPARE[op], [0 if isinstance(side, Sym) else side for side in (left, right)])
         first, second = self.node(left), self.node(right)
         if identity:
             op = ast.Eq if op is ast.Is else ast.NotEq

@@ -54,11 +54,16 @@ class TensorCalls(Calls):
         keywords = {k: v for k, v in keywords.items() if k not in ("device", "dtype", "requires_grad", "generator")}
         real = self.run(name, function, arguments, keywords)
         if real is not UNKNOWN and not isinstance(real, torch.Tensor):
-            if symbolic(arguments) and isinstance(real, int | float):
-                return Sym(None, real)
-            return real
+            open_ = not all(map(self.certain, (*arguments, *keywords.values())))
+            return Sym(None, real) if isinstance(real, int | float | list | tuple) and open_ else real
         shape = self.shape(name, function, arguments, keywords)
         return Tensor(shape, None if real is UNKNOWN else real)
+
+    def certain(self, argument: Any) -> bool:
+        """Whether what torch makes of an argument is the same at every config."""
+        if isinstance(argument, Tensor):
+            return argument.shape is not None and not any(isinstance(size, Sym) for size in argument.shape)
+        return not symbolic(argument)
 
     def meshgrid(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         import torch
