@@ -51,6 +51,10 @@ DEMANDS = {
         ["self.a = Odd(config.depth, config)", "self.b = Odd(config.depth + 2, config)"],
         "require:\n      - depth % 2 != 0\n      - (depth + 2) % 2 != 0\n",
     ),
+    "of a comparison, to be of no null": (
+        ["if config.extra:", "    self.limit = 1 if config.size < 1 else 2", "self.b = Block(config)"],
+        "require:\n      - not extra or size is not None\n",
+    ),
     "of torch, for a padding": (
         ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],
         "require:\n      - depth == 2 or depth == 1\n",
@@ -113,3 +117,10 @@ def test_what_torch_splits_by_the_config_is_not_taken_for_the_default_ones(modul
     found = derived("own:Net", samples=8)
     assert (found["code"], found["verify"][0]["differences"]) == (0, []), found["drafts"]["net"]
     assert "require" not in found["drafts"]["net"]
+
+
+def test_a_module_without_tensors_under_two_names_is_no_alias(module: Callable[..., None]) -> None:
+    module(own("self.pool = nn.Flatten()", "self.b = Block(config)", "self.head = nn.ModuleList([self.pool, self.b])"))
+    found = derived("own:Net")
+    assert (found["code"], found["verify"][0]["differences"]) == (0, [])
+    assert "    alias:\n      head.1: b\n" in found["drafts"]["net"]

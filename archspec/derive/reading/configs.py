@@ -61,7 +61,7 @@ class Reader(Methods):
         if isinstance(default, bool | int | float | str | None):
             known = model.extras.setdefault(field, default)
             if type(known) is type(default) and known == default:
-                types = ("int", "None") if default is None else (type(default).__name__,)
+                types = ("int" if default is None else type(default).__name__, "None")
                 return Sym(config.node(field), default, types)
         return default
 

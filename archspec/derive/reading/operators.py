@@ -80,10 +80,7 @@ class Operators(State):
         for value in (left, right):
             if isinstance(value, Sym) and value.node is not None and {"int", "list"} <= set(value.types) and op is not ast.Add:
                 self.demand(terms.negation(terms.call("is_list", self.node(value))))
-            if isinstance(value, Sym) and isinstance(value.node, ast.Name) and "None" in value.types:
-                asked = self.facts.decide(terms.compare(value.node, ast.IsNot, ast.Constant(None)))
-                if not isinstance(asked, ast.Constant):
-                    self.demand(asked)
+            self.not_null(value)
         if (
             isinstance(by, Sym)
             and by.node is not None
@@ -91,6 +88,13 @@ class Operators(State):
             and not isinstance(by.node, ast.IfExp)
         ):
             self.demand(terms.compare(self.node(by), ast.NotEq, terms.constant(0)))
+
+    def not_null(self, value: Any) -> None:
+        """Python neither calculates with None nor finds it smaller than a number."""
+        if isinstance(value, Sym) and isinstance(value.node, ast.Name) and "None" in value.types:
+            asked = self.facts.decide(terms.compare(value.node, ast.IsNot, ast.Constant(None)))
+            if not isinstance(asked, ast.Constant):
+                self.demand(asked)
 
     def tensor_binary(self, op: type[ast.operator], left: Any, right: Any) -> Any:
         real = self.seen(_operator(op), left, right)
@@ -221,6 +225,9 @@ class Operators(State):
             if isinstance(value, float) and math.isinf(value):
                 return self.native(COMPARE[op], [0 if isinstance(side, Sym) else side for side in (left, right)])
         first, second = self.node(left), self.node(right)
+        if op in (ast.Lt, ast.LtE, ast.Gt, ast.GtE):
+            self.not_null(left)
+            self.not_null(right)
         if identity:
             op = ast.Eq if op is ast.Is else ast.NotEq
         found = self.facts.decide(terms.compared(first, op, second))
