@@ -43,6 +43,14 @@ DEMANDS = {
         ["self.a = nn.ModuleList([Even(i * config.width, config) for i in range(config.depth)])", "self.b = Block(config)"],
         "require:\n      - all((not i * width % 2 for i in range(depth)))\n",
     ),
+    "in a loop, which may have no turn": (
+        ["self.a = nn.ModuleList([Even(config.width, config) for i in range(config.depth)])", "self.b = Block(config)"],
+        "require:\n      - all((not width % 2 for i in range(depth)))\n    b",
+    ),
+    "of an item of what torch made": (
+        ["rates = [r.item() for r in torch.linspace(0, 1, config.depth)]", "self.rate = rates[2]", "self.b = Block(config)"],
+        "require:\n      - 2 < depth\n",
+    ),
     "of one that never fits": (
         ["if config.extra:", "    self.a = Even(5, config)", "self.b = Block(config)"],
         "require:\n      - not extra\n",
@@ -64,7 +72,7 @@ DEMANDS = {
 
 @pytest.mark.parametrize(("body", "line"), DEMANDS.values(), ids=DEMANDS)
 def test_a_demand_is_a_requirement_of_whoever_makes_the_module(module: Callable[..., None], body: list[str], line: str) -> None:
-    text = own(*body).replace("class Net", EVEN + "\nclass Net").replace("depth: int = 3", "depth: int = 1")
+    text = own(*body).replace("class Net", EVEN + "\nclass Net")
     module(text)
     found = derived("own:Net", samples=8)
     drafted_text = found["drafts"]["net"]

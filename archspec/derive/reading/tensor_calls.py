@@ -229,7 +229,9 @@ class TensorCalls(Calls):
             return tensor.shape[arguments[1]] if len(arguments) > 1 else tuple(tensor.shape)
         seen = self.seen(lambda v, *a: getattr(v, name)(*a), *arguments)
         if name == "tolist" and isinstance(seen, list):
-            return ListValue([Sym(None, item) for item in seen])
+            made = ListValue([Sym(None, item) for item in seen])
+            made.length = tensor.shape[0] if isinstance(tensor, Tensor) and tensor.shape else None
+            return made
         return Sym(None, seen)
 
     def normed(self, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
