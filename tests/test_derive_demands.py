@@ -132,3 +132,12 @@ def test_a_module_without_tensors_under_two_names_is_no_alias(module: Callable[.
     found = derived("own:Net")
     assert (found["code"], found["verify"][0]["differences"]) == (0, [])
     assert "    alias:\n      head.1: b\n" in found["drafts"]["net"]
+
+
+def test_a_mean_over_everything_keeps_the_shape_of_what_it_is_taken_from(module: Callable[..., None]) -> None:
+    scaled = "made = made / (made.std() * 10)"
+    made = ["made = torch.randn(config.depth, config.width)", "made = made - made.mean()", scaled, "self.a = nn.Parameter(made)"]
+    module(own(*made))
+    found = derived("own:Net")
+    assert (found["code"], found["verify"][0]["differences"]) == (0, [])
+    assert "a: Parameter(depth, width)" in found["drafts"]["net"]

@@ -179,6 +179,8 @@ class TensorCalls(Calls):
         if name == "flatten" and len(arguments) <= 2:
             at = arguments[1] if len(arguments) > 1 else 0
             return [*first.shape[:at], self.product(first.shape[at:])]
+        if name in ("sum", "mean", "std", "var", "norm", "prod") and len(arguments) == 1 and not keywords:
+            return []
         if name in ("sum", "mean", "amax") and len(arguments) == 2 and type(arguments[1]) is int and not keywords:
             left = list(first.shape)
             left.pop(arguments[1])
