@@ -5,28 +5,16 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import re
 from typing import Any
 
 from archspec.derive.reading import terms
 from archspec.derive.reading.attributes import STILL, seen_field
+from archspec.derive.reading.kinds import annotated, kinds_of
 from archspec.derive.reading.methods import Methods
 from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
-from archspec.derive.reading.values import MISSING, Bound, Config, Kwargs, Raised, Sym, Unsupported
-
-_KINDS = {
-    "int": "int",
-    "float": "float",
-    "bool": "bool",
-    "str": "str",
-    "list": "list",
-    "tuple": "list",
-    "dict": "dict",
-    "None": "None",
-}
-_KINDS |= {"List": "list", "Tuple": "list", "Dict": "dict", "Sequence": "list", "Iterable": "list"}
+from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, Raised, Sym, Unsupported
 
 
 class Reader(Methods):
@@ -73,7 +61,7 @@ class Reader(Methods):
         if isinstance(default, bool | int | float | str | None):
             known = model.extras.setdefault(field, default)
             if type(known) is type(default) and known == default:
-                types = ("int", "None") if default is None else (type(default).__name__,)
+                types = ("int" if default is None else type(default).__name__, "None")
                 return Sym(config.node(field), default, types)
         return default
 
@@ -116,7 +104,7 @@ class Reader(Methods):
                 found.defaults[field.name] = default
         for name, value in vars(real).items():
             if not name.startswith("_") and name not in found.types:
-                found.types[name] = _of(value)
+                found.types[name] = kinds_of(value)
                 found.defaults[name] = value
         if hasattr(cls, "__post_init__") and hasattr(cls, "model_type"):
             self.post_init(found)
@@ -158,11 +146,29 @@ class Reader(Methods):
                 continue
             try:
                 seen = getattr(value, "value", value)
-                finals[name] = (self.node(value), self.types(value) or _of(seen))
+                finals[name] = (self.node(value), self.types(value) or kinds_of(seen))
             except Unsupported:
                 model.notes.append(f"what {name} becomes was not read")
         resolve(model, finals)
         model.require += self.general(model, Config(model.cls, (), model.real))
+        for field in dataclasses.fields(model.cls):
+            for validator in field.metadata.get("validator", ()):
+                model.checks.setdefault(field.name, []).extend(self.checks(model, field.name, validator))
+
+    def checks(self, model: ConfigModel, field: str, validator: Any) -> list[ast.expr]:
+        """What the validator of one field demands of its value."""
+        frame, before = Frame(), (self.log, self.facts)
+        self.log, self.facts = [], Facts()
+        self.frames.append(frame)
+        try:
+            seen = getattr(model.real, field, UNKNOWN)
+            self.run_function(validator, [Sym(terms.name(field), seen, model.types.get(field, ()))], {})
+        except (Raised, Unsupported) as error:
+            model.notes.append(f"what {field} must be was not read: {error}")
+        finally:
+            self.frames.pop()
+            self.log, self.facts = before
+        return list(frame.require.values())
 
     def general(self, model: ConfigModel, raw: Config) -> list[ast.expr]:
         """What PreTrainedConfig itself demands: an even rotary dimension, a kind for every layer."""
@@ -278,36 +284,3 @@ _CONFIG_SKIPPED = frozenset(
     ]
 )
 _VALIDATORS = frozenset(["validate_output_attentions", "validate_token_ids", "validate_rope", "validate_layer_type"])
-
-
-def annotated(annotation: Any) -> tuple[str, ...]:
-    """The kinds of value that an annotation allows, () where it does not tell.
-
-    >>> annotated("int | list[int] | None")
-    ('int', 'list', 'None')
-    """
-    text = annotation if isinstance(annotation, str) else annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    if text in ("Any", "typing.Any"):
-        return ()
-    if "Optional[" in text:
-        text += " | None"
-    text = text.replace("typing.", "").replace("NoneType", "None")
-    while re.search(r"\[[^\[\]]*\]", text):
-        literal = re.search(r"Literal\[([^\[\]]*)\]", text)
-        if literal and re.search(r"Literal\[[^\[\]]*\]", text):
-            kinds = {type(ast.literal_eval(part.strip())).__name__ for part in literal.group(1).split(",") if part.strip()}
-            text = text.replace(literal.group(0), " | ".join(sorted(kinds)))
-            continue
-        union = re.search(r"(Union|Optional)\[([^\[\]]*)\]", text)
-        if union:
-            text = text.replace(union.group(0), union.group(2).replace(",", " |"))
-            continue
-        text = re.sub(r"\[[^\[\]]*\]", "", text)
-    found = dict.fromkeys(_KINDS.get(part.strip().strip("'\""), "?") for part in text.split("|"))
-    found.pop("?", None) if len(found) > 1 else None
-    return () if "?" in found else tuple(found)
-
-
-def _of(value: Any) -> tuple[str, ...]:
-    kind = "list" if isinstance(value, list | tuple) else "None" if value is None else type(value).__name__
-    return (kind,) if kind in _KINDS.values() and kind != "None" else ()

@@ -47,6 +47,8 @@ class Items(Evaluator):
             return Tensor(part_shape(value.shape, index), _or_none(self.seen(lambda v, i: v[i], value, index)))
         if isinstance(value, tuple | range) and not isinstance(index, Sym) and not symbolic(index):
             return self.native(lambda v, i: v[i], [value, index]) if not symbolic(value) else value[index]
+        if isinstance(value, ListValue) and isinstance(value.length, Sym) and not isinstance(index, slice):
+            return self.counted_item(value, index)
         if isinstance(value, ListValue):
             found = self.list_item(value, index)
             if found is not MISSING:
@@ -68,6 +70,14 @@ class Items(Evaluator):
             return terms.value_of(subscript)
         types = (type(seen).__name__,) if seen is not UNKNOWN and seen is not None else ()
         return Sym(subscript, seen, types)
+
+    def counted_item(self, value: ListValue, index: Any) -> Any:
+        """An item of a list of which only the default config's items, and the length, are known."""
+        if value.length.node is not None and not self.fitted(index):
+            last = isinstance(index, int) and index < 0
+            asked = self.compare(ast.GtE, value.length, -index) if last else self.compare(ast.Lt, index, value.length)
+            self.enforce(self.node(asked), "IndexError: list index out of range")
+        return Sym(None, self.seen(lambda v, i: v[i], value, index))
 
     def plain_slice(self, index: Any) -> Any:
         if not isinstance(index, slice):

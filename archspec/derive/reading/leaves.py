@@ -13,16 +13,20 @@ from archspec.derive.reading.values import (
     UNKNOWN,
     Choice,
     Container,
+    Instance,
     Leaf,
     ListValue,
+    Mix,
+    Mod,
     Raised,
     Sym,
     Tensor,
+    TensorOf,
     Unsupported,
     constructor,
     witness,
 )
-from archspec.layers import LEAVES
+from archspec.layers import LEAVES, nothing
 
 _IGNORED = frozenset([
     "eps", "momentum", "dropout", "stride", "padding", "dilation", "output_padding", "padding_mode", "device", "dtype",
@@ -122,10 +126,18 @@ class Leaves(TensorCalls):
         if bound.get("_freeze") is True or bound.get("kwargs", {}).get("_freeze") is True:
             made.flags["frozen"] = True
         made.attrs |= more
-        padding = more.get("padding")
-        if isinstance(padding, str) and padding == "same" and isinstance(more.get("stride"), Sym):
-            self.require(terms.compare(self.node(more["stride"]), ast.Eq, terms.constant(1)))  # torch demands it
+        if "padding" in more:
+            self.strided(more["padding"], more["stride"])
         return made
+
+    def strided(self, padding: Any, stride: Any) -> None:
+        """torch pads to the same size only where every position is taken."""
+        if padding != "same" if not isinstance(padding, Sym) else padding.node is None or "str" not in padding.types:
+            return
+        for step in stride if isinstance(stride, tuple) else (stride,):
+            if isinstance(step, int) or (isinstance(step, Sym) and step.node is not None):
+                asked = (self.compare(ast.NotEq, padding, "same"), self.compare(ast.Eq, step, 1))
+                self.enforce(terms.either(self.node(part) for part in asked), "padding='same' with a stride")
 
     def leaf_with(self, cls: type, before: list[Any], after: list[Any], keywords: dict[str, Any], side: Any) -> Any:
         """The layer with one side of an argument that is one of two."""
@@ -189,6 +201,25 @@ def is_leaf(cls: type) -> bool:
     """Whether the layer table has the class."""
     own = cls.__module__.startswith("torch.nn.") or (cls.__name__ == "Conv1D" and cls.__module__ == "transformers.pytorch_utils")
     return own and cls.__name__ in LEAVES
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a module has a tensor on any way of the conditions in it."""
+    if isinstance(value, Leaf):
+        return LEAVES[value.kind] is not nothing
+    if isinstance(value, Mix | Choice):
+        return holds_tensors(value.then) or holds_tensors(value.other)
+    if isinstance(value, Container):
+        return holds_tensors(value.items)
+    if isinstance(value, ListValue):
+        sides = [side for part in value.parts for side in (part[2:4] if part[0] == "if" else part[1:2])]
+        return any(map(holds_tensors, sides))
+    if isinstance(value, dict):
+        return any(map(holds_tensors, value.values()))
+    if isinstance(value, Instance):
+        fitted = value.template.fit if value.template is not None else None
+        return holds_tensors(fitted if fitted is not None else {**value.attrs, **value.patched, "$base": value.base})
+    return isinstance(value, Mod | TensorOf)
 
 
 def _activation_class(name: str) -> type:

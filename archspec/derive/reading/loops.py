@@ -118,7 +118,11 @@ class Loops(Recurrences):
         return None if found is UNKNOWN else found
 
     def on_ListComp(self, node: ast.ListComp | ast.GeneratorExp, env: Env) -> Any:
-        return ListValue.of(self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner)))
+        over = self.evaluate(node.generators[0].iter, env)
+        made = ListValue.of(self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner), over))
+        if isinstance(over, Tensor) and over.shape and len(node.generators) == 1 and not node.generators[0].ifs:
+            made.length = over.shape[0]
+        return made
 
     def on_GeneratorExp(self, node: ast.GeneratorExp, env: Env) -> Any:
         return self.on_ListComp(node, env)
@@ -144,10 +148,12 @@ class Loops(Recurrences):
             return {"$each": parts[0]}
         raise Unsupported("a dict whose keys depend on the config")
 
-    def comprehended(self, generators: list[ast.comprehension], env: Env, element: Callable[[Env], Any]) -> list[Any]:
-        """The parts of the list that a comprehension gives."""
+    def comprehended(
+        self, generators: list[ast.comprehension], env: Env, element: Callable[[Env], Any], over: Any = MISSING
+    ) -> list[Any]:
+        """The parts of the list that a comprehension gives; ``over`` is what its first loop goes over, where that is known."""
         first, rest = generators[0], generators[1:]
-        value = self.evaluate(first.iter, env)
+        value = self.evaluate(first.iter, env) if over is MISSING else over
         items = self.spread(value)
         if items is not None:
             parts: list[Any] = []

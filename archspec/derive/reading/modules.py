@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
-from archspec.derive.reading.leaves import Leaves, is_leaf
+from archspec.derive.reading.leaves import Leaves, holds_tensors, is_leaf
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import (
@@ -127,7 +127,24 @@ class Modules(Leaves):
         template.closed = closed
         made.template, made.attrs, made.base = template, template.proto.attrs, template.proto.base
         made.flags = dict(template.proto.flags)
+        if made.base is not None or not holds_tensors(made):
+            self.taken_over(made)
         return made
+
+    def taken_over(self, made: Instance) -> None:
+        """What a module demands that is not in the draft, or a single expression there: whoever makes it demands that."""
+        values = {f"${name}": value for name, value in made.arguments.items()} | made.overrides
+        for node in (*made.template.require, *made.template.soft):
+            try:
+                inner = {name: self.node(values[name]) for name in terms.names(node) & values.keys()}
+            except Unsupported as error:
+                self.note(f"not read: what {made.cls.__name__} demands ({error})")
+                continue
+            needed = terms.folded(terms.substitute(node, inner))
+            if node in made.template.soft:
+                self.demand(needed)
+            else:
+                self.enforce(needed, f"{made.cls.__name__} demands {terms.text(node)}")
 
     def entered(self, config: Config, made: Instance) -> Config:
         """A config as the constructed module sees it: what was set on it becomes a keyword of the call."""
@@ -183,6 +200,13 @@ class Modules(Leaves):
             return Sym(terms.name(f"${parameter}"), seen, known)
         closed[name] = terms.text(node)
         return value
+
+    def given_for_tuple(self, node: ast.expr | None) -> ast.expr | None:
+        if not isinstance(node, ast.Name) or self.scope is None:
+            return None
+        *path, field = node.id.split(".")
+        default = getattr(self.scope.real, field, None) if tuple(path) == self.scope.path else None
+        return terms.call("given", ast.Constant(field)) if isinstance(default, tuple) else None
 
     def local(self, node: ast.expr, scope: Config | None) -> bool:
         """Whether an expression means something only where the call stands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
 from archspec.derive.reading import terms
@@ -17,6 +18,7 @@ from archspec.derive.reading.values import (
     ListValue,
     Mix,
     Mod,
+    Raised,
     Sym,
     Tensor,
     Unsupported,
@@ -33,6 +35,9 @@ class Operators(State):
         for value, way in ((left, 0), (right, 1)):
             if isinstance(value, Choice):
                 return self.lift(value, lambda v, w=way: self.binary(op, v, right) if not w else self.binary(op, left, v))
+        if op is ast.Add:
+            self.one_kind(left, right)
+            self.one_kind(right, left)
         if isinstance(left, ListValue | list) and isinstance(right, ListValue | list | Sym) and op is ast.Add:
             return ListValue.of([*self.as_list(left).parts, *self.as_list(right).parts])
         if isinstance(right, ListValue | list) and isinstance(left, Sym) and op is ast.Add:
@@ -56,6 +61,17 @@ class Operators(State):
             return terms.value_of(found)
         return Sym(found, seen)
 
+    def one_kind(self, one: Any, other: Any) -> None:
+        """Python adds no tuple to a list; what a config gives is a list, but a field's default may be a tuple."""
+        if isinstance(one, ListValue | list) and getattr(one, "kind", list) is list and isinstance(other, Sym):
+            given = self.given_for_tuple(other.node)
+            if given is not None:
+                self.enforce(terms.compare(given, ast.IsNot, ast.Constant(None)), "TypeError: a list and a tuple")
+
+    def given_for_tuple(self, node: ast.expr | None) -> ast.expr | None:
+        """What the config itself has for a field whose default is a tuple; None for anything else."""
+        raise NotImplementedError
+
     def divided(self, op: type[ast.operator], left: Any, right: Any) -> None:
         """Python refuses to divide by zero, also where nothing depends on the result."""
         by = right if op in (ast.Div, ast.FloorDiv, ast.Mod) else None
@@ -64,10 +80,7 @@ class Operators(State):
         for value in (left, right):
             if isinstance(value, Sym) and value.node is not None and {"int", "list"} <= set(value.types) and op is not ast.Add:
                 self.demand(terms.negation(terms.call("is_list", self.node(value))))
-            if isinstance(value, Sym) and isinstance(value.node, ast.Name) and "None" in value.types:
-                asked = self.facts.decide(terms.compare(value.node, ast.IsNot, ast.Constant(None)))
-                if not isinstance(asked, ast.Constant):
-                    self.demand(asked)
+            self.not_null(value)
         if (
             isinstance(by, Sym)
             and by.node is not None
@@ -75,6 +88,13 @@ class Operators(State):
             and not isinstance(by.node, ast.IfExp)
         ):
             self.demand(terms.compare(self.node(by), ast.NotEq, terms.constant(0)))
+
+    def not_null(self, value: Any) -> None:
+        """Python neither calculates with None nor finds it smaller than a number."""
+        if isinstance(value, Sym) and isinstance(value.node, ast.Name) and "None" in value.types:
+            asked = self.facts.decide(terms.compare(value.node, ast.IsNot, ast.Constant(None)))
+            if not isinstance(asked, ast.Constant):
+                self.demand(asked)
 
     def tensor_binary(self, op: type[ast.operator], left: Any, right: Any) -> Any:
         real = self.seen(_operator(op), left, right)
@@ -201,15 +221,30 @@ class Operators(State):
             right = list(right)
         if isinstance(left, Tensor) or isinstance(right, Tensor) or self.fitted(left, right):
             return Sym(None, self.seen(COMPARE[op], left, right))
+        for value in (left, right):  # no number of a config is beyond it
+            if isinstance(value, float) and math.isinf(value):
+                return self.native(COMPARE[op], [0 if isinstance(side, Sym) else side for side in (left, right)])
         first, second = self.node(left), self.node(right)
+        if op in (ast.Lt, ast.LtE, ast.Gt, ast.GtE):
+            self.not_null(left)
+            self.not_null(right)
         if identity:
             op = ast.Eq if op is ast.Is else ast.NotEq
-        found = self.facts.decide(ast.Compare(first, [op()], [second]))
+        found = self.facts.decide(terms.compared(first, op, second))
         if isinstance(found, ast.Constant):
             return bool(found.value)
         if terms.text(first) == terms.text(second) and op in (ast.Eq, ast.NotEq):
             return op is ast.Eq
         return Sym(found, self.seen(COMPARE[op], left, right), ("bool",))
+
+    def enforce(self, condition: ast.expr, reason: str) -> None:
+        """The code goes on only where a condition holds."""
+        open_ = self.facts.decide(condition)
+        if isinstance(open_, ast.Constant) and not open_.value:
+            raise Raised(reason)
+        if not isinstance(open_, ast.Constant):
+            self.require(open_)
+            self.facts.learn(open_, True)
 
     def is_none(self, value: Any, positive: bool) -> Any:
         if isinstance(value, Mix):

@@ -27,6 +27,7 @@ class ConfigModel:
         self.kept: set[str] = set()
         self.require: list[ast.expr] = []
         self.soft: list[ast.expr] = []
+        self.checks: dict[str, list[ast.expr]] = {}  # what the validators of single fields demand
         self.extras: dict[str, Any] = {}
         self.notes: list[str] = []
         self.parts: dict[str, dict[str, Any]] = {}  # what is set on the sub-configs

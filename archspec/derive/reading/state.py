@@ -104,13 +104,14 @@ class State:
         frame = self.frames[-1]
         guards = [terms.negation(part) for part in frame.path]
         needed = condition
+        if terms.text(condition) in frame.require:  # whatever this one stands under
+            return
         for target, iterable in reversed(frame.loops):
             inner = [guard for guard in guards if terms.names(guard) & terms.names(target)]
             guards = [guard for guard in guards if not terms.names(guard) & terms.names(target)]
             needed = terms.either([*inner, needed])
-            if terms.names(needed) & terms.names(target):
-                loop = ast.comprehension(target, iterable, [], 0)
-                needed = ast.Call(terms.name("all"), [ast.GeneratorExp(needed, [loop])], [])
+            loop = ast.comprehension(target, iterable, [], 0)  # which may have no turn
+            needed = ast.Call(terms.name("all"), [ast.GeneratorExp(needed, [loop])], [])
         needed = terms.either([*guards, needed])
         parts = needed.values if isinstance(needed, ast.BoolOp) and isinstance(needed.op, ast.And) else [needed]
         for part in parts:

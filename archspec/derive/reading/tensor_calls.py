@@ -54,11 +54,16 @@ class TensorCalls(Calls):
         keywords = {k: v for k, v in keywords.items() if k not in ("device", "dtype", "requires_grad", "generator")}
         real = self.run(name, function, arguments, keywords)
         if real is not UNKNOWN and not isinstance(real, torch.Tensor):
-            if symbolic(arguments) and isinstance(real, int | float):
-                return Sym(None, real)
-            return real
+            open_ = not all(map(self.certain, (*arguments, *keywords.values())))
+            return Sym(None, real) if isinstance(real, int | float | list | tuple) and open_ else real
         shape = self.shape(name, function, arguments, keywords)
         return Tensor(shape, None if real is UNKNOWN else real)
+
+    def certain(self, argument: Any) -> bool:
+        """Whether what torch makes of an argument is the same at every config."""
+        if isinstance(argument, Tensor):
+            return argument.shape is not None and not any(isinstance(size, Sym) for size in argument.shape)
+        return not symbolic(argument)
 
     def meshgrid(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         import torch
@@ -174,6 +179,8 @@ class TensorCalls(Calls):
         if name == "flatten" and len(arguments) <= 2:
             at = arguments[1] if len(arguments) > 1 else 0
             return [*first.shape[:at], self.product(first.shape[at:])]
+        if name in ("sum", "mean", "std", "var", "norm", "prod") and len(arguments) == 1 and not keywords:
+            return []
         if name in ("sum", "mean", "amax") and len(arguments) == 2 and type(arguments[1]) is int and not keywords:
             left = list(first.shape)
             left.pop(arguments[1])
@@ -224,7 +231,9 @@ class TensorCalls(Calls):
             return tensor.shape[arguments[1]] if len(arguments) > 1 else tuple(tensor.shape)
         seen = self.seen(lambda v, *a: getattr(v, name)(*a), *arguments)
         if name == "tolist" and isinstance(seen, list):
-            return ListValue([Sym(None, item) for item in seen])
+            made = ListValue([Sym(None, item) for item in seen])
+            made.length = tensor.shape[0] if isinstance(tensor, Tensor) and tensor.shape else None
+            return made
         return Sym(None, seen)
 
     def normed(self, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:

@@ -114,6 +114,22 @@ def compare(left: ast.expr, op: type[ast.cmpop], right: ast.expr) -> ast.expr:
     return ast.Compare(left, [op()], [right])
 
 
+def compared(left: ast.expr, op: type[ast.cmpop], right: ast.expr) -> ast.expr:
+    """A comparison, of each side of a conditional where both are known.
+
+    >>> text(compared(ast.parse("'a' if n > 2 else 'b'", mode="eval").body, ast.Eq, constant("b")))
+    'n <= 2'
+    """
+    if isinstance(left, ast.IfExp) and all(map(is_constant, (left.body, left.orelse, right))):
+        return conditional(left.test, compared(left.body, op, right), compared(left.orelse, op, right))
+    if is_constant(left) and is_constant(right):
+        try:
+            return ast.Constant(bool(COMPARE[op](value_of(left), value_of(right))))
+        except TypeError:
+            pass
+    return compare(left, op, right)
+
+
 def subscript(value: ast.expr, index: ast.expr) -> ast.expr:
     """An item, taken where it is known which one it is."""
     if isinstance(value, ast.IfExp):
@@ -221,6 +237,29 @@ def substitute(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
     import copy
 
     found = Substitute(values).visit(copy.deepcopy(node))
+    assert isinstance(found, ast.expr)
+    return found
+
+
+class _Fold(ast.NodeTransformer):
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return binary(type(node.op), node.left, node.right)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        return compared(node.left, type(node.ops[0]), node.comparators[0]) if len(node.ops) == 1 else node
+
+
+def folded(node: ast.expr) -> ast.expr:
+    """An expression with what is known of it worked out, once numbers stand for its names.
+
+    >>> text(folded(ast.parse("12 % 5 == 0 or a + 0 > 2", mode="eval").body))
+    'False or a > 2'
+    """
+    import copy
+
+    found = _Fold().visit(copy.deepcopy(node))
     assert isinstance(found, ast.expr)
     return found
 

@@ -86,6 +86,7 @@ class ListValue:
     def __init__(self, items: Any = (), kind: type = list) -> None:
         self.cell: dict[str, Any] = {"parts": tuple(("item", item) for item in items)}
         self.kind = kind
+        self.length: Any = None  # of a list with the items of the default config: how many another one has
 
     @property
     def parts(self) -> tuple[Any, ...]:

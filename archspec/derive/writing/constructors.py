@@ -309,6 +309,8 @@ class Constructors:
             }
             self.current[-1].used |= terms.names(node) - functions
             for part in ast.walk(node):
+                if isinstance(part, ast.Call) and terms.is_given(part):
+                    self.current[-1].used.add(".".join((*self.current[-1].path, terms.value_of(part.args[0]))))
                 if getattr(part, "seen", False) and isinstance(part, ast.expr):
                     self.current[-1].notes.append(f"{terms.text(part)} was seen at the default config only")
         return node

@@ -56,8 +56,11 @@ class Emitter(Constructors):
             if body is None:
                 return None
             module.body = body
-            module.require = [node for node in (self.named(node) for node in template.require) if node is not None]
-            module.require += self.soft(module, template)
+            if isinstance(body, dict):
+                module.require = [node for node in (self.named(node) for node in template.require) if node is not None]
+                module.require += self.soft(module, template)
+            elif len(self.current) == 1 and (template.require or self.soft(module, template)):
+                raise Unsupported("requirements of what is one expression")  # elsewhere, whoever makes it says them
             module.notes += template.notes
         finally:
             self.current.pop()

@@ -45,6 +45,8 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
     """The section for the fields that are used, directly or by the default of another."""
     known = {*model.types, *model.extras, *model.fixed}
     parts = sub_configs(model)
+    if model.backbone and "stage_names" in model.fixed:  # a config that asks for other stages is refused
+        used = {*used, "out_features", "out_indices"}
     wanted: set[str] = set()
     open_names = {name.split(".")[0] for name in used}
     require: list[ast.expr] = []
@@ -66,6 +68,7 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
         return fields_of(model, {*used, "out_features", "out_indices"})
     if model.backbone and wanted & {"out_features", "out_indices"}:
         require += [ast.parse(text, mode="eval").body for text in BACKBONE_REQUIRE]
+    require += [node for name in model.checks if name in wanted for node in model.checks[name]]
     config, fixed, notes = {}, {}, list(model.notes)
     for name in [*model.types, *model.extras, *(n for n in (*model.computed, *model.fixed) if n not in model.types)]:
         if name not in wanted or name in config or name in fixed or name == "num_labels":

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.leaves import holds_tensors
 from archspec.derive.reading.modules import Template
 from archspec.derive.reading.recurrences import length
 from archspec.derive.reading.values import Choice, Container, Element, Instance, Leaf, ListValue, Mix, Mod, TensorOf
@@ -92,10 +93,12 @@ def _in_container(value: Container, wanted: dict[int, str], place: Place, depth:
 
 
 def own_modules(template: Template) -> dict[int, str]:
-    """The modules that a class holds, by identity; those of its lists too."""
+    """The modules with tensors that a class holds, by identity; those of its lists too."""
     found: dict[int, str] = {}
 
     def add(value: Any, path: str) -> None:
+        if not holds_tensors(value):
+            return
         if isinstance(value, Instance | Leaf):
             found.setdefault(id(value), path)
         elif isinstance(value, Container):

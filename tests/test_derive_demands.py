@@ -1,0 +1,143 @@
+"""What a constructor or a config class refuses, the draft refuses: also what modules demand that it does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from test_derive import derived, drafted, own
+from test_derive import module as module_fixture
+
+module = module_fixture
+
+EVEN = """
+class Even(nn.Module):
+    def __init__(self, size, config):
+        super().__init__()
+        if size % 2:
+            raise ValueError("odd")
+
+class Odd(nn.Linear):
+    def __init__(self, size, config):
+        if size % 2 == 0:
+            raise ValueError("even")
+        super().__init__(3, size)
+
+class Strided(nn.Conv2d):
+    def __init__(self, stride, padding):
+        super().__init__(3, 4, 3, stride=stride, padding=padding)
+"""
+DEMANDS = {
+    "of a module without tensors": (
+        ["self.a = Even(config.width, config)", "self.b = Block(config)"],
+        "require:\n      - not width % 2\n",
+    ),
+    "of a module without tensors, on one way": (
+        ["if config.extra:", "    self.a = Even(config.width + 4, config)", "self.b = Block(config)"],
+        "require:\n      - not extra or not (width + 4) % 2\n",
+    ),
+    "of a module without tensors, in a loop": (
+        ["self.a = nn.ModuleList([Even(i * config.width, config) for i in range(config.depth)])", "self.b = Block(config)"],
+        "require:\n      - all((not i * width % 2 for i in range(depth)))\n",
+    ),
+    "in a loop, which may have no turn": (
+        ["self.a = nn.ModuleList([Even(config.width, config) for i in range(config.depth)])", "self.b = Block(config)"],
+        "require:\n      - all((not width % 2 for i in range(depth)))\n    b",
+    ),
+    "of an item of what torch made": (
+        ["rates = [r.item() for r in torch.linspace(0, 1, config.depth)]", "self.rate = rates[2]", "self.b = Block(config)"],
+        "require:\n      - 2 < depth\n",
+    ),
+    "of one that never fits": (
+        ["if config.extra:", "    self.a = Even(5, config)", "self.b = Block(config)"],
+        "require:\n      - not extra\n",
+    ),
+    "of a layer's subclass": (
+        ["self.a = Odd(config.depth, config)", "self.b = Odd(config.depth + 2, config)"],
+        "require:\n      - depth % 2 != 0\n      - (depth + 2) % 2 != 0\n",
+    ),
+    "of a comparison, to be of no null": (
+        ["if config.extra:", "    self.limit = 1 if config.size < 1 else 2", "self.b = Block(config)"],
+        "require:\n      - not extra or size is not None\n",
+    ),
+    "of torch, for a padding": (
+        ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],
+        "require:\n      - depth == 2 or depth == 1\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "line"), DEMANDS.values(), ids=DEMANDS)
+def test_a_demand_is_a_requirement_of_whoever_makes_the_module(module: Callable[..., None], body: list[str], line: str) -> None:
+    text = own(*body).replace("class Net", EVEN + "\nclass Net")
+    module(text)
+    found = derived("own:Net", samples=8)
+    drafted_text = found["drafts"]["net"]
+    assert (found["code"], found["verify"][0]["differences"]) == (0, []), drafted_text
+    assert line in drafted_text
+
+
+def test_the_stages_of_a_backbone_are_held_to_its_config() -> None:
+    """Its config class refuses others, also where no tensor depends on them."""
+    made = drafted("Dinov2Model")[0]
+    assert "- out_features == [stage_names[i] for i in out_indices]\n" in made.text
+
+
+def test_the_validators_of_fields_are_requirements() -> None:
+    """An interval's end that is infinite says nothing; fields that count nothing are left out."""
+    text = drafted("PocketTTSAudioTokenizerDecoderModel")[0].text
+    assert "  - 1 <= audio_channels\n  - audio_channels <= 1\n  - num_hidden_layers > 0\n" in text
+    assert "norm_eps" not in text and "inf" not in text.replace("info", "")
+
+
+JOINED = {
+    "a tuple": ("tuple = (4, 6)", "require:\n      - given('sizes') is not None\n    proj"),
+    "a list": ("list = field(default_factory=lambda: [4, 6])", "  Net:\n    proj"),
+}
+
+
+@pytest.mark.parametrize(("default", "lines"), JOINED.values(), ids=JOINED)
+def test_a_list_is_joined_with_what_a_config_gives_and_not_with_a_tuple(
+    module: Callable[..., None], default: str, lines: str
+) -> None:
+    text = own("self.proj = Block(config)", "sizes = [config.width] + config.sizes", "self.last = nn.Linear(sizes[-1], 2)")
+    text = text.replace("depth: int = 3", f"depth: int = 3\n    sizes: {default}")
+    module("from dataclasses import field\n" + text)
+    assert lines in derived("own:Net", "--no-verify")["drafts"]["net"]
+
+
+RATED = """
+class Rated(Block):
+    def __init__(self, config, rates):
+        super().__init__(config)
+        self.rates = [rates[j] for j in range(config.depth)]
+"""
+
+
+def test_what_torch_splits_by_the_config_is_not_taken_for_the_default_ones(module: Callable[..., None]) -> None:
+    """The rates are as many as the default config has layers: nothing follows from that for others."""
+    rates = "rates = [part.tolist() for part in torch.linspace(0, 1, config.depth * 3).split(config.depth)]"
+    text = own(rates, "self.a = nn.ModuleList([Rated(config, rates[i % 3]) for i in range(config.depth)])")
+    module(text.replace("class Net", RATED + "\nclass Net"))
+    found = derived("own:Net", samples=8)
+    assert (found["code"], found["verify"][0]["differences"]) == (0, []), found["drafts"]["net"]
+    assert "require" not in found["drafts"]["net"]
+
+
+def test_a_module_without_tensors_under_two_names_is_no_alias(module: Callable[..., None]) -> None:
+    module(own("self.pool = nn.Flatten()", "self.b = Block(config)", "self.head = nn.ModuleList([self.pool, self.b])"))
+    found = derived("own:Net")
+    assert (found["code"], found["verify"][0]["differences"]) == (0, [])
+    assert "    alias:\n      head.1: b\n" in found["drafts"]["net"]
+
+
+def test_a_mean_over_everything_keeps_the_shape_of_what_it_is_taken_from(module: Callable[..., None]) -> None:
+    scaled = "made = made / (made.std() * 10)"
+    made = ["made = torch.randn(config.depth, config.width)", "made = made - made.mean()", scaled, "self.a = nn.Parameter(made)"]
+    module(own(*made))
+    found = derived("own:Net")
+    assert (found["code"], found["verify"][0]["differences"]) == (0, [])
+    assert "a: Parameter(depth, width)" in found["drafts"]["net"]
