@@ -29,7 +29,7 @@ class Draft:
         self, model_type: str, text: str, architectures: list[str], failed: dict[str, str], parts: dict[str, str]
     ) -> None:
         self.model_type, self.text, self.architectures, self.failed, self.parts = model_type, text, architectures, failed, parts
-        self.modules: list[str] = []
+        self.asked: list[str] = []  # modules and fields that drafts of other model types name
 
     def told(self, architecture: str, verdict: str, compared: int, params: int | None) -> None:
         """Says in the draft how a class did under verify, and what it counts at the default config."""
@@ -210,7 +210,8 @@ def one_draft(
     for name, reason in failed.items():
         lines.append(f"# not described: {name}: {' '.join(reason.split())[:200]}")
     made = Draft(home, "\n".join(lines) + "\n", architectures, failed, section.parts)
-    made.modules = [module.name for module in modules if emitter.norm(module) is None]
+    made.asked = [module.name for module in modules if (home, module.name) in emitter.asked]
+    made.asked += sorted(needed(emitter, home))
     return made
 
 
