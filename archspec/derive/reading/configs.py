@@ -5,28 +5,16 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import re
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.annotations import annotated, kinds_of
 from archspec.derive.reading.attributes import STILL, seen_field
 from archspec.derive.reading.methods import Methods
 from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
-from archspec.derive.reading.values import MISSING, Bound, Config, Kwargs, Raised, Sym, Unsupported
-
-_KINDS = {
-    "int": "int",
-    "float": "float",
-    "bool": "bool",
-    "str": "str",
-    "list": "list",
-    "tuple": "list",
-    "dict": "dict",
-    "None": "None",
-}
-_KINDS |= {"List": "list", "Tuple": "list", "Dict": "dict", "Sequence": "list", "Iterable": "list"}
+from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, Raised, Sym, Unsupported
 
 
 class Reader(Methods):
@@ -41,20 +29,37 @@ class Reader(Methods):
         if hasattr(config.cls, "set_output_features_output_indices") and name.lstrip("_") in ("out_features", "out_indices"):
             name = name.lstrip("_")
             return Sym(config.node(name), getattr(config.real, name, MISSING), ("list",))
+        seen = seen_field(config.real, name)
+        if isinstance(seen, dict) and name not in config.store and name not in STILL:
+            made = self.model(config.cls, config.real).fixed.get(name)
+            if isinstance(made, ast.Dict) and all(isinstance(key, ast.Constant) for key in made.keys):
+                return self.made_dict(config, made, seen)
         return super().config_attribute(config, name)
+
+    def made_dict(self, config: Config, made: ast.Dict, seen: dict[Any, Any]) -> dict[Any, Any]:
+        """A dict that `__post_init__` makes of other fields: its items are known by their keys."""
+        found: dict[Any, Any] = {}
+        for key, node in zip(made.keys, made.values, strict=True):
+            assert isinstance(key, ast.Constant)
+            value = seen.get(key.value, UNKNOWN)
+            types = self.config_types(config, node.id) if isinstance(node, ast.Name) else None
+            elsewhere = self.scope is None or self.scope.path != config.path  # `given` asks the config at hand
+            asked = any(isinstance(part, ast.expr) and terms.is_given(part) for part in ast.walk(node))
+            found[key.value] = Sym(None, value) if asked and elsewhere else self.placed(config, Sym(node, value, types or ()))
+        return found
+
+    def placed(self, config: Config, value: Sym) -> Sym:
+        """A value in terms of a config's own fields, as those around it call them."""
+        assert value.node is not None
+        prefix = ".".join(config.path) + "." if config.path else ""
+        own = {name: terms.name(prefix + name) for name in terms.variables(value.node)}
+        return Sym(terms.substitute(value.node, own), value.value, value.types)
 
     def child(self, config: Config, name: str, seen: Any) -> Config:
         made = super().child(config, name, seen)
         if not isinstance(config.real, _Raw):
             for field, value in (self.models[config.cls].parts.get(name, {}) if config.cls in self.models else {}).items():
-                if isinstance(value, Sym) and value.node is not None:
-                    prefix = ".".join(config.path) + "." if config.path else ""
-                    value = Sym(
-                        terms.substitute(value.node, {n: terms.name(prefix + n) for n in terms.names(value.node)}),
-                        value.value,
-                        value.types,
-                    )
-                made.store[field] = value
+                made.store[field] = self.placed(config, value) if isinstance(value, Sym) and value.node is not None else value
         return made
 
     def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
@@ -116,7 +121,7 @@ class Reader(Methods):
                 found.defaults[field.name] = default
         for name, value in vars(real).items():
             if not name.startswith("_") and name not in found.types:
-                found.types[name] = _of(value)
+                found.types[name] = kinds_of(value)
                 found.defaults[name] = value
         if hasattr(cls, "__post_init__") and hasattr(cls, "model_type"):
             self.post_init(found)
@@ -158,7 +163,7 @@ class Reader(Methods):
                 continue
             try:
                 seen = getattr(value, "value", value)
-                finals[name] = (self.node(value), self.types(value) or _of(seen))
+                finals[name] = (self.node(value), self.types(value) or kinds_of(seen))
             except Unsupported:
                 model.notes.append(f"what {name} becomes was not read")
         resolve(model, finals)
@@ -231,11 +236,18 @@ class Reader(Methods):
         """What a field is under another name, PreTrainedConfig's `__post_init__` sets: until then, it has its own default."""
         model = self.models[config.cls]
         targets = set(getattr(config.cls, "attribute_map", {}).values())
+
+        def before(name: str, value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: before(name, item) for key, item in value.items()}
+            if not isinstance(value, Sym) or value.node is None:
+                return value
+            late = {other: raw_field(model, other) for other in (terms.names(value.node) & targets) - {name}}
+            known = {other: node for other, node in late.items() if node is not None}
+            return Sym(terms.substitute(value.node, known), value.value, value.types)
+
         for name, value in config.store.items():
-            if isinstance(value, Sym) and value.node is not None:
-                late = {other: raw_field(model, other) for other in (terms.names(value.node) & targets) - {name}}
-                known = {other: node for other, node in late.items() if node is not None}
-                config.store[name] = Sym(terms.substitute(value.node, known), value.value, value.types)
+            config.store[name] = before(name, value)
 
     def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if name == "$super":
@@ -278,36 +290,3 @@ _CONFIG_SKIPPED = frozenset(
     ]
 )
 _VALIDATORS = frozenset(["validate_output_attentions", "validate_token_ids", "validate_rope", "validate_layer_type"])
-
-
-def annotated(annotation: Any) -> tuple[str, ...]:
-    """The kinds of value that an annotation allows, () where it does not tell.
-
-    >>> annotated("int | list[int] | None")
-    ('int', 'list', 'None')
-    """
-    text = annotation if isinstance(annotation, str) else annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    if text in ("Any", "typing.Any"):
-        return ()
-    if "Optional[" in text:
-        text += " | None"
-    text = text.replace("typing.", "").replace("NoneType", "None")
-    while re.search(r"\[[^\[\]]*\]", text):
-        literal = re.search(r"Literal\[([^\[\]]*)\]", text)
-        if literal and re.search(r"Literal\[[^\[\]]*\]", text):
-            kinds = {type(ast.literal_eval(part.strip())).__name__ for part in literal.group(1).split(",") if part.strip()}
-            text = text.replace(literal.group(0), " | ".join(sorted(kinds)))
-            continue
-        union = re.search(r"(Union|Optional)\[([^\[\]]*)\]", text)
-        if union:
-            text = text.replace(union.group(0), union.group(2).replace(",", " |"))
-            continue
-        text = re.sub(r"\[[^\[\]]*\]", "", text)
-    found = dict.fromkeys(_KINDS.get(part.strip().strip("'\""), "?") for part in text.split("|"))
-    found.pop("?", None) if len(found) > 1 else None
-    return () if "?" in found else tuple(found)
-
-
-def _of(value: Any) -> tuple[str, ...]:
-    kind = "list" if isinstance(value, list | tuple) else "None" if value is None else type(value).__name__
-    return (kind,) if kind in _KINDS.values() and kind != "None" else ()

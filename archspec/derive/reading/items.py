@@ -116,6 +116,8 @@ class Items(Evaluator):
     def dict_item(self, value: dict[Any, Any], index: Any) -> Any:
         if type(value).__name__ == "ClassInstantier" and (isinstance(index, Sym) or index in value):
             return self.activation(value, index)
+        if isinstance(index, str) and index not in value and "$config" in value:  # `to_dict()` of a config
+            return self.attribute(value["$config"], index)
         if not isinstance(index, Sym):
             if index not in value and not hasattr(type(value), "__missing__"):
                 raise Raised(f"KeyError: {index!r}")

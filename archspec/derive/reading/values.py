@@ -206,16 +206,20 @@ class Parameters:
 
 
 class Config:
-    """A config object: its class, where it stands in the config of the model, and what was set on it since."""
+    """A config object: its class, where it stands in the config of the model, and what was set on it since.
+
+    ``home`` is the class whose fields it has: another one for a config that is made of one (`Other(**config.to_dict())`).
+    """
 
     def __init__(self, cls: type, path: tuple[str, ...], real: Any, dynamic: bool = False, optional: bool = False) -> None:
         self.cls, self.path, self.real, self.dynamic, self.optional = cls, path, real, dynamic, optional
+        self.home = cls
         self.store: dict[str, Any] = {}
         self.children: dict[str, Config] = {}
 
     def copy(self, deep: bool = True) -> Config:
         made = Config(self.cls, self.path, self.real, self.dynamic, self.optional)
-        made.store = dict(self.store)
+        made.home, made.store = self.home, dict(self.store)
         made.children = {name: child.copy() if deep else child for name, child in self.children.items()}
         return made
 
@@ -280,7 +284,7 @@ def symbolic(value: Any) -> bool:
         return True
     if isinstance(value, list | tuple | set):
         return any(symbolic(item) for item in value)
-    return isinstance(value, dict) and any(symbolic(item) for item in value.values())
+    return isinstance(value, dict) and any(symbolic(item) for item in dict.values(value))  # a lazy table loads nothing
 
 
 class Iter:

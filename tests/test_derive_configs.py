@@ -1,0 +1,101 @@
+"""Drafts of modules whose config is made of another one, or holds what `__post_init__` makes of its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from test_derive import derived, module
+
+pytest.importorskip("transformers")
+
+__all__ = ["module"]  # a fixture
+HEAD = """
+import torch
+from torch import nn
+from transformers import PreTrainedConfig
+
+class Config(PreTrainedConfig):
+    model_type = "net"
+    width: int = 8
+    depths: list[int] | tuple[int, ...] = (1, 2, 3)
+    sizes: list[int] | tuple[int, ...] = (4, 5, 6)
+    heads: int = 2
+    attribute_map = {"num_heads": "heads"}
+
+    def __post_init__(self, **kwargs):
+        self.inner = {"heads": self.heads, "size": 2 * self.width}
+        super().__post_init__(**kwargs)
+
+class Other(Config):
+    model_type = "other"
+
+class Block(nn.Module):
+    def __init__(self, config, settings=None, activation=None):
+        super().__init__()
+        if activation is not None and not callable(activation):
+            raise TypeError(activation)
+        self.layers = nn.ModuleList([nn.Linear(config.width, depth) for depth in config.depths])
+        if settings is not None:
+            self.sized = nn.Linear(settings["size"], settings["heads"])
+
+class Scale(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(size))
+
+class Scaled(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.act = activation
+        self.proj = nn.Linear(2, 3)
+
+class Outer(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.a = Scaled(Scale(size))
+        self.b = Scaled(nn.PReLU(2 * size))
+
+class Lazy(dict):
+    def values(self):
+        raise ValueError("everything would be loaded")
+
+TABLE = Lazy(a=1)
+
+class Net(nn.Module):
+    def __init__(self, config: Config):
+        super().__init__()
+"""
+BODIES = {
+    "a config made of another": (
+        ["fields = config.to_dict()", "fields['depths'] = list(reversed(fields['depths']))", "self.a = Block(Other(**fields))"],
+        "a: Block(depths=reversed(depths))",
+    ),
+    "a dict made of fields": (["self.a = Block(config, config.inner)"], "sized: Linear(2 * width, given('heads', 2))"),
+    "a module that is called": (["self.a = Block(config, activation=nn.ReLU())"], "a: Block()"),
+    "a module that is handed on": (
+        ["self.a = nn.ModuleList([Outer(depth) for depth in config.depths])"],
+        "Scaled(activation_size):\n    act: Scale(activation_size)\n",
+    ),
+    "a table that loads what is asked for": (
+        ["self.a = nn.Linear(config.width, 1 if 'a' in TABLE else 2)"],
+        "a: Linear(width, 1)",
+    ),
+    "lists side by side": (
+        [
+            "self.a = nn.ModuleList([nn.Linear(d, s) for d, s in zip(config.depths, config.sizes)])",
+            "self.b = nn.Linear(3, len(self.a))",
+        ],
+        "b: Linear(3, min(len(depths), len(sizes)))",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "line"), BODIES.values(), ids=BODIES)
+def test_a_draft_follows_the_config(module: Callable[..., None], body: list[str], line: str) -> None:
+    module(HEAD + "".join(f"        {text}\n" for text in body))
+    found = derived("own:Net", samples=20)
+    (outcome,) = found["verify"]
+    text = found["drafts"]["net"]
+    assert (found["code"], outcome["differences"]) == (0, []), text
+    assert line in text
