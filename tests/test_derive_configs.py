@@ -13,7 +13,7 @@ __all__ = ["module"]  # a fixture
 HEAD = """
 import torch
 from torch import nn
-from transformers import PreTrainedConfig
+from transformers import PreTrainedConfig, PreTrainedModel
 
 class Config(PreTrainedConfig):
     model_type = "net"
@@ -25,7 +25,12 @@ class Config(PreTrainedConfig):
 
     def __post_init__(self, **kwargs):
         self.inner = {"heads": self.heads, "size": 2 * self.width}
+        self.total = sum(self.sizes) + self._twice
         super().__post_init__(**kwargs)
+
+    @property
+    def _twice(self):
+        return 2 * self.width
 
 class Other(Config):
     model_type = "other"
@@ -62,9 +67,12 @@ class Lazy(dict):
 
 TABLE = Lazy(a=1)
 
-class Net(nn.Module):
+class Net(PreTrainedModel):
+    config_class = Config
+    _tied_weights_keys = {"head.weight": "embed.weight"}
+
     def __init__(self, config: Config):
-        super().__init__()
+        super().__init__(config)
 """
 BODIES = {
     "a config made of another": (
@@ -72,6 +80,7 @@ BODIES = {
         "a: Block(depths=reversed(depths))",
     ),
     "a dict made of fields": (["self.a = Block(config, config.inner)"], "sized: Linear(2 * width, given('heads', 2))"),
+    "a property of the config's own": (["self.a = nn.Linear(config.total, 3)"], "total: int | None = sum(sizes) + 2 * width"),
     "a module that is called": (["self.a = Block(config, activation=nn.ReLU())"], "a: Block()"),
     "a module that is handed on": (
         ["self.a = nn.ModuleList([Outer(depth) for depth in config.depths])"],
@@ -99,3 +108,11 @@ def test_a_draft_follows_the_config(module: Callable[..., None], body: list[str]
     text = found["drafts"]["net"]
     assert (found["code"], outcome["differences"]) == (0, []), text
     assert line in text
+
+
+def test_a_tie_reads_a_field_that_no_class_declares(module: Callable[..., None]) -> None:
+    body = ["self.embed = nn.Embedding(9, config.width)", "self.head = nn.Linear(config.width, 9)", "self.post_init()"]
+    module(HEAD + "".join(f"        {text}\n" for text in body))
+    text = derived("own:Net", "--no-verify")["drafts"]["net"]
+    assert "  tie_word_embeddings: bool | None = False\n" in text
+    assert "    tied:\n      head.weight: embed.weight\n" in text

@@ -179,6 +179,8 @@ def one_draft(
             used |= {name.removeprefix(prefix) for name in module.used if not name.startswith("$")}
             if module.tied:
                 used.add("tie_word_embeddings")
+    if "tie_word_embeddings" in used and "tie_word_embeddings" not in {*model.types, *model.extras, *model.fixed}:
+        model.extras["tie_word_embeddings"] = False  # read from any config that has it
     section = fields_of(model, used)
     names = {module.name for name, module in written.items() if module.name == name}
     inner = [module for module in modules if module.name not in names and emitter.norm(module) is None]

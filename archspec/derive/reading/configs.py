@@ -162,8 +162,10 @@ class Reader(Methods):
             if name in STILL or name == "num_labels":
                 continue
             try:
-                seen = getattr(value, "value", value)
-                finals[name] = (self.node(value), self.types(value) or kinds_of(seen))
+                node, seen = self.node(value), getattr(value, "value", value)
+                if seen is UNKNOWN and isinstance(node, ast.BinOp):
+                    seen = seen_field(model.real, name)  # the sum of what is not known before is a number all the same
+                finals[name] = (node, self.types(value) or kinds_of(seen))
             except Unsupported:
                 model.notes.append(f"what {name} becomes was not read")
         resolve(model, finals)
