@@ -110,9 +110,27 @@ def test_a_draft_follows_the_config(module: Callable[..., None], body: list[str]
     assert line in text
 
 
-def test_a_tie_reads_a_field_that_no_class_declares(module: Callable[..., None]) -> None:
-    body = ["self.embed = nn.Embedding(9, config.width)", "self.head = nn.Linear(config.width, 9)", "self.post_init()"]
-    module(HEAD + "".join(f"        {text}\n" for text in body))
+TIES = {
+    "by the class": (
+        ["self.embed = nn.Embedding(9, config.width)", "self.head = nn.Linear(config.width, 9)"],
+        "head.weight: embed.weight",
+    ),
+    "in a loop": (
+        [
+            "self.embeds = nn.ModuleList([nn.Embedding(9, config.width) for _ in range(config.heads + 1)])",
+            "self.outputs = nn.ModuleList([nn.Linear(config.width, 9) for _ in range(config.heads)])",
+            "self._tied_weights_keys = {}",
+            "for i in range(config.heads):",
+            "    self._tied_weights_keys[f'outputs.{i}.weight'] = f'embeds.{i + 1}.weight'",
+        ],
+        "outputs.{i}.weight: embeds.{i + 1}.weight for i in range(heads)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "tie"), TIES.values(), ids=TIES)
+def test_a_tie_reads_a_field_that_no_class_declares(module: Callable[..., None], body: list[str], tie: str) -> None:
+    module(HEAD + "".join(f"        {text}\n" for text in [*body, "self.post_init()"]))
     text = derived("own:Net", "--no-verify")["drafts"]["net"]
     assert "  tie_word_embeddings: bool | None = False\n" in text
-    assert "    tied:\n      head.weight: embed.weight\n" in text
+    assert f"    tied:\n      {tie}\n" in text
