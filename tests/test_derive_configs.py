@@ -74,6 +74,14 @@ class Net(PreTrainedModel):
     def __init__(self, config: Config):
         super().__init__(config)
 """
+LAYERED = HEAD.replace(
+    "self.total =",
+    """self.kinds = ["wide" if i % 2 else "narrow" for i in range(self.depth)] if self.kinds is None else self.kinds
+        self.kinds[-1] = "wide"
+        self.num_hidden_layers = self.depth
+        kwargs["per_layer_config"] = {i: {"width": 3 * self.heads} for i, kind in enumerate(self.kinds) if kind == "wide"}
+        self.total =""",
+).replace("heads: int = 2", "heads: int = 2\n    depth: int = 3\n    kinds: list[str] | None = None")
 BODIES = {
     "a config made of another": (
         ["fields = config.to_dict()", "fields['depths'] = list(reversed(fields['depths']))", "self.a = Block(Other(**fields))"],
@@ -134,3 +142,11 @@ def test_a_tie_reads_a_field_that_no_class_declares(module: Callable[..., None],
     text = derived("own:Net", "--no-verify")["drafts"]["net"]
     assert "  tie_word_embeddings: bool | None = False\n" in text
     assert f"    tied:\n      {tie}\n" in text
+
+
+def test_a_layer_has_fields_of_its_own(module: Callable[..., None]) -> None:
+    body = "self.layers = nn.ModuleList([Block(config.per_layer_config[i]) for i in range(config.depth)])"
+    module(f"{LAYERED}        {body}\n")
+    text = derived("own:Net", "--no-verify")["drafts"]["net"]
+    assert "layers: Block(width=3 * heads if kinds[i] == 'wide' else width) for i in range(depth)\n" in text
+    assert "given('kinds')[:-1]) + ['wide']\n" in text

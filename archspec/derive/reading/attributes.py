@@ -287,8 +287,8 @@ def seen_field(real: Any, name: str) -> Any:
     """A field of the default config, MISSING where it has none."""
     try:
         return getattr(real, name, MISSING) if real is not None else MISSING
-    except Exception:
-        return MISSING
+    except Exception:  # a field that differs between layers is not to be read from the whole config
+        return vars(real).get(name, MISSING)
 
 
 def spatial(mod: Any, name: str, value: Any) -> Any:

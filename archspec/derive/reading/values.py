@@ -254,7 +254,7 @@ def witness(value: Any) -> Any:
     if isinstance(value, dict):
         values = {key: witness(item) for key, item in value.items()}
         return UNKNOWN if any(item is UNKNOWN for item in values.values()) else values
-    if isinstance(value, Mod | Function | Bound | TensorOf | Parameters | Super | Iter):
+    if isinstance(value, Mod | Function | Bound | TensorOf | Parameters | Super | Iter | PerLayer):
         return UNKNOWN
     return value
 
@@ -279,7 +279,8 @@ def _witness_parts(value: ListValue) -> Any:
 def symbolic(value: Any) -> bool:
     """Whether a value, or a part of it, is not a plain Python object."""
     if isinstance(
-        value, Sym | Choice | Tensor | ListValue | Mod | Function | Bound | TensorOf | Config | Parameters | Super | Iter
+        value,
+        Sym | Choice | Tensor | ListValue | Mod | Function | Bound | TensorOf | Config | Parameters | Super | Iter | PerLayer,
     ):
         return True
     if isinstance(value, list | tuple | set):
@@ -292,6 +293,13 @@ class Iter:
 
     def __init__(self, kind: str, parts: list[Any], start: Any = 0) -> None:
         self.kind, self.parts, self.start = kind, parts, start
+
+
+class PerLayer:
+    """`config.per_layer_config`: by its position, a config as one of the layers sees it."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
 
 class Env:
