@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from test_derive import derived, module
+from test_derive import derived, module, own
 
 pytest.importorskip("transformers")
 
@@ -150,3 +150,15 @@ def test_a_layer_has_fields_of_its_own(module: Callable[..., None]) -> None:
     text = derived("own:Net", "--no-verify")["drafts"]["net"]
     assert "layers: Block(width=3 * heads if kinds[i] == 'wide' else width) for i in range(depth)\n" in text
     assert "given('kinds')[:-1]) + ['wide']\n" in text
+
+
+def test_other_values_that_cannot_be_built_here_are_left_out(module: Callable[..., None]) -> None:
+    """What a field that the draft leaves out would change is not known without the package that it takes."""
+    module(own("self.a = Block(config)", "__import__('not_there' if config.kind == 'wide' else 'math')"))
+    (outcome,) = derived("own:Net")["verify"]
+    assert outcome["differences"] == [] and outcome["compared"] >= 4
+
+
+def test_a_number_that_came_out_of_a_tensor_is_a_comment(module: Callable[..., None]) -> None:
+    module(own("self.a = nn.Linear(torch.arange(5).sum(), config.width)"))
+    assert "# 10 was seen at the default config only\n" in derived("own:Net", "--no-verify")["drafts"]["net"]
