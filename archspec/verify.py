@@ -213,7 +213,10 @@ class Verifier:
             self.sampler.accept()
             if not self.screened:
                 self.screened = True
-                self.all_others(raw)
+                try:
+                    self.all_others(raw)
+                except Unavailable as error:
+                    self.not_here(error)
 
     def accepts(self, raw: Config) -> bool:
         """Whether the spec counts a config."""

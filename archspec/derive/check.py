@@ -44,9 +44,10 @@ def overlay(drafts: list[Draft], keep: bool = True) -> Iterator[str]:
 
 
 def missing(draft: Draft, model_type: str) -> list[str]:
-    """Modules of a draft that the library's own spec of the model type does not have."""
+    """What other drafts need of a draft, and the library's own spec of the model type does not have."""
     spec = library.load(model_type)
-    return [name for name in draft.modules if spec.module(name) is None]
+    fields = {*spec.fields, *spec.fixed, *spec.attribute_map, "num_labels", "model_type"}
+    return [name for name in draft.asked if name not in fields and spec.module(name) is None]
 
 
 def _forget() -> None:

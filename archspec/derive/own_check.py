@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from archspec.derive.own import configured, fields
-from archspec.derive.reading.kinds import annotated
+from archspec.derive.reading.annotations import annotated
 from archspec.derive.target import Target
 from archspec.oracle import Refused, Row, built, module_rows
 from archspec.spec import Spec

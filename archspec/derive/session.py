@@ -29,7 +29,7 @@ class Draft:
         self, model_type: str, text: str, architectures: list[str], failed: dict[str, str], parts: dict[str, str]
     ) -> None:
         self.model_type, self.text, self.architectures, self.failed, self.parts = model_type, text, architectures, failed, parts
-        self.modules: list[str] = []
+        self.asked: list[str] = []  # modules and fields that drafts of other model types name
 
     def told(self, architecture: str, verdict: str, compared: int, params: int | None) -> None:
         """Says in the draft how a class did under verify, and what it counts at the default config."""
@@ -179,6 +179,8 @@ def one_draft(
             used |= {name.removeprefix(prefix) for name in module.used if not name.startswith("$")}
             if module.tied:
                 used.add("tie_word_embeddings")
+    if "tie_word_embeddings" in used and "tie_word_embeddings" not in {*model.types, *model.extras, *model.fixed}:
+        model.extras["tie_word_embeddings"] = False  # read from any config that has it
     section = fields_of(model, used)
     names = {module.name for name, module in written.items() if module.name == name}
     inner = [module for module in modules if module.name not in names and emitter.norm(module) is None]
@@ -210,7 +212,8 @@ def one_draft(
     for name, reason in failed.items():
         lines.append(f"# not described: {name}: {' '.join(reason.split())[:200]}")
     made = Draft(home, "\n".join(lines) + "\n", architectures, failed, section.parts)
-    made.modules = [module.name for module in modules if emitter.norm(module) is None]
+    made.asked = [module.name for module in modules if (home, module.name) in emitter.asked]
+    made.asked += sorted(needed(emitter, home))
     return made
 
 

@@ -24,6 +24,7 @@ from archspec.derive.reading.values import (
     Tensor,
     TensorOf,
     Unsupported,
+    witness,
 )
 
 
@@ -45,7 +46,11 @@ class Assignments(Loops):
                 return
             if isinstance(owner, Tensor):
                 return
-            self.set_item(owner, self.evaluate(target.slice, env), value)
+            index = self.evaluate(target.slice, env)
+            if isinstance(owner, Sym) and owner.node is not None and type(index) is int and index >= -1:
+                self.assign(target.value, self.replaced(owner, index, value), env)
+                return
+            self.set_item(owner, index, value)
         else:
             raise Unsupported("an assignment to something else than a name")
 
@@ -161,6 +166,13 @@ class Assignments(Loops):
             self.write(owner.items, self.hashable(index), value)
         elif isinstance(owner, Container):
             self.set_item(owner.items, index, value)
+
+    def replaced(self, owner: Sym, index: int, value: Any) -> Sym:
+        """A list of the config with another item."""
+        before = self.as_list(self.item(owner, slice(None, index)))
+        after = ListValue() if index == -1 else self.as_list(self.item(owner, slice(index + 1, None)))
+        made = ListValue.of([*before.parts, ("item", value), *after.parts])
+        return Sym(self.node(made), witness(made), ("list",))
 
     def delete(self, target: ast.expr, env: Env) -> None:
         if isinstance(target, ast.Attribute):

@@ -121,8 +121,10 @@ class Attributes(Items):
         if name in config.children:
             return config.children[name]
         static = inspect.getattr_static(cls, name, MISSING)
-        if isinstance(static, property) and static.fget is not None and name not in STILL and not name.startswith("_"):
-            return self.run_function(static.fget, [config], {})
+        if isinstance(static, property) and static.fget is not None and name not in STILL:
+            inherited = static.fget.__module__.startswith("transformers.configuration_utils")
+            if not (inherited and name.startswith("_")):
+                return self.run_function(static.fget, [config], {})
         seen = seen_field(config.real, name)
         if name in STILL and seen is MISSING and not name.startswith("_"):
             return None
@@ -285,8 +287,8 @@ def seen_field(real: Any, name: str) -> Any:
     """A field of the default config, MISSING where it has none."""
     try:
         return getattr(real, name, MISSING) if real is not None else MISSING
-    except Exception:
-        return MISSING
+    except Exception:  # a field that differs between layers is not to be read from the whole config
+        return vars(real).get(name, MISSING)
 
 
 def spatial(mod: Any, name: str, value: Any) -> Any:

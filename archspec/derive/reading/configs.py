@@ -8,13 +8,14 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.annotations import annotated, kinds_of
 from archspec.derive.reading.attributes import STILL, seen_field
-from archspec.derive.reading.kinds import annotated, kinds_of
 from archspec.derive.reading.methods import Methods
+from archspec.derive.reading.per_layer import overrides
 from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
-from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, Raised, Sym, Unsupported
+from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, PerLayer, Raised, Sym, Unsupported
 
 
 class Reader(Methods):
@@ -23,26 +24,66 @@ class Reader(Methods):
     def __init__(self) -> None:
         super().__init__()
         self.models: dict[type, ConfigModel] = {}
+        self.layers: Any = None  # the fields that some layers have another value of
 
     def config_attribute(self, config: Config, name: str) -> Any:
         name = getattr(config.cls, "attribute_map", {}).get(name, name)
         if hasattr(config.cls, "set_output_features_output_indices") and name.lstrip("_") in ("out_features", "out_indices"):
             name = name.lstrip("_")
             return Sym(config.node(name), getattr(config.real, name, MISSING), ("list",))
+        if name == "per_layer_config":
+            return PerLayer(config)
+        seen = seen_field(config.real, name)
+        if isinstance(seen, dict) and name not in config.store and name not in STILL:
+            made = self.model(config.cls, config.real).fixed.get(name)
+            if isinstance(made, ast.Dict) and all(isinstance(key, ast.Constant) for key in made.keys):
+                return self.made_dict(config, made, seen)
         return super().config_attribute(config, name)
+
+    def made_dict(self, config: Config, made: ast.Dict, seen: dict[Any, Any]) -> dict[Any, Any]:
+        """A dict that `__post_init__` makes of other fields: its items are known by their keys."""
+        found: dict[Any, Any] = {}
+        for key, node in zip(made.keys, made.values, strict=True):
+            assert isinstance(key, ast.Constant)
+            value = seen.get(key.value, UNKNOWN)
+            types = self.config_types(config, node.id) if isinstance(node, ast.Name) else None
+            found[key.value] = (
+                Sym(None, value) if self.elsewhere(config, node) else self.placed(config, Sym(node, value, types or ()))
+            )
+        return found
+
+    def layer_config(self, config: Config, index: Any) -> Any:
+        table = self.model(config.cls, config.real).fixed.get("per_layer_config")
+        if table is None and not seen_field(config.real, "is_heterogeneous"):
+            return config
+        if table is None or isinstance(index, str) or self.elsewhere(config, table):
+            raise Unsupported("a config whose layers differ in a way that is not known")
+        made = config.copy()
+        first = self.seen(lambda layers: layers[0], seen_field(config.real, "per_layer_config"))
+        made.real = config.real if first is UNKNOWN else first
+        placed = self.placed(config, Sym(table, UNKNOWN)).node
+        for field, (test, value) in overrides(placed or table, self.node(index), self.at).items():
+            types = self.config_types(config, field) or ()
+            made.store[field] = Sym(terms.conditional(test, value, config.node(field)), seen_field(made.real, field), types)
+        return made
+
+    def elsewhere(self, config: Config, node: ast.expr) -> bool:
+        """Whether an expression asks what a config gives that is not the one at hand."""
+        here = self.scope is not None and self.scope.path == config.path
+        return not here and any(isinstance(part, ast.expr) and terms.is_given(part) for part in ast.walk(node))
+
+    def placed(self, config: Config, value: Sym) -> Sym:
+        """A value in terms of a config's own fields, as those around it call them."""
+        assert value.node is not None
+        prefix = ".".join(config.path) + "." if config.path else ""
+        own = {name: terms.name(prefix + name) for name in terms.variables(value.node) if not name.startswith("$")}
+        return Sym(terms.substitute(value.node, own), value.value, value.types)
 
     def child(self, config: Config, name: str, seen: Any) -> Config:
         made = super().child(config, name, seen)
         if not isinstance(config.real, _Raw):
             for field, value in (self.models[config.cls].parts.get(name, {}) if config.cls in self.models else {}).items():
-                if isinstance(value, Sym) and value.node is not None:
-                    prefix = ".".join(config.path) + "." if config.path else ""
-                    value = Sym(
-                        terms.substitute(value.node, {n: terms.name(prefix + n) for n in terms.names(value.node)}),
-                        value.value,
-                        value.types,
-                    )
-                made.store[field] = value
+                made.store[field] = self.placed(config, value) if isinstance(value, Sym) and value.node is not None else value
         return made
 
     def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
@@ -112,7 +153,7 @@ class Reader(Methods):
 
     def post_init(self, model: ConfigModel) -> None:
         raw = Config(model.cls, (), _Raw(model))
-        before = self.log, self.facts, self.scope, getattr(self, "early", None)
+        before = self.log, self.facts, self.scope, getattr(self, "early", None), self.layers
         declared = ConfigModel(model.cls, model.real)
         declared.types, declared.defaults = dict(model.types), model.defaults
         self.models[model.cls] = declared
@@ -121,6 +162,7 @@ class Reader(Methods):
         self.frames.append(frame)
         try:
             self.early: dict[str, Any] | None = None
+            self.layers = None
             self.effects(raw, "__post_init__", model)
             values = dict(raw.store)
             for part, child in raw.children.items():
@@ -132,9 +174,10 @@ class Reader(Methods):
         finally:
             self.frames.pop()
             early, self.early = self.early, before[3]
+            layers, self.layers = self.layers, before[4]
             self.log, self.facts, self.scope = before[:3]
             self.models[model.cls] = model
-        values |= early or {}
+        values |= (early or {}) | ({} if layers is None else {"per_layer_config": layers})
         model.early = set(early or ())
         model.extras |= declared.extras
         model.require = list(frame.require.values())
@@ -142,11 +185,13 @@ class Reader(Methods):
         model.notes += list(frame.notes)
         finals = {}
         for name, value in values.items():
-            if name in STILL or name == "num_labels":
+            if (name in STILL and name != "per_layer_config") or name == "num_labels":
                 continue
             try:
-                seen = getattr(value, "value", value)
-                finals[name] = (self.node(value), self.types(value) or kinds_of(seen))
+                node, seen = self.node(value), getattr(value, "value", value)
+                if seen is UNKNOWN and isinstance(node, ast.BinOp):
+                    seen = seen_field(model.real, name)  # the sum of what is not known before is a number all the same
+                finals[name] = (node, self.types(value) or kinds_of(seen))
             except Unsupported:
                 model.notes.append(f"what {name} becomes was not read")
         resolve(model, finals)
@@ -174,7 +219,7 @@ class Reader(Methods):
         """What PreTrainedConfig itself demands: an even rotary dimension, a kind for every layer."""
         found = []
         rope = getattr(model.real, "rope_parameters", None)
-        if isinstance(rope, dict) and rope:
+        if isinstance(rope, dict) and rope and "per_layer_config" not in model.fixed:
             inner = [part for part in rope.values() if isinstance(part, dict)] or [rope]
             if any(part.get("partial_rotary_factor", 1.0) >= 1 for part in inner):
                 try:
@@ -226,7 +271,7 @@ class Reader(Methods):
                         self.early[name] = value.owner.store[name]
                         kept = value.owner.store[name]
                         value.owner.store[name] = Sym(terms.name(name), getattr(kept, "value", kept), self.types(kept))
-                return _ignored
+                return Bound(value.owner, "$defaults")
             return Bound(value.owner, "$super", vars(base)[name], base)
         found = super().super_attribute(value, name)
         if isinstance(found, Bound) and isinstance(found.owner, Config):
@@ -237,22 +282,28 @@ class Reader(Methods):
         """What a field is under another name, PreTrainedConfig's `__post_init__` sets: until then, it has its own default."""
         model = self.models[config.cls]
         targets = set(getattr(config.cls, "attribute_map", {}).values())
+
+        def before(name: str, value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: before(name, item) for key, item in value.items()}
+            if not isinstance(value, Sym) or value.node is None:
+                return value
+            late = {other: raw_field(model, other) for other in (terms.names(value.node) & targets) - {name}}
+            known = {other: node for other, node in late.items() if node is not None}
+            return Sym(terms.substitute(value.node, known), value.value, value.types)
+
         for name, value in config.store.items():
-            if isinstance(value, Sym) and value.node is not None:
-                late = {other: raw_field(model, other) for other in (terms.names(value.node) & targets) - {name}}
-                known = {other: node for other, node in late.items() if node is not None}
-                config.store[name] = Sym(terms.substitute(value.node, known), value.value, value.types)
+            config.store[name] = before(name, value)
 
     def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if name == "$super":
             return self.run_function(function, [config, *arguments], keywords)
+        if name == "$defaults":  # PreTrainedConfig's own: what of it matters is known, but for the layers' own fields
+            self.layers = keywords.get("$kwargs", {}).get("per_layer_config")
+            return None
         if name in _CONFIG_SKIPPED:
             return keywords.get("$kwargs", Kwargs()) if name == "convert_rope_params_to_dict" else None
         return super().config_method(config, name, function, arguments, keywords)
-
-
-def _ignored(*_: Any, **__: Any) -> None:
-    """PreTrainedConfig's own `__post_init__`: what of it matters is known."""
 
 
 class _Raw:

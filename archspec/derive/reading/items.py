@@ -11,6 +11,7 @@ from archspec.derive.reading.values import (
     MISSING,
     UNKNOWN,
     Choice,
+    Config,
     Container,
     Element,
     Failed,
@@ -18,6 +19,7 @@ from archspec.derive.reading.values import (
     ListValue,
     Mix,
     Mod,
+    PerLayer,
     Raised,
     Sym,
     Tensor,
@@ -37,6 +39,8 @@ class Items(Evaluator):
             return self.lift(index, lambda side: self.item(value, side))
         if isinstance(value, Mix):
             return self.fork(value.test, value.holds, lambda: self.item(value.then, index), lambda: self.item(value.other, index))
+        if isinstance(value, PerLayer):
+            return self.layer_config(value.config, index)
         if isinstance(value, dict):
             return self.dict_item(value, index)
         if isinstance(value, Container):
@@ -126,6 +130,8 @@ class Items(Evaluator):
     def dict_item(self, value: dict[Any, Any], index: Any) -> Any:
         if type(value).__name__ == "ClassInstantier" and (isinstance(index, Sym) or index in value):
             return self.activation(value, index)
+        if isinstance(index, str) and index not in value and "$config" in value:  # `to_dict()` of a config
+            return self.attribute(value["$config"], index)
         if not isinstance(index, Sym):
             if index not in value and not hasattr(type(value), "__missing__"):
                 raise Raised(f"KeyError: {index!r}")
@@ -146,6 +152,10 @@ class Items(Evaluator):
             return self.fork(asked.node, asked.value, lambda: value[rest[0]], lambda: chosen(rest[1:]))
 
         return chosen(keys)
+
+    def layer_config(self, config: Config, index: Any) -> Any:
+        """A config as the layer at a position sees it."""
+        raise NotImplementedError
 
     def activation(self, table: Any, index: Any) -> Any:
         raise NotImplementedError

@@ -18,6 +18,7 @@ from archspec.derive.reading.values import (
     Iter,
     ListValue,
     Mod,
+    PerLayer,
     Sym,
     Tensor,
     Unsupported,
@@ -76,6 +77,8 @@ class Loops(Recurrences):
             raise Unsupported("a loop over a tensor")
         if isinstance(value, Mod):
             raise Unsupported(f"a loop over {value.cls.__name__}")
+        if isinstance(value, PerLayer):
+            raise Unsupported("a loop over the layers' configs")
         return list(value)
 
     def opened(self, target: ast.expr, value: Any) -> tuple[ast.expr, ast.expr, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 from typing import Any
 
@@ -153,8 +154,6 @@ class Modules(Leaves):
             ".".join((*config.path, f)): value for f, value in config.store.items() if not self.own_field(config, f, value)
         }
         if config.store and config.real is not None:
-            import copy
-
             inner.real = copy.copy(config.real)
             for field, value in config.store.items():
                 seen = witness(value)
@@ -175,6 +174,8 @@ class Modules(Leaves):
             made.arguments[parameter] = Sym(value.test, value.holds, ("bool",))
             closed[name] = f"choice {_identity(value.then)} {_identity(value.other)}"
             return Choice(terms.name(f"${parameter}"), value.then, value.other, value.holds)
+        if isinstance(value, Instance | Leaf) and (arguments := self.local_arguments(value, scope)):
+            return self.entered_module(cls, parameter, value, arguments, made, closed)
         if isinstance(value, Mod | Config | Choice) or (isinstance(value, Sym) and value.node is None):
             closed[name] = _identity(value) if not isinstance(value, Sym) else "seen"
             return value
@@ -184,20 +185,8 @@ class Modules(Leaves):
             closed[name] = _identity(value)
             return value
         if (cls, name) in self.formal or self.local(node, scope):
-            kinds = self.formal.setdefault((cls, name), set())
-            types = self.types(value) or ("?",)
-            if not set(types) <= kinds:
-                kinds |= set(types)
-                self.retry = True
-            made.arguments[parameter] = (
-                value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
-            )
-            seen = witness(value)
-            if value is None or (isinstance(value, str | bool) and False):
-                seen = value
-            known = () if "?" in kinds else tuple(sorted(kinds))
             closed[name] = "$"
-            return Sym(terms.name(f"${parameter}"), seen, known)
+            return self.formal_argument(cls, name, parameter, value, node, made)
         closed[name] = terms.text(node)
         return value
 
@@ -207,6 +196,45 @@ class Modules(Leaves):
         *path, field = node.id.split(".")
         default = getattr(self.scope.real, field, None) if tuple(path) == self.scope.path else None
         return terms.call("given", ast.Constant(field)) if isinstance(default, tuple) else None
+
+    def formal_argument(self, cls: type, name: str, parameter: str, value: Any, node: ast.expr, made: Instance) -> Sym:
+        """A parameter of the draft's module: inside it is a name, the call says what it is."""
+        kinds = self.formal.setdefault((cls, name), set())
+        types = self.types(value) or ("?",)
+        if not set(types) <= kinds:
+            kinds |= set(types)
+            self.retry = True
+        made.arguments[parameter] = (
+            value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
+        )
+        return Sym(terms.name(f"${parameter}"), witness(value), () if "?" in kinds else tuple(sorted(kinds)))
+
+    def local_arguments(self, value: Instance | Leaf, scope: Config | None) -> list[str]:
+        """The arguments of a module that mean something only where it was made."""
+        if isinstance(value, Instance) and (value.patched or value.overrides or value.flags.get("wrap")):
+            return []
+        given = value.arguments.items() if isinstance(value, Instance) else value.arguments
+        return [key for key, item in given if isinstance(item, Sym) and item.node is not None and self.local(item.node, scope)]
+
+    def entered_module(
+        self, cls: type, parameter: str, value: Instance | Leaf, local: list[str], made: Instance, closed: dict[str, str]
+    ) -> Mod:
+        """A module that is handed to another one: what it is made of becomes that one's parameters."""
+        inner = copy.copy(value)
+        pairs = value.arguments.items() if isinstance(value, Instance) else value.arguments
+        entered: list[tuple[str, Any]] = []
+        for key, item in pairs:
+            name = f"{parameter}_{key}".rstrip("_")
+            name += "_" if name in inspect.signature(constructor(cls)).parameters else ""
+            entered.append((key, self.formal_argument(cls, name, name, item, item.node, made) if key in local else item))
+        what = id(value.template) if isinstance(value, Instance) else value.kind
+        texts = [_identity(item) if not isinstance(item, Sym) or not item.node else terms.text(item.node) for _, item in entered]
+        closed[parameter] = f"<{what} {texts} {value.flags}>"
+        if isinstance(inner, Instance):
+            inner.arguments = dict(entered)
+        else:
+            inner.arguments = entered
+        return inner
 
     def local(self, node: ast.expr, scope: Config | None) -> bool:
         """Whether an expression means something only where the call stands."""

@@ -162,5 +162,6 @@ def length(iterable: ast.expr) -> ast.expr:
         if iterable.func.id == "enumerate":
             return length(iterable.args[0])
         if iterable.func.id == "zip":
-            return length(iterable.args[0])
+            turns = {terms.text(each): each for each in map(length, iterable.args)}
+            return next(iter(turns.values())) if len(turns) == 1 else terms.call("min", *turns.values())
     return terms.call("len", iterable)

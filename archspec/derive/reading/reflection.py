@@ -35,7 +35,7 @@ class Reflection(BuiltinCalls):
         if function is type:
             return getattr(owner, "cls", None) or type(witness(owner))
         if function is callable:
-            return isinstance(owner, Function | Bound) or callable(owner)
+            return isinstance(owner, Function | Bound | Mod) or callable(owner)
         name = self.plain(arguments[1])
         if isinstance(name, Sym):
             if name.node is not None and function is setattr and isinstance(owner, Mod) and self.frames[-1].loops:

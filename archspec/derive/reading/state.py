@@ -305,6 +305,8 @@ class State:
             return terms.constant(getattr(value, "value", value) if not isinstance(value, int) else value)
         if isinstance(value, Config) and (part := value.expression()) is not None:
             return part
+        if isinstance(value, Tensor) and value.real is not None and not (value.real.dim() or value.real.is_meta):
+            return self.node(Sym(None, value.real.item()))  # one number, as it came out at the default config
         raise Unsupported(f"{type(value).__name__} has no expression")
 
     def list_node(self, value: ListValue) -> ast.expr:

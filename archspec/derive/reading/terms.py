@@ -80,6 +80,13 @@ def names(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
+def variables(node: ast.AST) -> set[str]:
+    """The names in an expression that are no functions."""
+    return names(node) - {
+        part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+    }
+
+
 def binary(op: type[ast.operator], left: ast.expr, right: ast.expr) -> ast.expr:
     """The operation, without what adds nothing (`x * 1`, `x + 0`); constants are folded."""
     if is_constant(left) and is_constant(right):

@@ -80,6 +80,8 @@ class ValueMethods(Reflection):
         if isinstance(owner, Kwargs):
             if name in ("get", "pop") and isinstance(arguments[0], str):
                 return self.given(arguments[0], arguments[1] if len(arguments) > 1 else None)
+            if name == "setdefault" and arguments[0] == "per_layer_config":
+                self.write(owner, arguments[0], arguments[1])
             return None if name in ("update", "setdefault") else ListValue()
         if name in ("items", "keys", "values"):
             return ListValue([tuple(item) if name == "items" else item for item in getattr(owner, name)()])

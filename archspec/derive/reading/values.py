@@ -207,16 +207,20 @@ class Parameters:
 
 
 class Config:
-    """A config object: its class, where it stands in the config of the model, and what was set on it since."""
+    """A config object: its class, where it stands in the config of the model, and what was set on it since.
+
+    ``home`` is the class whose fields it has: another one for a config that is made of one (`Other(**config.to_dict())`).
+    """
 
     def __init__(self, cls: type, path: tuple[str, ...], real: Any, dynamic: bool = False, optional: bool = False) -> None:
         self.cls, self.path, self.real, self.dynamic, self.optional = cls, path, real, dynamic, optional
+        self.home = cls
         self.store: dict[str, Any] = {}
         self.children: dict[str, Config] = {}
 
     def copy(self, deep: bool = True) -> Config:
         made = Config(self.cls, self.path, self.real, self.dynamic, self.optional)
-        made.store = dict(self.store)
+        made.home, made.store = self.home, dict(self.store)
         made.children = {name: child.copy() if deep else child for name, child in self.children.items()}
         return made
 
@@ -251,7 +255,7 @@ def witness(value: Any) -> Any:
     if isinstance(value, dict):
         values = {key: witness(item) for key, item in value.items()}
         return UNKNOWN if any(item is UNKNOWN for item in values.values()) else values
-    if isinstance(value, Mod | Function | Bound | TensorOf | Parameters | Super | Iter):
+    if isinstance(value, Mod | Function | Bound | TensorOf | Parameters | Super | Iter | PerLayer):
         return UNKNOWN
     return value
 
@@ -276,12 +280,13 @@ def _witness_parts(value: ListValue) -> Any:
 def symbolic(value: Any) -> bool:
     """Whether a value, or a part of it, is not a plain Python object."""
     if isinstance(
-        value, Sym | Choice | Tensor | ListValue | Mod | Function | Bound | TensorOf | Config | Parameters | Super | Iter
+        value,
+        Sym | Choice | Tensor | ListValue | Mod | Function | Bound | TensorOf | Config | Parameters | Super | Iter | PerLayer,
     ):
         return True
     if isinstance(value, list | tuple | set):
         return any(symbolic(item) for item in value)
-    return isinstance(value, dict) and any(symbolic(item) for item in value.values())
+    return isinstance(value, dict) and any(symbolic(item) for item in dict.values(value))  # a lazy table loads nothing
 
 
 class Iter:
@@ -289,6 +294,13 @@ class Iter:
 
     def __init__(self, kind: str, parts: list[Any], start: Any = 0) -> None:
         self.kind, self.parts, self.start = kind, parts, start
+
+
+class PerLayer:
+    """`config.per_layer_config`: by its position, a config as one of the layers sees it."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
 
 
 class Env:

@@ -42,6 +42,7 @@ class Constructors:
         self.modules: dict[tuple[str, str], Module] = {}
         self.done: dict[int, Module | None] = {}
         self.variants: dict[tuple[str, type], list[Module]] = {}
+        self.asked: set[tuple[str, str]] = set()  # modules that another model type's draft calls by name
         self.current: list[Module] = []
         self.finish: Callable[[Module], None] | None = None
 
@@ -186,6 +187,8 @@ class Constructors:
             sub = ".".join(template.path)
             self.current[-1].used.add(sub)
             arguments.insert(0, terms.name(sub))
+            if not auto:
+                self.asked.add((module.home, module.name))
         self.current[-1].calls[module.name] = module
         return ast.Call(terms.name(auto or module.name), arguments, keywords)
 

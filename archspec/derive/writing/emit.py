@@ -36,7 +36,7 @@ class Emitter(Constructors):
 
     def home(self, template: Template) -> str:
         scope = template.scope
-        return home_of(scope.cls) if scope is not None and (scope.path or scope.cls is not self.root_class) else self.root
+        return home_of(scope.home) if scope is not None and (scope.path or scope.home is not self.root_class) else self.root
 
     def module(self, template: Template) -> Module | None:
         """The module of a template; None for one without tensors."""

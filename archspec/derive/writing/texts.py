@@ -43,6 +43,10 @@ class Names:
                 part.id = mapping.get(part.id, part.id.removeprefix(self.prefix) if self.prefix else part.id)
         return found
 
+    def relative(self, text: str) -> str:
+        """A tie with its fields as the module's own config calls them."""
+        return re.sub(rf"(?<![\w.]){re.escape(self.prefix)}", "", text) if self.prefix else text
+
     def text(self, node: ast.expr) -> str:
         return loop_text(self.applied(node))
 
@@ -138,6 +142,5 @@ def module_lines(module: Module, fields: set[str]) -> list[str]:
         if ties:
             lines.append(f"    {key}:")
             for target, source in ties.items():
-                shown = " ".join(part.removeprefix(names.prefix) if names.prefix else part for part in source.split(" "))
-                lines.append(f"      {quoted(target)}: {quoted(shown)}")
+                lines.append(f"      {quoted(names.relative(target))}: {quoted(names.relative(source))}")
     return lines

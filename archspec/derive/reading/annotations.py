@@ -1,4 +1,4 @@
-"""Under the reading: which kinds of value a config field may have, by its annotation or its default."""
+"""Under the reading: the kinds of value that a config field's annotation allows."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def annotated(annotation: Any) -> tuple[str, ...]:
 
 
 def kinds_of(value: Any) -> tuple[str, ...]:
-    """The kind of a value that no annotation tells."""
+    """The kind of a plain value, () where an annotation has no name for it."""
     kind = "list" if isinstance(value, list | tuple) else "None" if value is None else type(value).__name__
     return (kind,) if kind in _KINDS.values() and kind != "None" else ()

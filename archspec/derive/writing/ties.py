@@ -1,0 +1,197 @@
+"""Writing, before the sharing: ties that transformers declares by the names of tensors, as loops over what they go through."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from archspec.derive.reading import terms
+from archspec.derive.reading.modules import Template
+from archspec.derive.reading.recurrences import length
+from archspec.derive.reading.values import Choice, Container, Element, Instance, Leaf, ListValue, Mix, Mod, Sym
+from archspec.derive.writing.parts import Module
+from archspec.derive.writing.texts import dynamic_key
+
+COUNTERS = "ijklm"  # what a loop's variables are called
+_PLAIN = re.compile(r"[A-Za-z0-9_.]+$")
+_NUMBER = re.compile(r"(\(\?!\[?0\]?(?:\\\.)?\)|\[1-9\])?(\\d\+|\\d\*|\[0-9\]\+|\(\\d\+\))$")
+
+
+class Place:
+    """A path within a module, with the loops and the conditions that it stands under."""
+
+    def __init__(
+        self, parts: tuple[str, ...] = (), loops: tuple[tuple[str, ast.expr], ...] = (), tests: tuple[ast.expr, ...] = ()
+    ) -> None:
+        self.parts, self.loops, self.tests = parts, loops, tests
+
+    def at(self, part: str) -> Place:
+        return Place((*self.parts, part), self.loops, self.tests)
+
+    @property
+    def path(self) -> str:
+        return ".".join(self.parts)
+
+    def clause(self) -> str:
+        loops = [f"for {name} in {terms.text(iterable)}" for name, iterable in self.loops]
+        tests = [terms.text(test) for test in self.tests]
+        return " ".join([*loops, *([f"if {' and '.join(tests)}"] if tests else [])])
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """The children of a module by name."""
+    if isinstance(value, Instance):
+        own = dict(value.template.proto.attrs) if value.template is not None else dict(value.attrs)
+        base = value.template.proto.base if value.template is not None else value.base
+        own |= value.patched
+        if isinstance(base, Container):
+            own |= {"$items": base}
+        return own
+    return dict(value.attrs)
+
+
+def declared(module: Module, template: Template) -> None:
+    """`_tied_weights_keys`, its patterns as loops over the lists that they go through."""
+    if not template.proto.attrs.get("$post_init"):
+        return
+    keys = template.proto.attrs.get("_tied_weights_keys", getattr(template.cls, "_tied_weights_keys", None))
+    if isinstance(keys, Choice):
+        for side, test in ((keys.then, keys.test), (keys.other, terms.negation(keys.test))):
+            if isinstance(side, dict):
+                tied(module, template, side, (test,))
+        return
+    if isinstance(keys, Mod) or keys is None:
+        return
+    if not isinstance(keys, dict):
+        module.notes.append(f"ties that are not read: {keys!r}"[:120])
+        return
+    tied(module, template, keys, ())
+
+
+def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[ast.expr, ...]) -> None:
+    """The pairs of one table of ties, where the conditions hold."""
+    for target, source in keys.items():
+        if target == "$each":
+            dynamic(module, template, source, given)
+            continue
+        if not isinstance(target, str) or not isinstance(source, str):
+            module.notes.append("ties whose names depend on the config")
+            continue
+        one, other = walked(template.proto, target), walked(template.proto, source)
+        if one is None or other is None:
+            module.notes.append(f"a tie that is not read: {target}: {source}")
+            continue
+        tests = tuple({terms.text(test): test for test in (*given, *one.tests, *other.tests)}.values())
+        counters = {name for name, _ in one.loops}
+        text = other.path
+        if other.loops and len(other.loops) == len(one.loops):
+            pass
+        elif other.loops:
+            module.notes.append(f"a tie that is not read: {target}: {source}")
+            continue
+        assert counters is not None
+        place = Place(one.parts, one.loops, tests)
+        for _, iterable in one.loops:
+            module.used |= terms.names(iterable) - {"range", "len"}
+        for test in tests:
+            module.used |= terms.names(test) - {"range", "len"}
+        module.tied[one.path] = " ".join(filter(None, (text, place.clause())))
+
+
+def dynamic(module: Module, template: Template, loop: tuple[Any, ...], given: tuple[ast.expr, ...]) -> None:
+    """Ties that a loop adds to the table: names with the loop's variables in them."""
+    _, pair, turns = loop
+    variables = [name for target, _, _ in turns for name in sorted(terms.names(target))]
+    counters = dict(zip(variables, map(terms.name, COUNTERS), strict=False))
+    names = [name.node if isinstance(name, Sym) else terms.constant(name) for name in pair]
+    nodes = [node for node in names if node is not None]
+    loops = [(target, iterable) for target, iterable, _ in turns if isinstance(iterable, ast.expr)]
+    if len(nodes) < len(names) or len(loops) < len(turns) or len(counters) < len(variables):
+        module.notes.append("ties whose names depend on the config")
+        return
+    target, source = (dynamic_key(terms.substitute(node, counters)) for node in nodes)
+    if any(walked(template.proto, re.sub(r"\{[^}]*\}", r"\\d+", name)) is None for name in (target, source)):
+        module.notes.append(f"a tie that is not read: {target}: {source}")
+        return
+    tests = (*given, *(terms.substitute(test, counters) for _, _, inner in turns for test in inner))
+    shown = tuple((terms.text(terms.substitute(one, counters)), terms.substitute(iterable, counters)) for one, iterable in loops)
+    for node in (*nodes, *(iterable for _, iterable in loops), *tests):
+        module.used |= {name for name in terms.variables(node) if name not in counters and name not in COUNTERS}
+    module.tied[target] = " ".join(filter(None, (source, Place(loops=shown, tests=tests).clause())))
+
+
+def walked(root: Instance, pattern: str) -> Place | None:
+    """A pattern of names, followed through the modules."""
+    pattern = pattern.removeprefix("^").removesuffix("$").replace("\\.", ".")
+    pieces = _split(pattern)
+    place = Place()
+    value: Any = root
+    for piece in pieces:
+        while isinstance(value, Element):
+            value = value.like
+        value, place = _through_mix(value, piece, place)
+        if _PLAIN.match(piece):
+            children = attributes(value) if isinstance(value, Mod) else {}
+            if isinstance(value, Container) and isinstance(value.items, dict):
+                children = value.items
+            if piece.isdigit() and (isinstance(value, Container) or "$items" in children):
+                container = value if isinstance(value, Container) else children["$items"]
+                parts = container.items.parts if not isinstance(container.items, dict) else ()
+                value = parts[min(int(piece), len(parts) - 1)][1] if parts else None
+            else:
+                value = children.get(piece)
+            place = place.at(piece)
+            continue
+        match = _NUMBER.match(piece)
+        container = value if isinstance(value, Container) else attributes(value).get("$items") if isinstance(value, Mod) else None
+        if match is None or not isinstance(container, Container) or isinstance(container.items, dict):
+            return None
+        size = _size(container.items)
+        if size is None:
+            return None
+        counter = COUNTERS[len(place.loops)]
+        start = [terms.constant(1)] if match.group(1) else []
+        place = Place((*place.parts, f"{{{counter}}}"), (*place.loops, (counter, terms.call("range", *start, size))), place.tests)
+        value = container.items.parts[-1][1]
+    return place
+
+
+def _through_mix(value: Any, piece: str, place: Place) -> tuple[Any, Place]:
+    while isinstance(value, Mix):
+        then, other = value.then, value.other
+        fits = [
+            side is not None
+            and (not _PLAIN.match(piece) or piece in attributes(side) or isinstance(side, Leaf | Container | Mix))
+            for side in (then, other)
+        ]
+        if fits[0] and fits[1]:
+            value = then
+        else:
+            place = Place(place.parts, place.loops, (*place.tests, value.test if fits[0] else terms.negation(value.test)))
+            value = then if fits[0] else other
+    return value, place
+
+
+def _size(items: ListValue) -> ast.expr | None:
+    total: ast.expr = terms.constant(0)
+    for part in items.parts:
+        if part[0] == "item":
+            total = terms.binary(ast.Add, total, terms.constant(1))
+        elif part[0] == "each" and len(part[2]) == 1 and not part[2][0][2]:
+            total = terms.binary(ast.Add, total, length(part[2][0][1]))
+        else:
+            return None
+    return total
+
+
+def _split(pattern: str) -> list[str]:
+    pieces, depth, current = [], 0, ""
+    for letter in pattern:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "." and depth == 0:
+            pieces.append(current)
+            current = ""
+        else:
+            current += letter
+    return [*pieces, current]
