@@ -201,7 +201,9 @@ def _without_bias(node: ast.Call) -> ast.expr:
 
 
 def _idle(expression: Expression) -> bool:
-    """Whether an attribute has no tensors, so that leaving it out is no slip."""
+    """Whether an attribute has no tensors, so that leaving it out is no slip; nor is it where the parent's is taken away."""
+    if isinstance(expression.tree, ast.Constant):
+        return True
     calls = [node for node in ast.walk(expression.tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     return bool(calls) and all(_bare(node) for node in calls)
 

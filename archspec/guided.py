@@ -147,7 +147,7 @@ class Guide:
 
     def drawn(self, configs: list[Config], fields: list[str], tries: int = _TRIES) -> Iterator[Config]:
         """Valid configs with some of these fields drawn anew; flags go along now and then."""
-        for _ in range(tries if fields else 0):
+        for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))
             for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
                 value = self.sampler.edge(name, raw)
