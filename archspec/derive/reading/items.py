@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.copies import base_of
 from archspec.derive.reading.evaluator import Evaluator
 from archspec.derive.reading.values import (
     MISSING,
@@ -42,7 +43,7 @@ class Items(Evaluator):
         if isinstance(value, Container):
             return self.module_item(value, index)
         if isinstance(value, Instance) and isinstance(value.base, Container):
-            return self.module_item(value.base, index)
+            return self.module_item(base_of(value), index)
         if isinstance(value, Tensor):
             return Tensor(part_shape(value.shape, index), _or_none(self.seen(lambda v, i: v[i], value, index)))
         if isinstance(value, tuple | range) and not isinstance(index, Sym) and not symbolic(index):
@@ -60,6 +61,8 @@ class Items(Evaluator):
         position = self.slice_node(index) if isinstance(index, slice) else self.node(index)
         seen = self.seen(lambda v, i: v[i], value, self.plain_slice(index))
         listed = self.node(value)
+        if isinstance(value, Sym) and {"int", "list"} <= set(value.types):
+            self.demand(terms.call("is_list", listed))
         simple = isinstance(position, ast.Name) or (isinstance(position, ast.Constant) and isinstance(position.value, int))
         if isinstance(value, Sym) and isinstance(value.value, list) and simple and not isinstance(index, slice):
             self.demand(terms.compare(position, ast.Lt, terms.call("len", listed)))

@@ -7,7 +7,9 @@ import copy
 import inspect
 from typing import Any
 
-from archspec.derive.reading import terms
+from archspec.derive.reading import terms, walks
+from archspec.derive.reading.copies import base_of
+from archspec.derive.reading.functions import source_of
 from archspec.derive.reading.leaves import is_leaf
 from archspec.derive.reading.modules import _SKIPPED, Modules, Template
 from archspec.derive.reading.state import Frame
@@ -21,6 +23,7 @@ from archspec.derive.reading.values import (
     Instance,
     Leaf,
     ListValue,
+    Mod,
     Parameters,
     Raised,
     Sym,
@@ -56,9 +59,12 @@ class Methods(Modules):
             return ListValue([("a parameter", Parameters(owner))])
         if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
             return self.register(owner, name, arguments, keywords)
-        container = owner if isinstance(owner, Container) else getattr(owner, "base", None)
+        container = base_of(owner) if isinstance(owner, Instance) else owner
         if isinstance(container, Container) and (found := self.container_method(container, name, arguments)) is not MISSING:
             return found
+        if name in ("children", "named_children") and isinstance(owner, Instance) and owner.template is None:
+            found = [(key, value) for key, value in owner.attrs.items() if isinstance(value, Mod)]
+            return ListValue(found if name == "named_children" else [value for _, value in found])
         if name in ("children", "modules", "named_children", "named_modules"):
             return ListValue([])
         function = bound.function
@@ -96,7 +102,7 @@ class Methods(Modules):
             persistent = keywords.get("persistent", arguments[2] if len(arguments) > 2 else True)
             if persistent is not False and value is not None:
                 value = self.buffer(value)
-        container = owner if isinstance(owner, Container) else getattr(owner, "base", None)
+        container = base_of(owner) if isinstance(owner, Instance) else owner
         if isinstance(key, Sym) and isinstance(container, Container) and not isinstance(container.items, dict):
             self.write(container.items.cell, "parts", (*container.items.parts, ("item", value)))
             return
@@ -125,6 +131,17 @@ class Methods(Modules):
             found = self.list_method(owner.items, name, [value.items if isinstance(value, Container) else value, *arguments[1:]])
             return owner if found is None else found
         return MISSING
+
+    def walked(self, function: Any, module: Mod) -> bool:
+        node = source_of(inspect.unwrap(function).__code__)
+        if not walks.goes_on(node) or (isinstance(module, Instance) and module.template is None):
+            return False
+        asked = walks.sample()
+        self.run_function(function, [asked], {})
+        if not walks.norms_frozen(asked):
+            raise Unsupported(f"what {node.name} does to the modules that it goes through")
+        self.write(module.flags, "frozen_norms", True)
+        return True
 
     # classes
 

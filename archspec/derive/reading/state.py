@@ -151,7 +151,10 @@ class State:
             right = others[key][2] if key in others else old
             if isinstance(name, str) and name.startswith("$grad."):
                 left, right = (True if side is MISSING else side for side in (left, right))
-            if name == "parts" and isinstance(left, tuple) and isinstance(right, tuple):
+            entry = isinstance(name, str) and not name.isidentifier() and not name.startswith("$")
+            if entry and {type(left), type(right)} == {str, type(MISSING)}:  # in a table of texts, as of ties
+                merged: Any = Choice(test, None if left is MISSING else left, None if right is MISSING else right, holds)
+            elif name == "parts" and isinstance(left, tuple) and isinstance(right, tuple):
                 merged = self.merge_lists(test, ListValue.of(left), ListValue.of(right), holds).parts
             else:
                 merged = self.merge(test, left, right, holds)

@@ -137,7 +137,7 @@ class Mod:
     def __init__(self, cls: type) -> None:
         self.cls = cls
         self.attrs: dict[str, Any] = {}
-        self.flags: dict[str, Any] = {"frozen": False}
+        self.flags: dict[str, Any] = {"frozen": False, "frozen_norms": False}
         self.born = next(CLOCK)
 
 
@@ -160,6 +160,8 @@ class Instance(Mod):
         self.overrides: dict[str, Any] = {}
         self.base: Leaf | None = None
         self.patched: dict[str, Any] = {}
+        self.copies: dict[int, Any] = {}  # of what its template holds, by identity
+        self.outer: Instance | None = None  # the finished module that it was taken out of
 
     def rebind(self) -> dict[str, ast.expr]:
         """What the names of the template's own expressions are outside of it."""
