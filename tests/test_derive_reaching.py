@@ -52,6 +52,12 @@ FAR_INSIDE = {
         "self.one.parts[0].proj = None",
     ],
     "one module at two places": ["self.a = Twice(config)", "self.a.first.more = nn.Linear(3, 3)"],
+    "all but the first": [
+        "made = [nn.Linear(i + 1, config.width) for i in range(config.depth)]",
+        "self.a = nn.ModuleList(made[1:])",
+        "self.b = nn.ModuleList([nn.Linear(i + 1, 2) for i in range(config.depth)])[:-1]",
+        "self.c = nn.ModuleList(([nn.Linear(2, 2), nn.Linear(3, 3)] + [nn.Linear(k, 2) for k in range(2, config.depth)])[2:])",
+    ],
     "one module many times": [
         "shared = nn.Linear(config.width, 3)",
         "if config.extra:",

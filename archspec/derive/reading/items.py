@@ -99,9 +99,31 @@ class Items(Evaluator):
                 return parts[index][1]
             if index < 0 and len(parts) >= -index and all(part[0] == "item" for part in parts[index:]):
                 return parts[index][1]
-        if all(part[0] in ("item", "each") and isinstance(part[1], Mod) for part in value.parts) and value.parts:
+        modules = all(part[0] in ("item", "each") and isinstance(part[1], Mod) for part in value.parts)
+        if modules and value.parts and isinstance(index, slice):
+            return self.sliced(value, index)
+        if modules and value.parts:
             return value.parts[-1][1]
         return MISSING
+
+    def sliced(self, value: ListValue, index: slice) -> ListValue:
+        """A part of a list of modules: known ones at its beginning are left out first, then turns of its loop."""
+        parts, start = list(value.parts), index.start or 0
+        while parts[0][0] == "item" and index.stop is None and index.step is None and type(start) is int and start > 0:
+            parts, start = parts[1:], start - 1
+        if (start, index.stop, index.step) == (0, None, None):
+            return ListValue.of(parts)
+        (kind, *rest), *others = parts
+        if kind != "each" or others or len(rest[1]) != 1 or rest[1][0][2] or isinstance(rest[1][0][1], ListValue):
+            raise Unsupported("a part of a list of modules")
+        element, ((target, iterable, tests),) = rest
+        counted = isinstance(iterable, ast.Call) and terms.text(iterable.func) == "range" and len(iterable.args) == 1
+        if counted and type(start) is int and start > 0 and index.stop is None and index.step is None:
+            some = terms.call("range", terms.constant(start), iterable.args[0])
+        else:
+            listed = terms.call("list", iterable) if isinstance(iterable, ast.Call) else iterable
+            some = terms.subscript(listed, self.slice_node(slice(start or None, index.stop, index.step)))
+        return ListValue.of([("each", element, ((target, some, tests),))])
 
     def module_item(self, value: Container, index: Any) -> Any:
         if isinstance(value.items, dict):
