@@ -58,6 +58,11 @@ FAR_INSIDE = {
         "self.b = nn.ModuleList([nn.Linear(i + 1, 2) for i in range(config.depth)])[:-1]",
         "self.c = nn.ModuleList(([nn.Linear(2, 2), nn.Linear(3, 3)] + [nn.Linear(k, 2) for k in range(2, config.depth)])[2:])",
     ],
+    "names that are numbers": ["for i in range(config.depth):", "    self.add_module(str(i), nn.Linear(3, config.width))"],
+    "one of two in a list": [
+        "n = config.depth",
+        "self.a = nn.ModuleList([Pair(config, nn.ReLU() if i < n - 1 else nn.Identity()) for i in range(n)])",
+    ],
     "one module many times": [
         "shared = nn.Linear(config.width, 3)",
         "if config.extra:",
@@ -71,6 +76,11 @@ class Deep(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.parts = nn.ModuleList([Block(config), Block(config)])
+
+class Pair(nn.Module):
+    def __init__(self, config, last):
+        super().__init__()
+        self.parts = nn.Sequential(nn.Linear(config.width, 2), last)
 
 class Twice(nn.Module):
     def __init__(self, config):
@@ -152,6 +162,47 @@ class Net(PreTrainedModel):
             keys[r"heads.(?![0])\\d+"] = "heads.0"
         return keys
 """
+
+
+AUTO = """
+from transformers import AutoModel, GroundingDinoConfig, PreTrainedModel
+
+class Net(PreTrainedModel):
+    config_class = GroundingDinoConfig
+
+    def __init__(self, config: GroundingDinoConfig):
+        super().__init__(config)
+        self.text = AutoModel.from_config(config.text_config, add_pooling_layer=False)
+"""
+
+
+def test_an_auto_class_is_called_with_the_keywords_of_the_code(module: Callable[..., None]) -> None:
+    module(AUTO)
+    assert "text: AutoModel(text_config, add_pooling_layer=False)" in drafted("own:Net")[0].text
+
+
+def test_an_item_of_what_may_be_no_list(module: Callable[..., None]) -> None:
+    lists = "size: int | list = field(default_factory=lambda: [2, 3])"
+    text = own("if config.extra:", "    self.last = config.size[1]", "self.a = Block(config)").replace(
+        "size: int | None = None", lists
+    )
+    module(text.replace("import dataclass", "import dataclass, field"))
+    assert "- not extra or is_list(size)" in drafted("own:Net")[0].text
+
+
+def test_an_item_that_is_deleted_from_a_table_of_ties(module: Callable[..., None]) -> None:
+    table = """    _tied_weights_keys = {"tails": "bases", "heads": "others"}
+
+    def __init__"""
+    drop = """        if config.same:
+            self._tied_weights_keys = self._tied_weights_keys.copy()
+            del self._tied_weights_keys["heads"]
+        self.post_init()"""
+    module(TIES.partition("    @property")[0].replace("    def __init__", table).replace("        self.post_init()", drop))
+    found = derived("own:Net", samples=10)
+    draft = next(iter(found["drafts"].values()))
+    assert (found["code"], found["verify"][0]["differences"]) == (0, []), draft
+    assert "heads: others if not same\n" in draft
 
 
 def test_a_table_of_ties_that_depends_on_the_config(module: Callable[..., None]) -> None:

@@ -174,3 +174,10 @@ class Assignments(Loops):
                 self.patch(owner, target.attr, None)
         elif isinstance(target, ast.Name):
             self.erase(env.local, target.id)
+        elif isinstance(target, ast.Subscript):
+            owner, index = self.evaluate(target.value, env), self.evaluate(target.slice, env)
+            if not isinstance(owner, dict) or isinstance(index, Sym):
+                raise Unsupported("an item that is deleted")
+            if index not in owner:
+                raise Raised(f"KeyError: {index!r}")
+            self.erase(owner, index)

@@ -217,6 +217,8 @@ class Attributes(Items):
             return getattr(mod.cls, name)
         if inspect.isfunction(static):
             return Bound(mod, name, static, mod.cls)
+        if type(static) is dict:  # the class' own stays as it is
+            return mod.attrs.setdefault(name, dict(static)) if getattr(mod, "template", None) is None else dict(static)
         return ListValue(static) if type(static) is list else static
 
     def outside(self, value: Any, mapping: dict[str, ast.expr]) -> Any:

@@ -146,6 +146,8 @@ class Items(Evaluator):
                 raise Raised(f"KeyError: {index!r}")
             found = value[index]
             return ListValue(found) if type(found) is list else found
+        if index.node is None and index.value is UNKNOWN:
+            raise Unsupported("a key that is not known")
         if index.node is None:
             return value[index.value]
         keys = [key for key in value if isinstance(key, str | int | bool | None)]

@@ -34,6 +34,7 @@ from archspec.derive.reading.values import (
 )
 
 MAX_FITTED = 400
+_OF_LOADING = ("config", "attn_implementation", "dtype", "torch_dtype", "trust_remote_code")
 
 
 class Methods(Modules):
@@ -152,13 +153,9 @@ class Methods(Modules):
         if isinstance(config, Choice):
             return self.lift(config, lambda side: self.class_method(cls, name, [side, *arguments[1:]], keywords))
         if name in ("from_config", "_from_config") and isinstance(config, Config):
+            more = {key: value for key, value in keywords.items() if key not in _OF_LOADING}
             if hasattr(cls, "_model_mapping"):
-                return self.automatic(cls, config)
-            more = {
-                key: value
-                for key, value in keywords.items()
-                if key not in ("config", "attn_implementation", "dtype", "torch_dtype")
-            }
+                return self.automatic(cls, config, more)
             return self.construct(cls, [config], more)
         if name == "from_pretrained" and cls is nn.Embedding:
             weights = arguments[0] if arguments else keywords["embeddings"]
@@ -171,7 +168,7 @@ class Methods(Modules):
             return self.run_function(function.__func__, [cls, *arguments], keywords)
         raise Unsupported(f"{cls.__name__}.{name}")
 
-    def automatic(self, cls: Any, config: Config) -> Any:
+    def automatic(self, cls: Any, config: Config, keywords: dict[str, Any]) -> Any:
         """`AutoModel.from_config`: the class by name where it is fixed, AutoModel where the config decides."""
         from transformers.models.auto.auto_factory import _get_model_class
 
@@ -181,7 +178,11 @@ class Methods(Modules):
         text = getattr(config.cls, "sub_configs", {}).get("text_config")
         if text is not None and getattr(target, "config_class", None) == text:
             config = self.attribute(config, "text_config")
-        made = self.construct(target, [config], {})
+        if config.dynamic:
+            for name in keywords:  # said in the call: the class is another one where the config says so
+                if (target, name) not in self.formal:
+                    self.formal[target, name], self.retry = set(), True
+        made = self.construct(target, [config], keywords)
         if config.dynamic and isinstance(made, Instance):
             made.flags = {**made.flags, "auto": cls.__name__}
         return made

@@ -31,6 +31,8 @@ from archspec.derive.reading.values import (
     Tensor,
     TensorOf,
     Unsupported,
+    is_entry,
+    present,
     symbolic,
 )
 
@@ -151,9 +153,8 @@ class State:
             right = others[key][2] if key in others else old
             if isinstance(name, str) and name.startswith("$grad."):
                 left, right = (True if side is MISSING else side for side in (left, right))
-            entry = isinstance(name, str) and not name.isidentifier() and not name.startswith("$")
-            if entry and {type(left), type(right)} == {str, type(MISSING)}:  # in a table of texts, as of ties
-                merged: Any = Choice(test, None if left is MISSING else left, None if right is MISSING else right, holds)
+            if is_entry(container, left, right):
+                merged: Any = Choice(test, present(left), present(right), holds)
             elif name == "parts" and isinstance(left, tuple) and isinstance(right, tuple):
                 merged = self.merge_lists(test, ListValue.of(left), ListValue.of(right), holds).parts
             else:
@@ -231,8 +232,7 @@ class State:
 
     def node_where(self, value: Any, test: ast.expr, holds: bool) -> ast.expr:
         """A value's expression, given that a condition holds or does not."""
-        before = self.facts
-        self.facts = Facts(before)
+        before, self.facts = self.facts, Facts(self.facts)
         self.facts.learn(test, holds)
         try:
             return self.node(value)

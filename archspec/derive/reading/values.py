@@ -285,6 +285,15 @@ def symbolic(value: Any) -> bool:
     return isinstance(value, dict) and any(symbolic(item) for item in value.values())
 
 
+def is_entry(table: dict[Any, Any], one: Any, two: Any) -> bool:
+    """Whether an entry of a table of texts, as of ties, is there on one way only."""
+    return {type(one), type(two)} == {str, type(MISSING)} and all(isinstance(item, str | Choice) for item in table.values())
+
+
+def present(value: Any) -> Any:
+    return None if value is MISSING else value
+
+
 class Iter:
     """`enumerate`, `zip` or `reversed` over something whose length is not known."""
 

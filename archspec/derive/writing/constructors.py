@@ -60,6 +60,7 @@ class Constructors:
 
     def expression(self, value: Any) -> ast.expr | None:
         """A module as a constructor expression; None for one without tensors."""
+        value = as_module(value)
         found = self.plain_expression(value)
         if found is None:
             return None

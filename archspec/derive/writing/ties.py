@@ -45,10 +45,13 @@ def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[
             module.notes.append("ties whose names depend on the config")
             continue
         one, other = walked(root, target), walked(root, source)
-        if one is None or other is None:
+        tests = () if one is None or other is None else (*given, *one.tests, *other.tests)
+        if one is None or other is None or any(name.startswith("$") for test in tests for name in terms.names(test)):
             module.notes.append(f"a tie that is not read: {target}: {source}")
             continue
-        tests = tuple({terms.text(test): test for test in (*given, *one.tests, *other.tests)}.values())
+        tests = tuple({terms.text(test): test for test in tests}.values())
+        if any(terms.text(terms.negation(test)) in map(terms.text, tests) for test in tests):
+            continue
         counters = {name for name, _ in one.loops}
         text = other.path
         if other.loops and len(other.loops) == len(one.loops):
