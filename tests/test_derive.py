@@ -225,10 +225,6 @@ GUESSES = {
         ["n = 0", f"while n < {CODED}:", "    n += 1", "self.b = nn.Linear(n, 3)"],
         "at the default config",
     ),
-    "a module put into another's": (
-        ["self.a = Outer(config)", "self.b = Outer(config)", "self.a.block.more = nn.Linear(3, 3)"],
-        "more of a Block within another module is set",
-    ),
     "a part of a module": (
         ["self.a = nn.Linear(config.width, 3)", "self.a.weight.requires_grad = False"],
         "requires_grad of weight of a Linear is not described",

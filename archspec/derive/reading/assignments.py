@@ -7,11 +7,13 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.copies import own
 from archspec.derive.reading.loops import Loops
 from archspec.derive.reading.values import (
     UNKNOWN,
     Choice,
     Config,
+    Container,
     Env,
     Instance,
     Leaf,
@@ -106,9 +108,7 @@ class Assignments(Loops):
 
     def set_module_attribute(self, owner: Mod, name: str, value: Any) -> None:
         if isinstance(owner, Instance) and owner.template is not None:
-            if self.within(owner) and not isinstance(value, bool | int | float | str | None):
-                raise Unsupported(f"{name} of a {owner.cls.__name__} within another module is set")
-            self.write(owner.patched, name, value)
+            self.patch(owner, name, value)
             return
         static = inspect.getattr_static(owner.cls, name, None)
         if isinstance(static, property) and static.fset is not None:
@@ -118,9 +118,12 @@ class Assignments(Loops):
             owner.attrs[name] = static  # what a branch that sets nothing leaves
         self.write(owner.attrs, name, value)
 
-    def within(self, module: Instance) -> bool:
-        """Whether a module is part of one that has been read to its end: others may hold that one too."""
-        raise NotImplementedError
+    def patch(self, owner: Instance, name: str, value: Any) -> None:
+        """Sets an attribute of a module that has been read to its end."""
+        built = owner.attrs.get(name)
+        if name not in owner.patched and isinstance(built, Mod):
+            owner.patched[name] = own(owner, built)  # what a branch that sets nothing leaves
+        self.write(owner.patched, name, value)
 
     def set_config(self, config: Config, name: str, value: Any) -> None:
         name = getattr(config.cls, "attribute_map", {}).get(name, name)
@@ -144,9 +147,9 @@ class Assignments(Loops):
             self.write(owner.flags, "frozen", Sym(terms.negation(self.node(value)), UNKNOWN))
 
     def set_item(self, owner: Any, index: Any, value: Any) -> None:
-        from archspec.derive.reading.values import Container
-
-        if isinstance(owner, dict) and isinstance(index, Sym) and self.frames[-1].loops:
+        if isinstance(owner, TensorOf) and owner.name == "_modules" and isinstance(index, str):
+            self.set_attribute(owner.owner, index, value)
+        elif isinstance(owner, dict) and isinstance(index, Sym) and self.frames[-1].loops:
             self.write(owner, "$pair", (index, value))
         elif isinstance(owner, dict):
             self.write(owner, self.hashable(index), value)
@@ -180,6 +183,13 @@ class Assignments(Loops):
             if isinstance(owner, Instance) and owner.template is None:
                 self.erase(owner.attrs, target.attr)
             elif isinstance(owner, Instance):
-                self.write(owner.patched, target.attr, None)
+                self.patch(owner, target.attr, None)
         elif isinstance(target, ast.Name):
             self.erase(env.local, target.id)
+        elif isinstance(target, ast.Subscript):
+            owner, index = self.evaluate(target.value, env), self.evaluate(target.slice, env)
+            if not isinstance(owner, dict) or isinstance(index, Sym):
+                raise Unsupported("an item that is deleted")
+            if index not in owner:
+                raise Raised(f"KeyError: {index!r}")
+            self.erase(owner, index)

@@ -8,6 +8,7 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.copies import own
 from archspec.derive.reading.items import Items
 from archspec.derive.reading.values import (
     MISSING,
@@ -93,6 +94,8 @@ class Attributes(Items):
                 return value
             if name == "shape":
                 return self.sizes_of(value)
+            if name == "device":
+                return torch_device()
             return Bound(value, name)
         if isinstance(value, Sym):
             if name == "value" and not hasattr(value.value, "value"):
@@ -180,9 +183,9 @@ class Attributes(Items):
                 return mod.patched[name]
             if name in mod.attrs:
                 found = mod.attrs[name]
-                return found if mod.template is None else self.outside(found, mod.rebind())
+                return found if mod.template is None else self.outside(own(mod, found), mod.rebind())
             tensor = isinstance(mod.base, Leaf) and name in ("weight", "bias", "training")
-            if tensor or (isinstance(mod.base, Container) and name == "_modules"):
+            if tensor or name == "_modules":
                 return TensorOf(mod, name)
         elif name in mod.attrs:
             return spatial(mod, name, mod.attrs[name])
@@ -216,6 +219,8 @@ class Attributes(Items):
             return getattr(mod.cls, name)
         if inspect.isfunction(static):
             return Bound(mod, name, static, mod.cls)
+        if type(static) is dict:  # the class' own stays as it is
+            return mod.attrs.setdefault(name, dict(static)) if getattr(mod, "template", None) is None else dict(static)
         return ListValue(static) if type(static) is list else static
 
     def outside(self, value: Any, mapping: dict[str, ast.expr]) -> Any:
@@ -230,7 +235,7 @@ class Attributes(Items):
             return ListValue([self.outside(item, mapping) for item in value.items()])
         if isinstance(value, Leaf):
             made = Leaf(value.cls, value.kind, [(key, self.outside(item, mapping)) for key, item in value.arguments])
-            made.flags = value.flags
+            made.flags, made.attrs = value.flags, value.attrs
             return made
         if isinstance(value, Instance):
             other = copy.copy(value)
@@ -260,7 +265,7 @@ class Attributes(Items):
         if value.real is None and name in ("device", "dtype"):
             import torch
 
-            return torch.device("meta") if name == "device" else torch.float32
+            return torch_device() if name == "device" else torch.float32
         if name in ("device", "dtype", "ndim", "T") and value.real is not None:
             found = getattr(value.real, name)
             return Tensor(list(reversed(value.sizes())), found) if name == "T" else found
@@ -281,6 +286,13 @@ _MODULE_METHODS = frozenset([
     "to", "half", "float", "eval", "train", "requires_grad_", "parameters", "named_parameters", "children",
     "named_children", "modules", "named_modules", "apply", "append", "extend", "insert", "items", "values", "keys",
 ])  # fmt: skip
+
+
+def torch_device() -> Any:
+    """Where the modules of a draft are."""
+    import torch
+
+    return torch.device("meta")
 
 
 def seen_field(real: Any, name: str) -> Any:

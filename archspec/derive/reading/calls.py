@@ -50,6 +50,10 @@ class Calls(ValueMethods):
     def made_config(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         raise NotImplementedError
 
+    def walked(self, function: Any, module: Mod) -> bool:
+        """Whether a function goes through all of a module; what it does there is then done."""
+        raise NotImplementedError
+
     def class_method(self, cls: Any, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         raise NotImplementedError
 
@@ -138,6 +142,8 @@ class Calls(ValueMethods):
         if not symbolic(arguments) and not symbolic(keywords):
             return self.native(function, arguments, keywords)
         if inspect.isfunction(inspect.unwrap(function)):
+            if len(arguments) == 1 and isinstance(arguments[0], Mod) and self.walked(function, arguments[0]):
+                return None
             return self.run_function(function, arguments, keywords)
         return self.fallback(function, arguments, keywords)
 

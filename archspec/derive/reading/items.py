@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.copies import base_of
 from archspec.derive.reading.evaluator import Evaluator
 from archspec.derive.reading.values import (
     MISSING,
@@ -46,7 +47,7 @@ class Items(Evaluator):
         if isinstance(value, Container):
             return self.module_item(value, index)
         if isinstance(value, Instance) and isinstance(value.base, Container):
-            return self.module_item(value.base, index)
+            return self.module_item(base_of(value), index)
         if isinstance(value, Tensor):
             return Tensor(part_shape(value.shape, index), _or_none(self.seen(lambda v, i: v[i], value, index)))
         if isinstance(value, tuple | range) and not isinstance(index, Sym) and not symbolic(index):
@@ -66,6 +67,8 @@ class Items(Evaluator):
         position = self.slice_node(index) if isinstance(index, slice) else self.node(index)
         seen = self.seen(lambda v, i: v[i], value, self.plain_slice(index))
         listed = self.node(value)
+        if isinstance(value, Sym) and {"int", "list"} <= set(value.types):
+            self.demand(terms.call("is_list", listed))
         simple = isinstance(position, ast.Name) or (isinstance(position, ast.Constant) and isinstance(position.value, int))
         if isinstance(value, Sym) and isinstance(value.value, list) and simple and not isinstance(index, slice):
             self.demand(terms.compare(position, ast.Lt, terms.call("len", listed)))
@@ -110,9 +113,31 @@ class Items(Evaluator):
                 return parts[index][1]
             if index < 0 and len(parts) >= -index and all(part[0] == "item" for part in parts[index:]):
                 return parts[index][1]
-        if all(part[0] in ("item", "each") and isinstance(part[1], Mod) for part in value.parts) and value.parts:
+        modules = all(part[0] in ("item", "each") and isinstance(part[1], Mod) for part in value.parts)
+        if modules and value.parts and isinstance(index, slice):
+            return self.sliced(value, index)
+        if modules and value.parts:
             return value.parts[-1][1]
         return MISSING
+
+    def sliced(self, value: ListValue, index: slice) -> ListValue:
+        """A part of a list of modules: known ones at its beginning are left out first, then turns of its loop."""
+        parts, start = list(value.parts), index.start or 0
+        while parts[0][0] == "item" and index.stop is None and index.step is None and type(start) is int and start > 0:
+            parts, start = parts[1:], start - 1
+        if (start, index.stop, index.step) == (0, None, None):
+            return ListValue.of(parts)
+        (kind, *rest), *others = parts
+        if kind != "each" or others or len(rest[1]) != 1 or rest[1][0][2] or isinstance(rest[1][0][1], ListValue):
+            raise Unsupported("a part of a list of modules")
+        element, ((target, iterable, tests),) = rest
+        counted = isinstance(iterable, ast.Call) and terms.text(iterable.func) == "range" and len(iterable.args) == 1
+        if counted and type(start) is int and start > 0 and index.stop is None and index.step is None:
+            some = terms.call("range", terms.constant(start), iterable.args[0])
+        else:
+            listed = terms.call("list", iterable) if isinstance(iterable, ast.Call) else iterable
+            some = terms.subscript(listed, self.slice_node(slice(start or None, index.stop, index.step)))
+        return ListValue.of([("each", element, ((target, some, tests),))])
 
     def module_item(self, value: Container, index: Any) -> Any:
         if isinstance(value.items, dict):
@@ -137,6 +162,8 @@ class Items(Evaluator):
                 raise Raised(f"KeyError: {index!r}")
             found = value[index]
             return ListValue(found) if type(found) is list else found
+        if index.node is None and index.value is UNKNOWN:
+            raise Unsupported("a key that is not known")
         if index.node is None:
             return value[index.value]
         keys = [key for key in value if isinstance(key, str | int | bool | None)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.copies import base_of
 from archspec.derive.reading.recurrences import Carried, Recurrences
 from archspec.derive.reading.values import (
     MISSING,
@@ -61,7 +62,7 @@ class Loops(Recurrences):
                 else None
             )
         if isinstance(value, Instance) and isinstance(value.base, Container):
-            return self.spread(value.base)
+            return self.spread(base_of(value))
         if isinstance(value, ListValue):
             if value.plain:
                 return value.items()

@@ -7,7 +7,9 @@ import copy
 import inspect
 from typing import Any
 
-from archspec.derive.reading import terms
+from archspec.derive.reading import terms, walks
+from archspec.derive.reading.copies import base_of
+from archspec.derive.reading.functions import source_of
 from archspec.derive.reading.leaves import is_leaf
 from archspec.derive.reading.modules import _SKIPPED, Modules, Template
 from archspec.derive.reading.state import Frame
@@ -21,6 +23,7 @@ from archspec.derive.reading.values import (
     Instance,
     Leaf,
     ListValue,
+    Mod,
     Parameters,
     Raised,
     Sym,
@@ -31,6 +34,7 @@ from archspec.derive.reading.values import (
 )
 
 MAX_FITTED = 400
+_OF_LOADING = ("config", "attn_implementation", "dtype", "torch_dtype", "trust_remote_code")
 
 
 class Methods(Modules):
@@ -56,9 +60,12 @@ class Methods(Modules):
             return ListValue([("a parameter", Parameters(owner))])
         if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
             return self.register(owner, name, arguments, keywords)
-        container = owner if isinstance(owner, Container) else getattr(owner, "base", None)
+        container = base_of(owner) if isinstance(owner, Instance) else owner
         if isinstance(container, Container) and (found := self.container_method(container, name, arguments)) is not MISSING:
             return found
+        if name in ("children", "named_children") and isinstance(owner, Instance) and owner.template is None:
+            found = [(key, value) for key, value in owner.attrs.items() if isinstance(value, Mod)]
+            return ListValue(found if name == "named_children" else [value for _, value in found])
         if name in ("children", "modules", "named_children", "named_modules"):
             return ListValue([])
         function = bound.function
@@ -96,7 +103,7 @@ class Methods(Modules):
             persistent = keywords.get("persistent", arguments[2] if len(arguments) > 2 else True)
             if persistent is not False and value is not None:
                 value = self.buffer(value)
-        container = owner if isinstance(owner, Container) else getattr(owner, "base", None)
+        container = base_of(owner) if isinstance(owner, Instance) else owner
         if isinstance(key, Sym) and isinstance(container, Container) and not isinstance(container.items, dict):
             self.write(container.items.cell, "parts", (*container.items.parts, ("item", value)))
             return
@@ -126,6 +133,17 @@ class Methods(Modules):
             return owner if found is None else found
         return MISSING
 
+    def walked(self, function: Any, module: Mod) -> bool:
+        node = source_of(inspect.unwrap(function).__code__)
+        if not walks.goes_on(node) or (isinstance(module, Instance) and module.template is None):
+            return False
+        asked = walks.sample()
+        self.run_function(function, [asked], {})
+        if not walks.norms_frozen(asked):
+            raise Unsupported(f"what {node.name} does to the modules that it goes through")
+        self.write(module.flags, "frozen_norms", True)
+        return True
+
     # classes
 
     def class_method(self, cls: Any, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
@@ -135,13 +153,9 @@ class Methods(Modules):
         if isinstance(config, Choice):
             return self.lift(config, lambda side: self.class_method(cls, name, [side, *arguments[1:]], keywords))
         if name in ("from_config", "_from_config") and isinstance(config, Config):
+            more = {key: value for key, value in keywords.items() if key not in _OF_LOADING}
             if hasattr(cls, "_model_mapping"):
-                return self.automatic(cls, config)
-            more = {
-                key: value
-                for key, value in keywords.items()
-                if key not in ("config", "attn_implementation", "dtype", "torch_dtype")
-            }
+                return self.automatic(cls, config, more)
             return self.construct(cls, [config], more)
         if name == "from_pretrained" and cls is nn.Embedding:
             weights = arguments[0] if arguments else keywords["embeddings"]
@@ -154,7 +168,7 @@ class Methods(Modules):
             return self.run_function(function.__func__, [cls, *arguments], keywords)
         raise Unsupported(f"{cls.__name__}.{name}")
 
-    def automatic(self, cls: Any, config: Config) -> Any:
+    def automatic(self, cls: Any, config: Config, keywords: dict[str, Any]) -> Any:
         """`AutoModel.from_config`: the class by name where it is fixed, AutoModel where the config decides."""
         from transformers.models.auto.auto_factory import _get_model_class
 
@@ -164,7 +178,11 @@ class Methods(Modules):
         text = getattr(config.cls, "sub_configs", {}).get("text_config")
         if text is not None and getattr(target, "config_class", None) == text:
             config = self.attribute(config, "text_config")
-        made = self.construct(target, [config], {})
+        if config.dynamic:
+            for name in keywords:  # said in the call: the class is another one where the config says so
+                if (target, name) not in self.formal:
+                    self.formal[target, name], self.retry = set(), True
+        made = self.construct(target, [config], keywords)
         if config.dynamic and isinstance(made, Instance):
             made.flags = {**made.flags, "auto": cls.__name__}
         return made

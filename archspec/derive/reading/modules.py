@@ -8,6 +8,7 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.copies import changed
 from archspec.derive.reading.leaves import Leaves, holds_tensors, is_leaf
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
@@ -262,6 +263,8 @@ class Modules(Leaves):
             init = constructor(cls)
             owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
             self.module_method(Bound(proto, "__init__", init, owner), positional, named)
+            if isinstance(inspect.getattr_static(cls, "_tied_weights_keys", None), property):
+                proto.attrs["_tied_weights_keys"] = self.attribute(proto, "_tied_weights_keys")
         except Raised as error:
             return error
         except (Unsupported, RecursionError) as error:
@@ -277,9 +280,6 @@ class Modules(Leaves):
         self.templates.append(template)
         return template
 
-    def within(self, module: Instance) -> bool:
-        return any(value is module for template in self.templates for value in template.proto.attrs.values())
-
     def fit(self, cls: type, scope: Config | None, entered: dict[str, Any], reason: str) -> Template | None:
         """A module whose code is not read: its tensors as they are at the default config."""
         raise NotImplementedError
@@ -289,7 +289,7 @@ class Modules(Leaves):
             return False
         if isinstance(one, Leaf):
             return self.same(dict(one.arguments), dict(two.arguments))
-        if one.patched or two.patched or one.template is not two.template or one.template is None:
+        if changed(one) or changed(two) or one.template is not two.template or one.template is None:
             return False
         return self.same(one.arguments, two.arguments) and self.same(one.overrides, two.overrides)
 

@@ -44,6 +44,11 @@ class Operators(State):
             return ListValue.of([*self.as_list(left).parts, *self.as_list(right).parts])
         if op is ast.Mult and isinstance(left, ListValue | list) and isinstance(right, int):
             return ListValue.of(self.as_list(left).parts * right)
+        if op is ast.Mult and isinstance(left, ListValue) and isinstance(right, Sym) and _one_module(left):
+            if right.node is None:
+                raise Unsupported("a list as often as the default config says")
+            turn = (terms.name(self.fresh("i")), terms.call("range", right.node), ())
+            return ListValue.of([("each", left.items()[0], (turn,))])
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.tensor_binary(op, left, right)
         if not symbolic(left) and not symbolic(right):
@@ -309,6 +314,10 @@ class Operators(State):
                 raise Unsupported("enumerate from another start")
             return terms.call(value.kind, *parts)
         return self.node(value)
+
+
+def _one_module(value: ListValue) -> bool:
+    return value.plain and len(value.parts) == 1 and isinstance(value.parts[0][1], Mod)
 
 
 def broadcast(one: list[Any], two: list[Any]) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from archspec.derive.reading import terms
 from archspec.derive.reading.builtin_calls import BuiltinCalls
+from archspec.derive.reading.copies import duplicate
 from archspec.derive.reading.values import (
     UNKNOWN,
     Bound,
@@ -116,8 +117,5 @@ class Reflection(BuiltinCalls):
         if isinstance(value, ListValue):
             return ListValue.of(value.parts)
         if isinstance(value, Mod):
-            made = copy.copy(value)
-            made.attrs, made.flags = dict(value.attrs), dict(value.flags)
-            made.flags["copied"] = True
-            return made
+            return duplicate(value)
         return copy.copy(value) if symbolic(value) else copy.deepcopy(value)

@@ -31,6 +31,8 @@ from archspec.derive.reading.values import (
     Tensor,
     TensorOf,
     Unsupported,
+    is_entry,
+    present,
     symbolic,
 )
 
@@ -152,7 +154,9 @@ class State:
             right = others[key][2] if key in others else old
             if isinstance(name, str) and name.startswith("$grad."):
                 left, right = (True if side is MISSING else side for side in (left, right))
-            if name == "parts" and isinstance(left, tuple) and isinstance(right, tuple):
+            if is_entry(container, left, right):
+                merged: Any = Choice(test, present(left), present(right), holds)
+            elif name == "parts" and isinstance(left, tuple) and isinstance(right, tuple):
                 merged = self.merge_lists(test, ListValue.of(left), ListValue.of(right), holds).parts
             else:
                 merged = self.merge(test, left, right, holds)
@@ -229,8 +233,7 @@ class State:
 
     def node_where(self, value: Any, test: ast.expr, holds: bool) -> ast.expr:
         """A value's expression, given that a condition holds or does not."""
-        before = self.facts
-        self.facts = Facts(before)
+        before, self.facts = self.facts, Facts(self.facts)
         self.facts.learn(test, holds)
         try:
             return self.node(value)

@@ -138,7 +138,7 @@ class Mod:
     def __init__(self, cls: type) -> None:
         self.cls = cls
         self.attrs: dict[str, Any] = {}
-        self.flags: dict[str, Any] = {"frozen": False}
+        self.flags: dict[str, Any] = {"frozen": False, "frozen_norms": False}
         self.born = next(CLOCK)
 
 
@@ -161,6 +161,8 @@ class Instance(Mod):
         self.overrides: dict[str, Any] = {}
         self.base: Leaf | None = None
         self.patched: dict[str, Any] = {}
+        self.copies: dict[int, Any] = {}  # of what its template holds, by identity
+        self.outer: Instance | None = None  # the finished module that it was taken out of
 
     def rebind(self) -> dict[str, ast.expr]:
         """What the names of the template's own expressions are outside of it."""
@@ -287,6 +289,15 @@ def symbolic(value: Any) -> bool:
     if isinstance(value, list | tuple | set):
         return any(symbolic(item) for item in value)
     return isinstance(value, dict) and any(symbolic(item) for item in dict.values(value))  # a lazy table loads nothing
+
+
+def is_entry(table: dict[Any, Any], one: Any, two: Any) -> bool:
+    """Whether an entry of a table of texts, as of ties, is there on one way only."""
+    return {type(one), type(two)} == {str, type(MISSING)} and all(isinstance(item, str | Choice) for item in table.values())
+
+
+def present(value: Any) -> Any:
+    return None if value is MISSING else value
 
 
 class Iter:

@@ -9,6 +9,7 @@ from typing import Any
 
 from archspec.derive.reading import terms
 from archspec.derive.reading.configs import Reader
+from archspec.derive.reading.copies import changed, changes
 from archspec.derive.reading.modules import Template
 from archspec.derive.reading.values import (
     UNKNOWN,
@@ -60,6 +61,7 @@ class Constructors:
 
     def expression(self, value: Any) -> ast.expr | None:
         """A module as a constructor expression; None for one without tensors."""
+        value = as_module(value)
         found = self.plain_expression(value)
         if found is None:
             return None
@@ -70,6 +72,10 @@ class Constructors:
                 raise Unsupported(kind)
             keywords = [ast.keyword(key, self.scalar(option)) for key, option in options.items()]
             found = ast.Call(terms.name("weight_norm"), [found], keywords)
+        norms = value.flags["frozen_norms"]
+        if norms is not False:
+            replaced = terms.call("replace_batch_norm", found)
+            found = replaced if norms is True else terms.conditional(as_test(self.scalar(norms)), replaced, found)
         frozen = self.frozen(value)
         if frozen is True and not (isinstance(value, Leaf) and value.kind in ("Parameter", "Buffer")):
             found = method(found, "requires_grad_", ast.Constant(False))
@@ -153,7 +159,7 @@ class Constructors:
     def instance(self, value: Instance) -> ast.expr | None:
         template = value.template
         assert template is not None
-        module = self.patched(value) if value.patched else self.module(template)
+        module = self.module_with(value) if changed(value) else self.module(template)
         if module is None:
             return None
         norm = self.norm(module)
@@ -205,13 +211,13 @@ class Constructors:
             found.add(".".join((*module.path, "tie_word_embeddings")))
         return found
 
-    def patched(self, value: Instance) -> Module | None:
-        """A module with attributes that were set on it from outside is a module of its own."""
-        template = value.template
-        names = {name: item for name, item in value.patched.items() if isinstance(item, Mod) or item is None}
+    def module_with(self, value: Instance) -> Module | None:
+        """A module that was changed from outside is a module of its own."""
+        parts = {name: as_module(item) for name, item in changes(value).items()}
+        names = {name: item for name, item in parts.items() if isinstance(item, Mod) or item is None}
         if not names:
-            return self.module(template)
-        return self.described(template, names)
+            return self.module(value.template)
+        return self.described(value.template, names)
 
     def norm(self, module: Module) -> ast.expr | None:
         """`RMSNorm(size)` for a class of that name that holds one weight."""
@@ -317,6 +323,16 @@ class Constructors:
                 if getattr(part, "seen", False) and isinstance(part, ast.expr):
                     self.current[-1].notes.append(f"{terms.text(part)} was seen at the default config only")
         return node
+
+
+def as_test(node: ast.expr) -> ast.expr:
+    """A value that only counts as true or false, without `True if x else False`."""
+    sides = (node.body, node.orelse) if isinstance(node, ast.IfExp) else ()
+    if len(sides) == 2 and all(isinstance(side, ast.Constant) for side in sides):
+        then, other = (bool(side.value) for side in sides if isinstance(side, ast.Constant))
+        if isinstance(node, ast.IfExp) and then != other:
+            return node.test if then else terms.negation(node.test)
+    return node
 
 
 def method(owner: ast.expr, name: str, argument: ast.expr) -> ast.expr:

@@ -51,10 +51,12 @@ class Emitter(Constructors):
         self.current.append(module)
         try:
             attrs = dict(template.fit) if template.fit is not None else dict(template.proto.attrs)
-            attrs |= patched or {}
-            body = self.body(template.proto.base, attrs)
+            module.attrs = attrs = attrs | (patched or {})
+            body = self.body(attrs.pop("$base", template.proto.base), attrs)
             if body is None:
                 return None
+            if patched:
+                self.at_hand(module, template)
             module.body = body
             if isinstance(body, dict):
                 module.require = [node for node in (self.named(node) for node in template.require) if node is not None]
@@ -68,6 +70,15 @@ class Emitter(Constructors):
         if self.finish is not None:
             self.finish(module)
         return self.shared(module)
+
+    def at_hand(self, module: Module, template: Template) -> None:
+        """What was set on a module from outside must mean the same inside of it."""
+        known = {f"${name}" for name in template.parameters}
+        prefix = ".".join((*module.path, ""))
+        for name in module.used:
+            local = name.startswith("$")
+            if (local and "." not in name and name not in known) or (not local and not f"{name}.".startswith(prefix)):
+                raise Unsupported(f"what is set on a {module.name} from outside reads {name.lstrip('$')}")
 
     def soft(self, module: Module, template: Template) -> list[ast.expr]:
         """Divisions by zero that the module's own expressions and the config's would not run into."""

@@ -31,11 +31,11 @@ class Fields(NamedTuple):
         if self.config:
             lines.append("config:")
             for name, text in self.config.items():
-                lines += line(name, text, 2) if quoted(text) == text else [f"  {name}: {text}"]
+                lines += line(name, text, 2) if text.startswith("= ") or quoted(text) == text else [f"  {name}: {text}"]
         if self.fixed:
             lines.append("fixed:")
             for name, text in self.fixed.items():
-                lines += line(name, text, 2) if quoted(text) == text else [f"  {name}: {text}"]
+                lines += line(name, text, 2) if text.startswith("= ") or quoted(text) == text else [f"  {name}: {text}"]
         if self.require:
             lines += ["require:", *(f"  - {quoted(text)}" for text in self.require)]
         return [*(f"# {note}" for note in self.notes), *lines]

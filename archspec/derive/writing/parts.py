@@ -31,6 +31,7 @@ class Module:
         self.notes: list[str] = []
         self.used: set[str] = set()
         self.template: Template | None = None
+        self.attrs: dict[str, Any] = {}
         self.calls: dict[str, Module] = {}
 
 

@@ -103,7 +103,7 @@ def body_lines(names: Names, body: Any, indent: int) -> list[str]:
             if isinstance(value, Dynamic):
                 pair = names.applied(ast.Tuple([value.key, value.modules], ast.Load()))
                 assert isinstance(pair, ast.Tuple)
-                lines += line(dynamic_key(pair.elts[0]), loop_text(pair.elts[1]), indent)
+                lines += line(quoted(dynamic_key(pair.elts[0])), loop_text(pair.elts[1]), indent)
             elif isinstance(value, ast.expr):
                 lines += line(_key(key), names.text(value), indent)
             else:

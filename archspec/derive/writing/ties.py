@@ -1,4 +1,4 @@
-"""Writing, before the sharing: ties that transformers declares by the names of tensors, as loops over what they go through."""
+"""Under the writing: the ties that a class declares in `_tied_weights_keys`, its patterns as loops over lists."""
 
 from __future__ import annotations
 
@@ -11,44 +11,11 @@ from archspec.derive.reading.modules import Template
 from archspec.derive.reading.recurrences import length
 from archspec.derive.reading.values import Choice, Container, Element, Instance, Leaf, ListValue, Mix, Mod, Sym
 from archspec.derive.writing.parts import Module
+from archspec.derive.writing.places import COUNTERS, Place, attributes, sides
 from archspec.derive.writing.texts import dynamic_key
 
-COUNTERS = "ijklm"  # what a loop's variables are called
 _PLAIN = re.compile(r"[A-Za-z0-9_.]+$")
 _NUMBER = re.compile(r"(\(\?!\[?0\]?(?:\\\.)?\)|\[1-9\])?(\\d\+|\\d\*|\[0-9\]\+|\(\\d\+\))$")
-
-
-class Place:
-    """A path within a module, with the loops and the conditions that it stands under."""
-
-    def __init__(
-        self, parts: tuple[str, ...] = (), loops: tuple[tuple[str, ast.expr], ...] = (), tests: tuple[ast.expr, ...] = ()
-    ) -> None:
-        self.parts, self.loops, self.tests = parts, loops, tests
-
-    def at(self, part: str) -> Place:
-        return Place((*self.parts, part), self.loops, self.tests)
-
-    @property
-    def path(self) -> str:
-        return ".".join(self.parts)
-
-    def clause(self) -> str:
-        loops = [f"for {name} in {terms.text(iterable)}" for name, iterable in self.loops]
-        tests = [terms.text(test) for test in self.tests]
-        return " ".join([*loops, *([f"if {' and '.join(tests)}"] if tests else [])])
-
-
-def attributes(value: Any) -> dict[str, Any]:
-    """The children of a module by name."""
-    if isinstance(value, Instance):
-        own = dict(value.template.proto.attrs) if value.template is not None else dict(value.attrs)
-        base = value.template.proto.base if value.template is not None else value.base
-        own |= value.patched
-        if isinstance(base, Container):
-            own |= {"$items": base}
-        return own
-    return dict(value.attrs)
 
 
 def declared(module: Module, template: Template) -> None:
@@ -71,18 +38,24 @@ def declared(module: Module, template: Template) -> None:
 
 def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[ast.expr, ...]) -> None:
     """The pairs of one table of ties, where the conditions hold."""
-    for target, source in keys.items():
+    root = Instance(template.cls)
+    root.attrs, root.base = module.attrs, template.proto.base
+    pairs = [(target, side, tests) for target, source in keys.items() for side, tests in sides(source, given) if side is not None]
+    for target, source, given in pairs:
         if target == "$each":
-            dynamic(module, template, source, given)
+            dynamic(module, root, source, given)
             continue
         if not isinstance(target, str) or not isinstance(source, str):
             module.notes.append("ties whose names depend on the config")
             continue
-        one, other = walked(template.proto, target), walked(template.proto, source)
-        if one is None or other is None:
+        one, other = walked(root, target), walked(root, source)
+        tests = () if one is None or other is None else (*given, *one.tests, *other.tests)
+        if one is None or other is None or any(name.startswith("$") for test in tests for name in terms.names(test)):
             module.notes.append(f"a tie that is not read: {target}: {source}")
             continue
-        tests = tuple({terms.text(test): test for test in (*given, *one.tests, *other.tests)}.values())
+        tests = tuple({terms.text(test): test for test in tests}.values())
+        if any(terms.text(terms.negation(test)) in map(terms.text, tests) for test in tests):
+            continue
         counters = {name for name, _ in one.loops}
         text = other.path
         if other.loops and len(other.loops) == len(one.loops):
@@ -92,14 +65,38 @@ def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[
             continue
         assert counters is not None
         place = Place(one.parts, one.loops, tests)
+        if one.loops and not one.tests:
+            nonempty(module, place, given)
         for _, iterable in one.loops:
             module.used |= terms.names(iterable) - {"range", "len"}
         for test in tests:
             module.used |= terms.names(test) - {"range", "len"}
+        for earlier in [path for path in module.tied if path.startswith(f"{one.path}.") and not place.loops and not tests]:
+            del module.tied[earlier]  # a later pair of the table takes the place of those further in
+        sources = [source.split(" ")[0] for source in module.tied.values()]
+        if any(_overlap(source, one.path) for source in sources):  # transformers ties those to what it was before
+            module.notes.append(f"a tie of what others are tied to: {target}")
         module.tied[one.path] = " ".join(filter(None, (text, place.clause())))
 
 
-def dynamic(module: Module, template: Template, loop: tuple[Any, ...], given: tuple[ast.expr, ...]) -> None:
+def _overlap(one: str, two: str) -> bool:
+    """Whether one of two paths leads to the other, as far as they are no patterns."""
+    one, two = one.split("{")[0].rstrip("."), two.split("{")[0].rstrip(".")
+    return f"{one}.".startswith(f"{two}.") or f"{two}.".startswith(f"{one}.")
+
+
+def nonempty(module: Module, place: Place, given: tuple[ast.expr, ...]) -> None:
+    """transformers refuses to tie by a pattern that no tensor's name fits."""
+    tied = terms.name(".".join((*module.path, "tie_word_embeddings")))
+    for _, iterable in place.loops:
+        assert isinstance(iterable, ast.Call)
+        *start, stop = iterable.args
+        some = terms.compare(stop, ast.Gt, start[0] if start else terms.constant(0))
+        module.require.append(terms.either([terms.negation(tied), *map(terms.negation, given), some]))
+        module.used |= terms.names(module.require[-1]) - {"len"}
+
+
+def dynamic(module: Module, root: Instance, loop: tuple[Any, ...], given: tuple[ast.expr, ...]) -> None:
     """Ties that a loop adds to the table: names with the loop's variables in them."""
     _, pair, turns = loop
     variables = [name for target, _, _ in turns for name in sorted(terms.names(target))]
@@ -111,7 +108,7 @@ def dynamic(module: Module, template: Template, loop: tuple[Any, ...], given: tu
         module.notes.append("ties whose names depend on the config")
         return
     target, source = (dynamic_key(terms.substitute(node, counters)) for node in nodes)
-    if any(walked(template.proto, re.sub(r"\{[^}]*\}", r"\\d+", name)) is None for name in (target, source)):
+    if any(walked(root, re.sub(r"\{[^}]*\}", r"\\d+", name)) is None for name in (target, source)):
         module.notes.append(f"a tie that is not read: {target}: {source}")
         return
     tests = (*given, *(terms.substitute(test, counters) for _, _, inner in turns for test in inner))
@@ -153,7 +150,7 @@ def walked(root: Instance, pattern: str) -> Place | None:
         counter = COUNTERS[len(place.loops)]
         start = [terms.constant(1)] if match.group(1) else []
         place = Place((*place.parts, f"{{{counter}}}"), (*place.loops, (counter, terms.call("range", *start, size))), place.tests)
-        value = container.items.parts[-1][1]
+        value = _last(container.items)
     return place
 
 
@@ -180,9 +177,17 @@ def _size(items: ListValue) -> ast.expr | None:
             total = terms.binary(ast.Add, total, terms.constant(1))
         elif part[0] == "each" and len(part[2]) == 1 and not part[2][0][2]:
             total = terms.binary(ast.Add, total, length(part[2][0][1]))
+        elif part[0] == "if" and (then := _size(part[2])) is not None and (other := _size(part[3])) is not None:
+            total = terms.binary(ast.Add, total, terms.conditional(part[1], then, other))
         else:
             return None
     return total
+
+
+def _last(items: ListValue) -> Any:
+    """A list's last module."""
+    part = items.parts[-1]
+    return part[1] if part[0] != "if" else _last(part[2] if part[2].parts else part[3])
 
 
 def _split(pattern: str) -> list[str]:
