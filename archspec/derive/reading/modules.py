@@ -196,8 +196,12 @@ class Modules(Leaves):
             if value is None or (isinstance(value, str | bool) and False):
                 seen = value
             known = () if "?" in kinds else tuple(sorted(kinds))
+            inner = Sym(terms.name(f"${parameter}"), seen, known)
+            if kinds == {"list"} and (items := _items(value)):
+                closed[name] = f"$ {len(items)}"
+                return opened(inner, [self.types(item) for item in items], type(value))
             closed[name] = "$"
-            return Sym(terms.name(f"${parameter}"), seen, known)
+            return inner
         closed[name] = terms.text(node)
         return value
 
@@ -272,6 +276,25 @@ class Modules(Leaves):
             return all(one[k] is two[k] or terms.text(self.node(one[k])) == terms.text(self.node(two[k])) for k in one)
         except Unsupported:
             return False
+
+
+def _items(value: Any) -> list[Any]:
+    """The items of a list or tuple of known length."""
+    if isinstance(value, ListValue):
+        return value.items() if value.plain else []
+    return list(value) if isinstance(value, tuple) else []
+
+
+def opened(value: Sym, types: list[tuple[str, ...]], kind: type) -> Any:
+    """An argument that is a list of known length, item by item."""
+    seen = value.value if isinstance(value.value, list | tuple) else [UNKNOWN] * len(types)
+    items = []
+    for index, kinds in enumerate(types):
+        assert value.node is not None
+        node = ast.Subscript(value.node, ast.Constant(index), ast.Load())
+        node.whole = len(types)  # type: ignore[attr-defined]  # how many there are: all of them together are the argument
+        items.append(Sym(node, seen[index], kinds))
+    return tuple(items) if kind is tuple else ListValue(items)
 
 
 def _identity(value: Any) -> str:

@@ -32,6 +32,7 @@ from archspec.derive.reading.values import (
     TensorOf,
     Unsupported,
     symbolic,
+    witness,
 )
 
 Write = tuple[dict[Any, Any], Any, Any]
@@ -225,7 +226,7 @@ class State:
         joined = terms.conditional(test, first, second)
         if terms.is_constant(joined):
             return terms.value_of(joined)
-        return Sym(joined, getattr(seen, "value", seen) if not isinstance(seen, ListValue) else UNKNOWN, types)
+        return Sym(joined, witness(seen), types)
 
     def node_where(self, value: Any, test: ast.expr, holds: bool) -> ast.expr:
         """A value's expression, given that a condition holds or does not."""
@@ -292,7 +293,7 @@ class State:
         if isinstance(value, ListValue):
             return self.list_node(value)
         if isinstance(value, list | tuple):
-            return ast.List([self.node(item) for item in value], ast.Load())
+            return terms.listed([self.node(item) for item in value])
         if isinstance(value, range) and value.step == 1:
             return terms.call("range", *map(terms.constant, (value.start, value.stop) if value.start else (value.stop,)))
         if isinstance(value, dict):
@@ -308,7 +309,7 @@ class State:
         raise Unsupported(f"{type(value).__name__} has no expression")
 
     def list_node(self, value: ListValue) -> ast.expr:
-        return self.joined_lists(value, self.node)
+        return terms.listed([self.node(item) for item in value.items()]) if value.plain else self.joined_lists(value, self.node)
 
     def joined_lists(self, value: ListValue, item_node: Callable[[Any], ast.expr]) -> ast.expr:
         """A list's parts as one expression: `[a, b] + [f(i) for i in range(n)]`."""

@@ -37,11 +37,11 @@ class Statements(Functions):
         return NORMAL
 
     def on_if(self, statement: ast.If, rest: list[ast.stmt], env: Env) -> Status:
-        truth, seen = self.truth(self.evaluate(statement.test, env), statement.test)
-        if isinstance(truth, bool):
-            return self.block([*(statement.body if truth else statement.orelse), *rest], env)
-        found: Status = self.fork(
-            truth, seen, lambda: self.block([*statement.body, *rest], env), lambda: self.block([*statement.orelse, *rest], env)
+        found: Status = self.branch(
+            statement.test,
+            env,
+            lambda: self.block([*statement.body, *rest], env),
+            lambda: self.block([*statement.orelse, *rest], env),
         )
         return found
 

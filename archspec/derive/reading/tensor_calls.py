@@ -134,6 +134,8 @@ class TensorCalls(Calls):
         if name == "arange" and 2 <= len(arguments) <= 3 and not keywords:
             span = self.binary(ast.Sub, arguments[1], arguments[0])
             step = arguments[2] if len(arguments) == 3 else 1
+            if isinstance(span, Sym) and span.node is not None and step == 1:
+                self.require(terms.compare(self.node(span), ast.GtE, terms.constant(0)))  # torch demands it
             if isinstance(step, float) and step.is_integer():
                 step = int(step)
             if isinstance(step, int):
