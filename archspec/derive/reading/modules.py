@@ -124,6 +124,7 @@ class Modules(Leaves):
         template = self.memo[key]
         if isinstance(template, Exception):
             raise template
+        self.unread += any(note.startswith("not read: ") for note in template.notes)
         template.closed = closed
         made.template, made.attrs, made.base = template, template.proto.attrs, template.proto.base
         made.flags = dict(template.proto.flags)

@@ -144,7 +144,7 @@ class Statements(Functions):
                 truth = bool(seen)
             if not truth:
                 return NORMAL
-            status = self.block([*statement.body, ast.Continue()], env)
+            status = self.once(statement, env, None)
             if status[1] == "return":
                 return status
             if status[1] == "break":
