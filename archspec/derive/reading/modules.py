@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
-from archspec.derive.reading.leaves import Leaves, holds_tensors, is_leaf
+from archspec.derive.reading.leaves import PARAMETRIC, Leaves, holds_tensors, is_leaf
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import (
@@ -185,17 +185,18 @@ class Modules(Leaves):
             closed[name] = _identity(value)
             return value
         if (cls, name) in self.formal or self.local(node, scope):
-            kinds = self.formal.setdefault((cls, name), set())
+            noted = self.formal.setdefault((cls, name), set())
+            seen = witness(value)
             types = self.types(value) or ("?",)
-            if not set(types) <= kinds:
-                kinds |= set(types)
+            news = {*types, *([f"={seen}"] if isinstance(seen, str) and seen in PARAMETRIC else [])}
+            if not news <= noted:
+                noted |= news
                 self.retry = True
+            kinds = {kind for kind in noted if kind[0] != "="}
+            seen = next((kind[1:] for kind in sorted(noted) if kind[0] == "="), seen)  # that of any call that asks for more
             made.arguments[parameter] = (
                 value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
             )
-            seen = witness(value)
-            if value is None or (isinstance(value, str | bool) and False):
-                seen = value
             known = () if "?" in kinds else tuple(sorted(kinds))
             inner = Sym(terms.name(f"${parameter}"), seen, known)
             if kinds == {"list"} and (items := _items(value)):

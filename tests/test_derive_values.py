@@ -1,4 +1,4 @@
-"""Drafts of what cannot be told and need not be: conditions on tensors' values, and what a loop's turns leave for the next."""
+"""Drafts of values: those that cannot be told and need not be, those that a loop's turns leave for the next, defaults."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ __all__ = ["module"]
 READ = {
     "a condition that is not known and leaves the same modules": (
         [
-            "scale = torch.ones(config.width).sum().item()",
-            "size = torch.arange(-(config.size or 3), 4).sum().item() + torch.rand(config.width).amax(0).item()",
+            "now, before, scale = 1, 1, 1",
             "table = torch.ones(3, config.width)",
-            "if size > 3:",
-            "    table = table / 3",
-            "    scale = 2",
-            "elif size > 2:",
-            "    table /= 4",
+            "for i in range(config.depth):",
+            "    now, before = (now * 3 + before) % 7, now",
+            "    if now > 3:",
+            "        table = table / 3",
+            "        scale = 2",
+            "    elif now > 2:",
+            "        table /= 4",
             "self.a = nn.Parameter(table)",
         ],
         "a: Parameter(3, width)",
@@ -81,6 +82,19 @@ READ = {
         ],
         "[] if i + 1 == depth or not extra else [Linear(i + 1, 2)]",
     ),
+    "sizes of a tensor of the config's numbers": (
+        [
+            "table = torch.tensor(config.sizes).float().view(-1, 1, 1)",
+            "self.a = nn.Parameter(table)",
+            "more = torch.zeros(config.width, 3)",
+            "self.b = nn.Parameter((more - more.mean()).view(2, -1))",
+        ],
+        "width * 3 % 2 == 0 a: Parameter(len(sizes), 1, 1) b: Parameter(2, width * 3 // 2)",
+    ),
+    "an activation with parameters as an argument": (
+        ["self.a = Activated('relu')", "self.b = Activated(config.act)", "self.c = Activated(None)"],
+        "act: PReLU() if act is not None and act == 'prelu' else None",
+    ),
     "a tuple as an argument": (
         ["self.a = nn.ModuleList([Windowed((config.width // 2**i, config.depth)) for i in range(config.depth)])"],
         "inner: Windows(size)",
@@ -95,6 +109,13 @@ class Windowed(nn.Module):
         self.proj = nn.Conv2d(size[1], 3, kernel_size=pair)
         self.inner = Windows(size)
 
+class Activated(nn.Module):
+    def __init__(self, act=None):
+        super().__init__()
+        from transformers.activations import ACT2FN
+        self.proj = nn.Linear(2, 3)
+        self.act = ACT2FN[act] if act is not None else nn.Identity()
+
 class Windows(nn.Module):
     def __init__(self, size):
         super().__init__()
@@ -104,9 +125,26 @@ class Windows(nn.Module):
 
 @pytest.mark.parametrize(("body", "line"), READ.values(), ids=READ)
 def test_what_need_not_be_told_is_left_out(module: Callable[..., None], body: list[str], line: str) -> None:
-    module(own(*body).replace("    extra: bool", "    sizes: tuple[int, ...] = (64, 32)\n    extra: bool") + MORE)
+    module(
+        own(*body).replace("    extra: bool", "    sizes: tuple[int, ...] = (64, 32)\n    act: str = 'prelu'\n    extra: bool")
+        + MORE
+    )
     found = derived("own:Net", samples=8)
     (outcome,) = found["verify"]
     text = found["drafts"]["net"]
     assert (found["code"], outcome["differences"]) == (0, []), text
     assert line in " ".join(text.split())
+
+
+DEFAULTS = {
+    "DacModel": "upsampling_ratios: list | None = downsampling_ratios[::-1]",
+    "PPOCRV6SmallRecModel": "backbone_config: AutoConfig(pp_lcnet_v4)",
+}
+
+
+@pytest.mark.parametrize(("name", "line"), DEFAULTS.items())
+def test_defaults_that_other_code_gives(name: str, line: str) -> None:
+    """A field that a config's own value wins over; a sub-config that is made of another type than the declared one."""
+    found = derived(name, samples=3)
+    assert found["code"] == 0, found["verify"]
+    assert any(line in text for text in found["drafts"].values())
