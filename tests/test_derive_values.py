@@ -95,6 +95,22 @@ READ = {
         ["self.a = Activated('relu')", "self.b = Activated(config.act)", "self.c = Activated(None)"],
         "act: PReLU() if act is not None and act == 'prelu' else None",
     ),
+    "an expression that is long and said twice": (
+        [
+            "rounded = max(config.width, int(config.width * 0.9 + 4 / 2) // 4 * 4)",
+            "self.a = nn.Linear(rounded, rounded)",
+            "self.b = nn.ModuleList([nn.Linear(rounded, i + 1) for i in range(config.depth)])",
+            "self.c = nn.Linear(config.width // 2, rounded) if config.extra else None",
+        ],
+        "where: rounded: max(width, int(width * 0.9 + 2.0) // 4 * 4) a: Linear(rounded, rounded) b: Linear(rounded, i + 1) for i",
+    ),
+    "two modules that are made alike": (
+        [
+            "for name in ('a', 'b'):",
+            "    setattr(self, name, nn.Linear(max(config.width, int(config.width * 0.9 + 4 / 2) // 4 * 4), 3))",
+        ],
+        "where: value: max(width, int(width * 0.9 + 2.0) // 4 * 4) a: Linear(value, 3) b: Linear(value, 3)",
+    ),
     "a tuple as an argument": (
         ["self.a = nn.ModuleList([Windowed((config.width // 2**i, config.depth)) for i in range(config.depth)])"],
         "inner: Windows(size)",
