@@ -20,6 +20,7 @@ def compared_texts(spec: Spec) -> dict[str, list[str]]:
                 default = spec.fields[name].default if name in spec.fields else None
                 if default and isinstance(default.tree, ast.Constant) and isinstance(start, ast.Constant):
                     found.setdefault(name, set()).add(str(start.value) + str(default.tree.value))
+    passed(spec, found)
     return {name: sorted(texts) for name, texts in found.items() if texts}
 
 
@@ -35,6 +36,26 @@ def collect(tree: ast.AST, fields: Container[str], found: dict[str, set[str]]) -
                 name = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
                 if texts and name in fields:
                     found.setdefault(name, set()).update(texts)
+
+
+def passed(spec: Spec, found: dict[str, set[str]]) -> None:
+    """Adds the texts that a module's parameter is held to, for the fields that calls give it."""
+    held: dict[tuple[str, str], set[str]] = {}
+    for name, module in spec.modules.items():
+        own: dict[str, set[str]] = {}
+        for expression in (*module.where.values(), *module.require, *leaves(module.body)):
+            collect(expression.tree, module.parameters, own)
+        held |= {(name, parameter): texts for parameter, texts in own.items() if parameter not in spec.fields}
+    if not held:
+        return
+    calls = [node for expression in expressions(spec) for node in ast.walk(expression.tree) if isinstance(node, ast.Call)]
+    for call in calls:
+        called = ast.unparse(call.func)
+        parameters = list(spec.modules[called].parameters) if called in spec.modules else []
+        given = [*zip(parameters, call.args, strict=False), *((keyword.arg, keyword.value) for keyword in call.keywords)]
+        for parameter, value in given:
+            if isinstance(value, ast.Name) and value.id in spec.fields and parameter and (called, parameter) in held:
+                found.setdefault(value.id, set()).update(held[called, parameter])
 
 
 def expressions(spec: Spec) -> Iterator[Expression]:

@@ -35,6 +35,8 @@ class Assignments(Loops):
 
     def assign(self, target: ast.expr, value: Any, env: Env) -> None:
         if isinstance(target, ast.Name):
+            if isinstance(value, Sym) and value.node is not None and not hasattr(value.node, "hint"):
+                value.node.hint = target.id  # type: ignore[attr-defined]  # what a draft calls it, where it needs a name
             self.write(env.local, target.id, value)
         elif isinstance(target, ast.Attribute):
             self.set_attribute(self.evaluate(target.value, env), target.attr, value)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.blurring import blurred
 from archspec.derive.reading.operators import Operators
 from archspec.derive.reading.values import (
+    MISSING,
     UNKNOWN,
     Env,
     Function,
     ListValue,
+    Raised,
     Sym,
     Tensor,
     Unsupported,
+    Untold,
     symbolic,
 )
 
@@ -155,10 +160,39 @@ class Evaluator(Operators):
         return self.fork(truth, seen, further, stays) if goes_on else self.fork(truth, seen, stays, further)
 
     def on_IfExp(self, node: ast.IfExp, env: Env) -> Any:
-        truth, seen = self.truth(self.evaluate(node.test, env), node.test)
+        return self.branch(node.test, env, lambda: self.evaluate(node.body, env), lambda: self.evaluate(node.orelse, env))
+
+    def branch(self, test: ast.expr, env: Env, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+        """The way that a condition takes, or both."""
+        mark = len(self.log)
+        try:
+            truth, seen = self.truth(self.evaluate(test, env), test)
+        except Untold as error:
+            self.rollback(mark)
+            return self.unseen(error, then, other)
         if isinstance(truth, bool):
-            return self.evaluate(node.body if truth else node.orelse, env)
-        return self.fork(truth, seen, lambda: self.evaluate(node.body, env), lambda: self.evaluate(node.orelse, env))
+            return then() if truth else other()
+        return self.fork(truth, seen, then, other)
+
+    def unseen(self, error: Untold, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+        """Both ways of a condition that nobody can tell: it does not matter where they leave the same modules."""
+        mark, frame = len(self.log), self.frames[-1]
+        before = dict(frame.require), dict(frame.soft)
+        try:
+            one = then()
+            writes = self.rollback(mark)
+            two = other()
+            others = self.rollback(mark)
+        except Raised:
+            raise error from None
+        finally:
+            frame.require, frame.soft = before  # they hold on one of the ways only
+        for key in writes | others:
+            container, name, _ = (writes | others)[key]
+            old = container.get(name, MISSING)
+            left, right = (way[key][2] if key in way else old for way in (writes, others))
+            self.write(container, name, blurred(left, right, error))
+        return blurred(one, two, error)
 
     def on_Compare(self, node: ast.Compare, env: Env) -> Any:
         left = self.evaluate(node.left, env)

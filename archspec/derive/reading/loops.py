@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from archspec.derive.reading import terms
 from archspec.derive.reading.copies import base_of
-from archspec.derive.reading.recurrences import Carried, Recurrences
+from archspec.derive.reading.recurrences import Recurrences, rebound
 from archspec.derive.reading.values import (
     MISSING,
     UNKNOWN,
@@ -212,23 +212,40 @@ class Loops(Recurrences):
         value = self.evaluate(statement.iter, env)
         items = self.spread(value)
         if items is None:
-            mark = len(self.log)
+            mark, frame = len(self.log), self.frames[-1]
+            demands = dict(frame.require), dict(frame.soft)
             try:
                 return self.symbolic_loop(statement, value, env)
             except Unsupported as error:
                 self.rollback(mark)
+                frame.require, frame.soft = demands
                 items = self.unrolled(value, str(error))
         if len(items) > MAX_TURNS:
             raise Unsupported(f"a loop of {len(items)} turns")
-        body = [*statement.body, ast.Continue()]
         for item in items:
             self.assign(statement.target, item, env)
-            _, kind, result = self.block(body, env)
+            _, kind, result = self.once(statement, env, None)
             if kind == "return":
                 return ("$status", "return", result)
             if kind == "break":
                 return ("$status", "normal", None)
         return self.block(statement.orelse, env)
+
+    def once(self, statement: ast.For | ast.While, env: Env, loop: tuple[ast.expr, ast.expr] | None) -> Status:
+        """The body of a loop: one turn, or any turn where the loop is one of the draft."""
+        self.turns.append(loop)
+        try:
+            return self.block([*statement.body, ast.Continue()], env)
+        finally:
+            self.turns.pop()
+
+    def gone_on(self, test: ast.expr, one: Status, two: Status) -> Status:
+        """To break off in the last turn is to go on."""
+        last = test if one[1] == "break" else terms.negation(test)
+        if {one[1], two[1]} == {"break", "continue"} and self.turns[-1] is not None and self.is_last(last, *self.turns[-1]):
+            return ("$status", "continue", None)
+        found: Status = super().gone_on(test, one, two)
+        return found
 
     def unrolled(self, value: Any, reason: str) -> list[Any]:
         """The turns at the default config."""
@@ -246,33 +263,26 @@ class Loops(Recurrences):
     def symbolic_loop(self, statement: ast.For, value: Any, env: Env) -> Status:
         """One turn is read for all; what a turn leaves for the next is solved for its index."""
         target, iterable, item = self.opened(statement.target, value)
+        frame = self.frames[-1]
+        demands = dict(frame.require), dict(frame.soft)
         writes, first = self.turn(statement, (target, iterable, item), env, [])
         own = {part.id for part in ast.walk(statement.target) if isinstance(part, ast.Name)}
-        before = {key: old for key, old in first.items() if old is not MISSING}
-        carried = []
-        for key, (container, name, _) in writes.items():
-            old = before.get(key, MISSING)
-            scalar = isinstance(old, Sym) or (isinstance(old, int | float) and not isinstance(old, bool))
-            if scalar and not (container is env.local and name in own) and name != "parts":
-                carried.append((container, name, self.fresh("carried"), old))
-        if carried:
-            marks = [(c, n, Sym(terms.name(m), getattr(old, "value", old), self.types(old))) for c, n, m, old in carried]
-            writes, _ = self.turn(statement, (target, iterable, item), env, marks)
-            ends = {(id(c), n): v for c, n, v in writes.values()}
-            chain = [Carried(c, n, m, old, ends.get((id(c), n), old)) for c, n, m, old in carried]
-            if self.uses_marks(writes, chain):
-                if self.index_of(target, iterable) is None:
-                    counter = self.fresh("i")
-                    item_value = item
-                    target = ast.Tuple([terms.name(counter), target], ast.Store())
-                    iterable = terms.call("enumerate", iterable)
-                    item = item_value
-                solved = self.solve(chain, target, iterable)
-                values = [(c.container, c.key, solved[c.mark][0]) for c in chain if c.mark in solved]
-                writes, _ = self.turn(statement, (target, iterable, item), env, values)
-                for part in chain:
-                    if part.mark in solved:
-                        writes[id(part.container), part.key] = (part.container, part.key, solved[part.mark][1])
+        if carried := rebound(writes, first, env.local, own):
+            loop = self.counted_loop(target, iterable)
+            given = [part.with_items(part.marked(self.fresh("carried"), self.types)) for part in carried]
+            writes, _ = self.turn(statement, (target, iterable, item), env, given)
+            chain = [step for part in carried for step in part.steps(writes)]
+            target, iterable = loop
+            solved = self.solve(chain, target, iterable)
+            unread = self.unread
+            frame.require, frame.soft = demands  # those of the other readings are in terms of the marks
+            given = [part.with_items([solved[mark][0] for mark in part.marks]) for part in carried]
+            writes, _ = self.turn(statement, (target, iterable, item), env, given)
+            if self.unread > unread and any(here.node is None for here, _ in solved.values()):
+                raise Unsupported("a value that every turn changes")
+            for part in carried:
+                writes.pop((id(part.container), part.key), None)
+                self.write(*part.with_items([solved[mark][1] for mark in part.marks]))
         after = self.last(target, iterable)
         for container, name, left in writes.values():
             if isinstance(name, tuple):
@@ -308,7 +318,7 @@ class Loops(Recurrences):
         self.assign(statement.target, item, env)
         self.frames[-1].loops.append((target, iterable))
         try:
-            _, kind, _ = self.block([*statement.body, ast.Continue()], env)
+            _, kind, _ = self.once(statement, env, (target, iterable))
         finally:
             self.frames[-1].loops.pop()
         if kind in ("return", "break"):

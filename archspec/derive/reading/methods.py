@@ -278,7 +278,7 @@ class Methods(Modules):
                 super().simple(statement, env)
             except Unsupported as error:
                 self.rollback(mark)
-                self.note(f"not read: {ast.unparse(statement)[:80]} ({error})")
+                self.skip(f"{ast.unparse(statement)[:80]} ({error})")
             return
         try:
             super().simple(statement, env)
@@ -287,7 +287,7 @@ class Methods(Modules):
                 raise
             for target in statement.targets:
                 self.assign(target, Sym(None, UNKNOWN), env)
-            self.note(f"not read: {ast.unparse(statement)[:80]} ({error})")
+            self.skip(f"{ast.unparse(statement)[:80]} ({error})")
 
 
 def _default(cls: type) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from archspec.derive.reading import terms
 from archspec.derive.reading.copies import changed
-from archspec.derive.reading.leaves import Leaves, holds_tensors, is_leaf
+from archspec.derive.reading.leaves import PARAMETRIC, Leaves, holds_tensors, is_leaf
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import (
@@ -126,6 +126,7 @@ class Modules(Leaves):
         template = self.memo[key]
         if isinstance(template, Exception):
             raise template
+        self.unread += any(note.startswith("not read: ") for note in template.notes)
         template.closed = closed
         made.template, made.attrs, made.base = template, template.proto.attrs, template.proto.base
         made.flags = dict(template.proto.flags)
@@ -186,8 +187,12 @@ class Modules(Leaves):
             closed[name] = _identity(value)
             return value
         if (cls, name) in self.formal or self.local(node, scope):
+            inner = self.formal_argument(cls, name, parameter, value, node, made)
+            if inner.types == ("list",) and (items := _items(value)):
+                closed[name] = f"$ {len(items)}"
+                return opened(inner, [self.types(item) for item in items], type(value))
             closed[name] = "$"
-            return self.formal_argument(cls, name, parameter, value, node, made)
+            return inner
         closed[name] = terms.text(node)
         return value
 
@@ -200,15 +205,19 @@ class Modules(Leaves):
 
     def formal_argument(self, cls: type, name: str, parameter: str, value: Any, node: ast.expr, made: Instance) -> Sym:
         """A parameter of the draft's module: inside it is a name, the call says what it is."""
-        kinds = self.formal.setdefault((cls, name), set())
+        noted = self.formal.setdefault((cls, name), set())
+        seen = witness(value)
         types = self.types(value) or ("?",)
-        if not set(types) <= kinds:
-            kinds |= set(types)
+        news = {*types, *([f"={seen}"] if isinstance(seen, str) and seen in PARAMETRIC else [])}
+        if not news <= noted:
+            noted |= news
             self.retry = True
+        kinds = {kind for kind in noted if kind[0] != "="}
+        seen = next((kind[1:] for kind in sorted(noted) if kind[0] == "="), seen)  # that of any call that asks for more
         made.arguments[parameter] = (
             value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
         )
-        return Sym(terms.name(f"${parameter}"), witness(value), () if "?" in kinds else tuple(sorted(kinds)))
+        return Sym(terms.name(f"${parameter}"), seen, () if "?" in kinds else tuple(sorted(kinds)))
 
     def local_arguments(self, value: Instance | Leaf, scope: Config | None) -> list[str]:
         """The arguments of a module that mean something only where it was made."""
@@ -300,6 +309,25 @@ class Modules(Leaves):
             return all(one[k] is two[k] or terms.text(self.node(one[k])) == terms.text(self.node(two[k])) for k in one)
         except Unsupported:
             return False
+
+
+def _items(value: Any) -> list[Any]:
+    """The items of a list or tuple of known length."""
+    if isinstance(value, ListValue):
+        return value.items() if value.plain else []
+    return list(value) if isinstance(value, tuple) else []
+
+
+def opened(value: Sym, types: list[tuple[str, ...]], kind: type) -> Any:
+    """An argument that is a list of known length, item by item."""
+    seen = value.value if isinstance(value.value, list | tuple) else [UNKNOWN] * len(types)
+    items = []
+    for index, kinds in enumerate(types):
+        assert value.node is not None
+        node = ast.Subscript(value.node, ast.Constant(index), ast.Load())
+        node.whole = len(types)  # type: ignore[attr-defined]  # how many there are: all of them together are the argument
+        items.append(Sym(node, seen[index], kinds))
+    return tuple(items) if kind is tuple else ListValue(items)
 
 
 def _identity(value: Any) -> str:

@@ -22,6 +22,7 @@ from archspec.derive.reading.values import (
     Sym,
     Tensor,
     Unsupported,
+    Untold,
     symbolic,
     witness,
 )
@@ -174,7 +175,7 @@ class Operators(State):
         if isinstance(value, Sym):
             if value.node is None:
                 if value.value is UNKNOWN:
-                    raise Unsupported("a condition on a value that is not known")
+                    raise Untold("a condition on a value that is not known")
                 asked = f"`{ast.unparse(code)[:90]}`" if code is not None else "a condition"
                 self.note(f"{asked} is {bool(value.value)} at the default config; the other way was not read")
                 return bool(value.value), bool(value.value)

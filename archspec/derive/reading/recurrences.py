@@ -3,25 +3,76 @@
 from __future__ import annotations
 
 import ast
+import operator
 from typing import Any, NamedTuple
 
 from archspec.derive.reading import terms
 from archspec.derive.reading.attributes import Attributes
 from archspec.derive.reading.values import (
+    MISSING,
     UNKNOWN,
+    ListValue,
     Sym,
     Unsupported,
 )
 
 
-class Carried(NamedTuple):
-    """A value that one turn of a loop leaves for the next."""
+class Step(NamedTuple):
+    """A number that one turn of a loop leaves for the next: what it is before the loop, and after a turn."""
 
-    container: dict[Any, Any]
-    key: Any
     mark: str
     start: Any
     after: Any
+
+
+class Carried:
+    """A variable that a loop sets: a number, or a tuple or list of some, each with a mark that stands for it in a turn."""
+
+    def __init__(self, container: dict[Any, Any], key: Any, start: Any) -> None:
+        self.container, self.key, self.start = container, key, start
+        self.marks: list[str] = []
+
+    def marked(self, mark: str, types: Any) -> list[Any]:
+        items = numbers(self.start)
+        self.marks = [f"{mark}.{place}" for place in range(len(items))]
+        return [Sym(terms.name(m), getattr(old, "value", old), types(old)) for m, old in zip(self.marks, items, strict=True)]
+
+    def with_items(self, items: list[Any]) -> tuple[dict[Any, Any], Any, Any]:
+        """What is to be written where the numbers are others."""
+        kind = type(self.start)
+        value = tuple(items) if kind is tuple else ListValue(items) if kind is ListValue else items[0]
+        return self.container, self.key, value
+
+    def steps(self, writes: dict[Any, Any]) -> list[Step]:
+        """What a turn makes of each number. Errors: :class:`Unsupported` where their number changes."""
+        after = numbers(writes.get((id(self.container), self.key), (None, None, self.start))[2])
+        if len(after) != len(self.marks):
+            raise Unsupported("a list that is changed in a loop")
+        return [Step(*step) for step in zip(self.marks, numbers(self.start), after, strict=True)]
+
+
+def numbers(value: Any) -> list[Any]:
+    """The items of a tuple or of a list of known length; anything else alone."""
+    if type(value) is tuple:
+        return list(value)
+    return value.items() if isinstance(value, ListValue) and value.plain else [value]
+
+
+def rebound(writes: dict[Any, Any], first: dict[Any, Any], local: dict[str, Any], own: set[str]) -> list[Carried]:
+    """The variables that stood before a loop, and that a turn sets to other numbers."""
+    found = []
+    for key, (container, name, left) in writes.items():
+        old = first.get(key, MISSING)
+        if name == "parts" or old is MISSING or (container is local and name in own):
+            continue
+        before, after = numbers(old), numbers(left)
+        if type(old) is tuple or isinstance(old, ListValue):
+            same = type(old) is not type(left) or len(before) != len(after) or all(map(operator.is_, before, after))
+        else:
+            same = False
+        if before and not same and all(isinstance(item, Sym) or type(item) in (int, float) for item in before):
+            found.append(Carried(container, name, old))
+    return found
 
 
 class Recurrences(Attributes):
@@ -38,8 +89,23 @@ class Recurrences(Attributes):
         _, start, turns = counted
         return self.at(target, iterable, terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1)))
 
-    def uses_marks(self, writes: Any, chain: list[Carried]) -> bool:
-        return bool(chain)
+    def is_last(self, test: ast.expr, target: ast.expr, iterable: ast.expr) -> bool:
+        """Whether a condition holds in the last turn of a loop and in no other."""
+        counted = self.index_of(target, iterable)
+        if counted is None or not isinstance(test, ast.Compare) or len(test.ops) > 1:
+            return False
+        counter, start, turns = counted
+        end = terms.binary(ast.Add, turns, start)
+        following = terms.binary(ast.Add, terms.name(counter), terms.constant(1))
+        pairs = [(following, end), (terms.name(counter), terms.binary(ast.Sub, end, terms.constant(1)))]
+        texts = {(terms.text(left), terms.text(right)) for left, right in pairs}
+        return isinstance(test.ops[0], ast.Eq | ast.GtE) and (terms.text(test.left), terms.text(test.comparators[0])) in texts
+
+    def counted_loop(self, target: ast.expr, iterable: ast.expr) -> tuple[ast.expr, ast.expr]:
+        """The loop with a counter."""
+        if self.index_of(target, iterable) is not None:
+            return target, iterable
+        return ast.Tuple([terms.name(self.fresh("i")), target], ast.Store()), terms.call("enumerate", iterable)
 
     def index_of(self, target: ast.expr, iterable: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:
         """The loop's counter, where it starts and the number of turns."""
@@ -53,7 +119,7 @@ class Recurrences(Attributes):
                 return target.elts[0].id, terms.constant(0), length(arguments[0])
         return None
 
-    def solve(self, chain: list[Carried], target: ast.expr, iterable: ast.expr) -> dict[str, tuple[Any, Any]]:
+    def solve(self, chain: list[Step], target: ast.expr, iterable: ast.expr) -> dict[str, tuple[Any, Any]]:
         """Each carried value as a function of the loop's counter, and its value after the loop."""
         found = self.index_of(target, iterable)
         assert found is not None
@@ -66,8 +132,10 @@ class Recurrences(Attributes):
             for part in chain:
                 if part.mark in solved:
                     continue
-                step = terms.substitute(self.node(part.after), known)
-                init = self.node(part.start)
+                try:
+                    step, init = terms.substitute(self.node(part.after), known), self.node(part.start)
+                except Unsupported:
+                    continue
                 step = first_turn(step, part.mark, init, counter, start)
                 inside = terms.names(step) & marks
                 if not inside:
@@ -84,14 +152,17 @@ class Recurrences(Attributes):
                 known[part.mark] = here
                 seen = getattr(part.start, "value", part.start)
                 solved[part.mark] = (Sym(here, seen, self.types(part.start)), Sym(end, UNKNOWN, self.types(part.start)))
-        if len(solved) < len(chain):
-            raise Unsupported("a value that every turn changes")
-        return solved
+        unknown = Sym(None, UNKNOWN)  # it does not matter where no tensor depends on it
+        return {part.mark: solved.get(part.mark, (unknown, unknown)) for part in chain}
 
     def series(
         self, step: ast.expr, mark: str, init: ast.expr, target: ast.expr, iterable: ast.expr, index: ast.expr, turns: ast.expr
     ) -> tuple[ast.expr, ast.expr] | None:
-        """x + k, x - k, x * k and x // k, repeated."""
+        """x + k, x - k, x * k and x // k, repeated; for each item of a list too."""
+        if isinstance(step, ast.ListComp):
+            return self.item_series(step, mark, init, target, iterable, index, turns)
+        if isinstance(step, ast.IfExp) and (same := added(step, mark)) is not None:
+            step = same
         if not isinstance(step, ast.BinOp):
             return None
         own, by = step.left, step.right
@@ -116,6 +187,37 @@ class Recurrences(Attributes):
         if op in (ast.Mult, ast.FloorDiv):
             return tuple(terms.binary(op, init, terms.binary(ast.Pow, by, n)) for n in (index, turns))  # type: ignore[return-value]
         return None
+
+    def item_series(
+        self,
+        step: ast.ListComp,
+        mark: str,
+        init: ast.expr,
+        target: ast.expr,
+        iterable: ast.expr,
+        index: ast.expr,
+        turns: ast.expr,
+    ) -> tuple[ast.expr, ast.expr] | None:
+        """`[x // k for x, k in zip(carried, ks)]`, repeated: a first turn leaves the list as long as the shortest."""
+        loop = step.generators[0]
+        names = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+        zipped = isinstance(loop.iter, ast.Call) and terms.text(loop.iter.func) == "zip"
+        lists = loop.iter.args if isinstance(loop.iter, ast.Call) and zipped else [loop.iter]
+        places = [place for place, part in enumerate(lists) if isinstance(part, ast.Name) and part.id == mark]
+        if len(step.generators) > 1 or loop.ifs or len(places) != 1 or len(names) != len(lists):
+            return None
+        item = names[places[0]]
+        if not isinstance(item, ast.Name) or terms.names(loop.iter) & terms.names(target):
+            return None
+        found = self.series(step.elt, item.id, item, target, iterable, index, turns)
+        if found is None or terms.names(step.elt) & terms.names(target):
+            return None
+        over = terms.substitute(loop.iter, {mark: init})
+        here, end = (ast.ListComp(each, [ast.comprehension(loop.target, over, [], 0)]) for each in found)
+        return (
+            terms.conditional(terms.compare(index, ast.Eq, terms.constant(0)), init, here),
+            terms.conditional(terms.compare(turns, ast.LtE, terms.constant(0)), init, end),
+        )
 
     def shifted(self, node: ast.expr, target: ast.expr, iterable: ast.expr, position: ast.expr) -> ast.expr:
         """An expression of a loop's variables at another turn."""
@@ -142,6 +244,16 @@ class Recurrences(Attributes):
             }
         assert isinstance(target, ast.Name)
         return {target.id: item}
+
+
+def added(step: ast.IfExp, mark: str) -> ast.expr | None:
+    """`carried + k if condition else carried` as `carried + (k if condition else 0)`."""
+    for one, other in ((step.body, step.orelse), (step.orelse, step.body)):
+        plain = isinstance(other, ast.Name) and other.id == mark and mark not in terms.names(step.test)
+        if plain and isinstance(one, ast.BinOp) and isinstance(one.op, ast.Add | ast.Sub) and terms.text(one.left) == mark:
+            by = terms.conditional(step.test, *((one.right, terms.constant(0))[:: 1 if one is step.body else -1]))
+            return ast.BinOp(one.left, one.op, by)
+    return None
 
 
 def first_turn(step: ast.expr, mark: str, init: ast.expr, counter: str, start: ast.expr) -> ast.expr:

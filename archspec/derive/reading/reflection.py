@@ -81,6 +81,8 @@ class Reflection(BuiltinCalls):
             return any(isinstance(kind, type) and issubclass(value.cls, kind) for kind in kinds)
         if isinstance(value, ListValue):
             return bool(names & {"list", "tuple", "Iterable", "Sequence"})
+        if isinstance(value, tuple | dict):
+            return any(isinstance(kind, type) and isinstance(value, kind) for kind in kinds)
         if isinstance(value, Sym):
             if value.types:
                 fits = [

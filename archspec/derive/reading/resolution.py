@@ -90,7 +90,9 @@ def _sorted(model: ConfigModel, name: str, node: ast.expr, types: tuple[str, ...
         model.fixed[name] = node
         model.kept.add(name)
         return
-    if name in model.early and not declared and types in (("int",), ("bool",)) and not terms.is_constant(node):
+    read_before = model.backbone and name == "stage_names"  # by out_features, when a config's own is not yet set
+    kinds = (("int",), ("bool",), ("list",))
+    if name in model.early and not declared and not read_before and types in kinds and not terms.is_constant(node):
         model.computed[name] = node
         model.types[name] = types
         return

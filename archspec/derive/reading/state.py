@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.lists import joined
 from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import (
     CLOCK,
@@ -34,6 +35,7 @@ from archspec.derive.reading.values import (
     is_entry,
     present,
     symbolic,
+    witness,
 )
 
 Write = tuple[dict[Any, Any], Any, Any]
@@ -59,6 +61,8 @@ class State:
         self.facts = Facts()
         self.frames: list[Frame] = [Frame()]
         self.forks = 0
+        self.unread = 0
+        self.turns: list[tuple[ast.expr, ast.expr] | None] = []  # the loops of the code; None for one that is read turn by turn
 
     def write(self, container: dict[Any, Any], key: Any, value: Any) -> None:
         self.log.append((container, key, container.get(key, MISSING)))
@@ -90,6 +94,11 @@ class State:
 
     def note(self, text: str) -> None:
         self.frames[-1].notes.setdefault(text)
+
+    def skip(self, text: str) -> None:
+        """A statement that was not read is a comment."""
+        self.unread += 1
+        self.note(f"not read: {text}")
 
     def fresh(self, name: str) -> str:
         return f"${name.lstrip('_') or 'i'}.{next(CLOCK)}"
@@ -193,7 +202,7 @@ class State:
             return kept
         if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
             if one and isinstance(one[0], str) and one[0] == "$status" and one[1] != two[1]:
-                raise Unsupported("two ways of a condition that go on differently")
+                return self.gone_on(test, one, two)
             return tuple(self.merge(test, a, b, holds) for a, b in zip(one, two, strict=True))
         modules = [side for side in (one, two) if isinstance(side, Mod)]
         if modules and all(isinstance(side, Mod) or side is None for side in (one, two)):
@@ -229,7 +238,11 @@ class State:
         joined = terms.conditional(test, first, second)
         if terms.is_constant(joined):
             return terms.value_of(joined)
-        return Sym(joined, getattr(seen, "value", seen) if not isinstance(seen, ListValue) else UNKNOWN, types)
+        return Sym(joined, witness(seen), types)
+
+    def gone_on(self, test: ast.expr, one: Any, two: Any) -> Any:
+        """How the code goes on after two ways that go on differently, where that comes to the same."""
+        raise Unsupported("two ways of a condition that go on differently")
 
     def node_where(self, value: Any, test: ast.expr, holds: bool) -> ast.expr:
         """A value's expression, given that a condition holds or does not."""
@@ -293,9 +306,9 @@ class State:
             found.seen = True  # type: ignore[attr-defined]  # said in the draft where it is used
             return found
         if isinstance(value, ListValue):
-            return self.list_node(value)
+            return self.joined_lists(value, self.node)
         if isinstance(value, list | tuple):
-            return ast.List([self.node(item) for item in value], ast.Load())
+            return terms.listed([self.node(item) for item in value])
         if isinstance(value, range) and value.step == 1:
             return terms.call("range", *map(terms.constant, (value.start, value.stop) if value.start else (value.stop,)))
         if isinstance(value, dict):
@@ -312,33 +325,6 @@ class State:
             return self.node(Sym(None, value.real.item()))  # one number, as it came out at the default config
         raise Unsupported(f"{type(value).__name__} has no expression")
 
-    def list_node(self, value: ListValue) -> ast.expr:
-        return self.joined_lists(value, self.node)
-
     def joined_lists(self, value: ListValue, item_node: Callable[[Any], ast.expr]) -> ast.expr:
         """A list's parts as one expression: `[a, b] + [f(i) for i in range(n)]`."""
-        pieces: list[ast.expr] = []
-        for part in value.parts:
-            if part[0] == "item":
-                if pieces and isinstance(pieces[-1], ast.List):
-                    pieces[-1] = ast.List([*pieces[-1].elts, item_node(part[1])], ast.Load())
-                else:
-                    pieces.append(ast.List([item_node(part[1])], ast.Load()))
-            elif part[0] == "each":
-                generators = [
-                    ast.comprehension(t, self.joined_lists(i, item_node) if isinstance(i, ListValue) else i, list(ifs), 0)
-                    for t, i, ifs in part[2]
-                ]
-                pieces.append(ast.ListComp(item_node(part[1]), generators))
-            elif part[0] == "all":
-                pieces.append(self.node(part[1]))
-            else:
-                _, test, one, two, _ = part
-                test = self.facts.decide(test)
-                pieces.append(terms.conditional(test, self.joined_lists(one, item_node), self.joined_lists(two, item_node)))
-        if not pieces:
-            return ast.List([], ast.Load())
-        joined = pieces[0]
-        for piece in pieces[1:]:
-            joined = ast.BinOp(joined, ast.Add(), piece)
-        return joined
+        return joined(value, item_node, self.node, self.facts.decide)

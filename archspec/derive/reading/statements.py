@@ -37,11 +37,11 @@ class Statements(Functions):
         return NORMAL
 
     def on_if(self, statement: ast.If, rest: list[ast.stmt], env: Env) -> Status:
-        truth, seen = self.truth(self.evaluate(statement.test, env), statement.test)
-        if isinstance(truth, bool):
-            return self.block([*(statement.body if truth else statement.orelse), *rest], env)
-        found: Status = self.fork(
-            truth, seen, lambda: self.block([*statement.body, *rest], env), lambda: self.block([*statement.orelse, *rest], env)
+        found: Status = self.branch(
+            statement.test,
+            env,
+            lambda: self.block([*statement.body, *rest], env),
+            lambda: self.block([*statement.orelse, *rest], env),
         )
         return found
 
@@ -144,7 +144,7 @@ class Statements(Functions):
                 truth = bool(seen)
             if not truth:
                 return NORMAL
-            status = self.block([*statement.body, ast.Continue()], env)
+            status = self.once(statement, env, None)
             if status[1] == "return":
                 return status
             if status[1] == "break":

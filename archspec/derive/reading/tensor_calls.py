@@ -134,6 +134,8 @@ class TensorCalls(Calls):
         if name == "arange" and 2 <= len(arguments) <= 3 and not keywords:
             span = self.binary(ast.Sub, arguments[1], arguments[0])
             step = arguments[2] if len(arguments) == 3 else 1
+            if isinstance(span, Sym) and span.node is not None and step == 1:
+                self.require(terms.compare(self.node(span), ast.GtE, terms.constant(0)))  # torch demands it
             if isinstance(step, float) and step.is_integer():
                 step = int(step)
             if isinstance(step, int):
@@ -168,18 +170,20 @@ class TensorCalls(Calls):
                 return [k if type(s) is int and s == -1 else s for s, k in zip(sizes, kept, strict=True)]
             if not any(type(size) is int and size == -1 for size in sizes):
                 return sizes
-            if len(sizes) == 1:
-                total: Any = 1
-                for size in first.shape:
-                    total = self.binary(ast.Mult, total, size)
-                return [total]
+            given = self.product([size for size in sizes if not (type(size) is int and size == -1)])
+            rest = self.product(first.shape)
+            if not (type(given) is int and given == 1):
+                if isinstance(left := self.binary(ast.Mod, rest, given), Sym) and left.node is not None:
+                    self.require(terms.compare(left.node, ast.Eq, terms.constant(0)))  # torch demands it
+                rest = self.binary(ast.FloorDiv, rest, given)
+            return [rest if type(size) is int and size == -1 else size for size in sizes]
         if name == "permute":
             order = self.sizes_given(arguments[1:], {})
             return [first.shape[at] for at in order] if all(type(at) is int for at in order) else None
         if name == "flatten" and len(arguments) <= 2:
             at = arguments[1] if len(arguments) > 1 else 0
             return [*first.shape[:at], self.product(first.shape[at:])]
-        if name in ("sum", "mean", "std", "var", "norm", "prod") and len(arguments) == 1 and not keywords:
+        if name in ("sum", "mean", "std", "var", "max", "min", "prod", "norm") and len(arguments) == 1 and not keywords:
             return []
         if name in ("sum", "mean", "amax") and len(arguments) == 2 and type(arguments[1]) is int and not keywords:
             left = list(first.shape)
@@ -220,7 +224,8 @@ class TensorCalls(Calls):
                 return None
             return [len(items), *(self.nested(items[0]) or [])] if items else [0]
         if isinstance(value, Sym) and isinstance(value.value, list | tuple):
-            return None
+            flat = value.node is not None and value.value and all(isinstance(item, int | float) for item in value.value)
+            return [Sym(terms.call("len", self.node(value)), len(value.value), ("int",))] if flat else None
         return []
 
     def read_off(self, name: str, arguments: list[Any]) -> Any:

@@ -153,6 +153,17 @@ def subscript(value: ast.expr, index: ast.expr) -> ast.expr:
     return ast.Subscript(value, index, ast.Load())
 
 
+def listed(items: list[ast.expr]) -> ast.expr:
+    """A list of expressions; that of all items of an argument is the argument."""
+    first = items[0].value if items and isinstance(items[0], ast.Subscript) else None
+    if isinstance(first, ast.Name) and all(
+        isinstance(item, ast.Subscript) and getattr(item, "whole", 0) == len(items) and text(item) == f"{first.id}[{index}]"
+        for index, item in enumerate(items)
+    ):
+        return first
+    return ast.List(items, ast.Load())
+
+
 def negation(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Constant):
         return ast.Constant(not node.value)

@@ -14,6 +14,10 @@ class Unsupported(Exception):
     """Something in a constructor that is not read here."""
 
 
+class Untold(Unsupported):
+    """A condition on a value that is not known."""
+
+
 class Raised(Exception):
     """The constructor raises on this way: what led here is refused."""
 

@@ -283,6 +283,10 @@ class Constructors:
                 return self.items(item)
             return self.expression(item) or self.placeholder(item)
 
+        return self.reader.joined_lists(self.named_parts(value), node)
+
+    def named_parts(self, value: ListValue) -> ListValue:
+        """A list's parts, with the names that their loops and conditions read noted."""
         nested = []
         for part in value.parts:
             if part[0] == "each":
@@ -292,9 +296,9 @@ class Constructors:
                 )
                 part = ("each", part[1], turns)
             elif part[0] == "if":
-                part = ("if", self.condition(part[1]), *part[2:])
+                part = ("if", self.condition(part[1]), self.named_parts(part[2]), self.named_parts(part[3]), part[4])
             nested.append(part)
-        return self.reader.joined_lists(ListValue.of(nested), node)
+        return ListValue.of(nested)
 
     def condition(self, node: ast.expr) -> ast.expr:
         return self.checked(node)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import json
 from typing import Any, NamedTuple
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.attributes import STILL
 from archspec.derive.reading.resolution import BACKBONE_REQUIRE, ConfigModel
 from archspec.derive.reading.values import MISSING
 from archspec.derive.writing.parts import home_of, shown
@@ -179,9 +181,10 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
         kind = home_of(type(default)) if default is not None else spec.model_type or home_of(spec.config_class)
         function = "Config" if fixed else "AutoConfig"
         merged = ["merge=True"] if fills_in(model.cls, name) else []
+        given = spec.init_kwargs if default is None or kind == (spec.model_type or kind) else other_than_default(default)
         options = [
             f"{key}={terms.text(terms.constant(value))}"
-            for key, value in spec.init_kwargs.items()
+            for key, value in given.items()
             if key != "model_type" and plain_value(value)
         ]
         for field in model.parts.get(name, {}):
@@ -197,6 +200,21 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
             kind = home_of(type(value))
             found[name] = (kind, f"Config({kind if kind.isidentifier() else repr(kind)})")
     return found
+
+
+def other_than_default(config: Any) -> dict[str, Any]:
+    """The fields of a config object that its class by itself gives other values."""
+    try:
+        plain = type(config)()
+    except Exception:  # a class may demand whatever it likes
+        return {}
+    names = (
+        [field.name for field in dataclasses.fields(config) if field.name[0] != "_"] if dataclasses.is_dataclass(config) else []
+    )
+    if hasattr(config, "set_output_features_output_indices"):
+        names.append("out_features")
+    pairs = {name: (getattr(config, name, None), getattr(plain, name, None)) for name in names}
+    return {name: value for name, (value, usual) in pairs.items() if value != usual and name not in STILL}
 
 
 def fills_in(cls: type, name: str) -> bool:

@@ -6,10 +6,13 @@ import ast
 import copy
 import re
 import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 from archspec.derive.reading import terms
-from archspec.derive.writing.parts import Dynamic, Module, plain
+from archspec.derive.writing.naming import named
+from archspec.derive.writing.parts import Body, Dynamic, Module, plain
+from archspec.operations import FUNCTIONS
 
 WIDTH = 126
 _RISKY = re.compile(r": |:$| #|^[\[{\"'&*!|>%@`\-?#,\]}]")
@@ -21,10 +24,20 @@ class Names:
     def __init__(self, module: Module, fields: set[str]) -> None:
         self.prefix = ".".join(module.path) + "." if module.path else ""
         relative = {name.removeprefix(self.prefix).split(".")[0] for name in module.used if not name.startswith("$")}
-        self.taken = {name for name in relative if name in fields}
+        self.fields, self.taken = fields, {name for name in relative if name in fields}
         self.parameters = {}
         for name in module.order:
             self.parameters[f"${name}"] = f"own_{name}" if name in self.taken else name
+
+    def add(self, mark: str, name: str) -> str:
+        """A name for a mark that holds in the whole module."""
+        used = {*self.fields, *self.parameters.values(), *FUNCTIONS}
+        chosen, count = name, 1
+        while chosen in used:
+            count += 1
+            chosen = f"{name}_{count}"
+        self.parameters[mark] = chosen
+        return chosen
 
     def applied(self, node: ast.expr) -> ast.expr:
         """The expression with names as the spec has them."""
@@ -121,6 +134,9 @@ def _key(key: str) -> str:
 def module_lines(module: Module, fields: set[str]) -> list[str]:
     """The whole module, at the indentation of `modules:`."""
     names = Names(module, fields)
+    body, required, where = shortened(module)
+    for mark, (name, _) in where.items():
+        names.add(mark, name)
     arguments = []
     for name in module.order:
         default = module.parameters[name]
@@ -128,19 +144,53 @@ def module_lines(module: Module, fields: set[str]) -> list[str]:
         arguments.append(shown if default is None else f"{shown}={terms.text(default)}")
     head = f"{module.name}({', '.join(arguments)})" if arguments else module.name
     lines = [f"  # {note}" for note in dict.fromkeys(module.notes)]
-    require = [names.text(node) for node in module.require]
+    require = [names.text(node) for node in required]
     special = bool(require or module.tied or module.alias)
     if isinstance(module.body, ast.expr) and not special:
         return [*lines, *line(head, names.text(module.body), 2)]
     lines.append(f"  {head}:")
+    if where:
+        lines.append("    where:")
+        for mark, (_, node) in where.items():
+            lines += line(names.parameters[mark], terms.text(names.applied(node)), 6)
     if require:
         lines += ["    require:", *(f"      - {quoted(text)}" for text in require)]
     if isinstance(module.body, ast.expr):
         raise ValueError(f"{module.name}: a body that is one expression has no requirements")
-    lines += body_lines(names, module.body, 4)
+    lines += body_lines(names, body, 4)
     for key, ties in (("tied", module.tied), ("alias", module.alias)):
         if ties:
             lines.append(f"    {key}:")
             for target, source in ties.items():
                 lines.append(f"      {quoted(names.relative(target))}: {quoted(names.relative(source))}")
     return lines
+
+
+def shortened(module: Module) -> tuple[Body, list[ast.expr], dict[str, tuple[str, ast.expr]]]:
+    """A module's body and requirements, in terms of names for what they say twice."""
+    if isinstance(module.body, ast.expr):
+        return module.body, module.require, {}
+    found = list(expressions_of(module.body))
+    made, where = named([*found, *module.require])
+    return replaced(module.body, iter(made)), made[len(found) :], where
+
+
+def expressions_of(body: Body | Dynamic) -> Iterator[ast.expr]:
+    if isinstance(body, ast.expr):
+        yield body
+    elif isinstance(body, Dynamic):
+        yield body.modules
+    else:
+        for part in body.values() if isinstance(body, dict) else body:
+            yield from expressions_of(part)
+
+
+def replaced(body: Any, made: Iterator[ast.expr]) -> Any:
+    """A body with other expressions, in the same order."""
+    if isinstance(body, ast.expr):
+        return next(made)
+    if isinstance(body, Dynamic):
+        return Dynamic(body.key, next(made))
+    if isinstance(body, dict):
+        return {key: replaced(part, made) for key, part in body.items()}
+    return [replaced(part, made) for part in body]
