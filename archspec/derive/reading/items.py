@@ -67,7 +67,7 @@ class Items(Evaluator):
         position = self.slice_node(index) if isinstance(index, slice) else self.node(index)
         seen = self.seen(lambda v, i: v[i], value, self.plain_slice(index))
         listed = self.node(value)
-        if isinstance(value, Sym) and {"int", "list"} <= set(value.types):
+        if isinstance(value, Sym) and isinstance(value.node, ast.Name) and {"int", "list"} <= set(value.types):
             self.demand(terms.call("is_list", listed))
         simple = isinstance(position, ast.Name) or (isinstance(position, ast.Constant) and isinstance(position.value, int))
         if isinstance(value, Sym) and isinstance(value.value, list) and simple and not isinstance(index, slice):
