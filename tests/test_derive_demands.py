@@ -63,6 +63,14 @@ DEMANDS = {
         ["if config.extra:", "    self.limit = 1 if config.size < 1 else 2", "self.b = Block(config)"],
         "require:\n      - not extra or size is not None\n",
     ),
+    "of torch, for what every second item is set to": (
+        [
+            "table = torch.zeros(3, config.width)",
+            "table[:, 1::2] = torch.cos(torch.arange(0, config.width, 2))",
+            "self.b = Block(config)",
+        ],
+        "require:\n      - width // 2 == ceil(width / 2)\n",
+    ),
     "of torch, for a padding": (
         ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],
         "require:\n      - depth == 2 or depth == 1\n",
@@ -84,6 +92,11 @@ def test_the_stages_of_a_backbone_are_held_to_its_config() -> None:
     """Its config class refuses others, also where no tensor depends on them."""
     made = drafted("Dinov2Model")[0]
     assert "- out_features == [stage_names[i] for i in out_indices]\n" in made.text
+
+
+def test_a_field_is_one_of_the_texts_that_its_config_class_names() -> None:
+    text = drafted("Wav2Vec2BertModel")[0].text
+    assert "- position_embeddings_type in ['rotary', 'relative', 'relative_key', None]" in text
 
 
 def test_the_validators_of_fields_are_requirements() -> None:

@@ -47,6 +47,18 @@ def annotated(annotation: Any) -> tuple[str, ...]:
     return () if "?" in found else tuple(found)
 
 
+def choices(annotation: Any) -> list[Any]:
+    """The values that an annotation names one by one, [] where it allows others.
+
+    >>> choices("Literal['mean', 'sum'] | None")
+    ['mean', 'sum', None]
+    """
+    text = (annotation if isinstance(annotation, str) else str(annotation)).replace("typing.", "")
+    text = re.sub(r"^Optional\[(.*)\]$", r"\1 | None", text)
+    found = re.fullmatch(r"Literal\[([^\[\]]*)\](\s*\|\s*None)?", text)
+    return [*ast.literal_eval(f"[{found.group(1)}]"), *([None] if found.group(2) else [])] if found else []
+
+
 def kinds_of(value: Any) -> tuple[str, ...]:
     """The kind of a plain value, () where an annotation has no name for it."""
     kind = "list" if isinstance(value, list | tuple) else "None" if value is None else type(value).__name__

@@ -49,6 +49,8 @@ class Assignments(Loops):
                     raise Unsupported("a part of a list that is set")
                 return
             if isinstance(owner, Tensor):
+                parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+                self.fits(owner, [self.position(part, env) for part in parts], value)
                 return
             index = self.evaluate(target.slice, env)
             if isinstance(owner, Sym) and owner.node is not None and type(index) is int and index >= -1:
@@ -57,6 +59,26 @@ class Assignments(Loops):
             self.set_item(owner, index, value)
         else:
             raise Unsupported("an assignment to something else than a name")
+
+    def fits(self, owner: Tensor, index: list[Any], value: Any) -> None:
+        """Torch refuses a tensor that is set as every n-th part of another one and has other sizes than that."""
+        if not isinstance(value, Tensor) or owner.shape is None or value.shape is None:
+            return
+        sizes: list[Any] = []
+        for size, part in zip(owner.shape, index, strict=False):
+            if part == slice(None):
+                sizes.append(None)
+                continue
+            if not isinstance(part, slice) or part.stop is not None or type(part.step) is not int or part.step < 2:
+                return
+            if type(part.start or 0) is not int or (part.start or 0) < 0:
+                return
+            sizes.append(self.binary(ast.FloorDiv, self.binary(ast.Add, size, part.step - 1 - (part.start or 0)), part.step))
+        sizes += [None] * (len(owner.shape) - len(sizes))
+        for one, other in zip(reversed(sizes), reversed(value.shape), strict=False):
+            same = True if one is None or (type(other) is int and other == 1) else self.compare(ast.Eq, one, other)
+            if isinstance(same, Sym) and same.node is not None:
+                self.enforce(same.node, "a tensor is set to one of another size")
 
     def unpack(self, targets: list[ast.expr], value: Any, env: Env) -> None:
         starred = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]

@@ -8,7 +8,7 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
-from archspec.derive.reading.annotations import annotated, kinds_of
+from archspec.derive.reading.annotations import annotated, choices, kinds_of
 from archspec.derive.reading.attributes import STILL, seen_field
 from archspec.derive.reading.methods import Methods
 from archspec.derive.reading.per_layer import overrides
@@ -197,6 +197,9 @@ class Reader(Methods):
         resolve(model, finals)
         model.require += self.general(model, Config(model.cls, (), model.real))
         for field in dataclasses.fields(model.cls):
+            strict = field.name in getattr(model.cls, "__validators__", ())  # a plain dataclass holds its fields to nothing
+            if strict and (allowed := choices(field.type)):
+                model.checks[field.name] = [terms.compare(terms.name(field.name), ast.In, terms.constant(allowed))]
             for validator in field.metadata.get("validator", ()):
                 model.checks.setdefault(field.name, []).extend(self.checks(model, field.name, validator))
 
