@@ -210,3 +210,29 @@ def test_a_config_that_only_holds_others_has_its_draft(module: Callable[[str], N
     assert set(drafts) == {"net", "net_holder", "net_inner"}
     assert "inner: Config(net_inner)" in drafts["net_holder"].text
     assert "Holder:\n    inner: Inner(inner)" in drafts["net_holder"].text
+
+
+MADE = """
+from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
+from transformers.configuration_utils import SubConfigSpec
+
+class NetConfig(PreTrainedConfig):
+    model_type = "net"
+    sub_configs_defaults = {"codec_config": SubConfigSpec(config_class=AutoConfig, model_type="vibevoice_acoustic_tokenizer")}
+    codec_config: dict | PreTrainedConfig | None = None
+
+class Net(PreTrainedModel):
+    def __init__(self, config: NetConfig):
+        super().__init__(config)
+        self.codec = AutoModel.from_config(config.codec_config)
+"""
+
+
+def test_a_config_made_of_another_one_names_its_class(module: Callable[[str], None]) -> None:
+    """AutoModel takes what a config says it is; one that is made of a config is what the code makes of it."""
+    module(MADE)
+    target = find("own:Net")
+    drafts = {one.model_type: one.text for one in draft("net", target.config, target.classes)}
+    assert "codec: AutoModel(codec_config)" in drafts["net"]
+    assert "encoder: VibeVoiceAcousticTokenizerEncoderModel()" in drafts["vibevoice_acoustic_tokenizer"]
+    assert "AutoModel" not in drafts["vibevoice_acoustic_tokenizer"]
