@@ -9,6 +9,9 @@ from test_derive import derived, module, own
 
 pytest.importorskip("transformers")
 
+from archspec.derive.session import draft
+from archspec.derive.target import find
+
 __all__ = ["module"]  # a fixture
 HEAD = """
 import torch
@@ -162,3 +165,74 @@ def test_other_values_that_cannot_be_built_here_are_left_out(module: Callable[..
 def test_a_number_that_came_out_of_a_tensor_is_a_comment(module: Callable[..., None]) -> None:
     module(own("self.a = nn.Linear(torch.arange(5).sum(), config.width)"))
     assert "# 10 was seen at the default config only\n" in derived("own:Net", "--no-verify")["drafts"]["net"]
+
+
+HOLDING = """
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+class InnerConfig(PreTrainedConfig):
+    model_type = "net_inner"
+    width: int = 8
+
+class HolderConfig(PreTrainedConfig):
+    model_type = "net_holder"
+    sub_configs_defaults = {"inner": InnerConfig}
+    inner: dict | PreTrainedConfig | None = None
+
+class NetConfig(PreTrainedConfig):
+    model_type = "net"
+    sub_configs_defaults = {"holder": HolderConfig}
+    holder: dict | PreTrainedConfig | None = None
+
+class Inner(nn.Module):
+    def __init__(self, config: InnerConfig):
+        super().__init__()
+        self.proj = nn.Linear(config.width, 2)
+
+class Holder(nn.Module):
+    def __init__(self, config: HolderConfig):
+        super().__init__()
+        self.inner = Inner(config.inner)
+
+class Net(PreTrainedModel):
+    def __init__(self, config: NetConfig):
+        super().__init__(config)
+        self.holder = Holder(config.holder)
+"""
+
+
+def test_a_config_that_only_holds_others_has_its_draft(module: Callable[[str], None]) -> None:
+    """None of its own fields is read, and yet the modules that it configures are described somewhere."""
+    module(HOLDING)
+    target = find("own:Net")
+    drafts = {one.model_type: one for one in draft("net", target.config, target.classes)}
+    assert set(drafts) == {"net", "net_holder", "net_inner"}
+    assert "inner: Config(net_inner)" in drafts["net_holder"].text
+    assert "Holder:\n    inner: Inner(inner)" in drafts["net_holder"].text
+
+
+MADE = """
+from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
+from transformers.configuration_utils import SubConfigSpec
+
+class NetConfig(PreTrainedConfig):
+    model_type = "net"
+    sub_configs_defaults = {"codec_config": SubConfigSpec(config_class=AutoConfig, model_type="vibevoice_acoustic_tokenizer")}
+    codec_config: dict | PreTrainedConfig | None = None
+
+class Net(PreTrainedModel):
+    def __init__(self, config: NetConfig):
+        super().__init__(config)
+        self.codec = AutoModel.from_config(config.codec_config)
+"""
+
+
+def test_a_config_made_of_another_one_names_its_class(module: Callable[[str], None]) -> None:
+    """AutoModel takes what a config says it is; one that is made of a config is what the code makes of it."""
+    module(MADE)
+    target = find("own:Net")
+    drafts = {one.model_type: one.text for one in draft("net", target.config, target.classes)}
+    assert "codec: AutoModel(codec_config)" in drafts["net"]
+    assert "encoder: VibeVoiceAcousticTokenizerEncoderModel()" in drafts["vibevoice_acoustic_tokenizer"]
+    assert "AutoModel" not in drafts["vibevoice_acoustic_tokenizer"]

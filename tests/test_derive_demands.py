@@ -122,6 +122,12 @@ def test_a_list_is_joined_with_what_a_config_gives_and_not_with_a_tuple(
     assert lines in derived("own:Net", "--no-verify")["drafts"]["net"]
 
 
+def test_a_list_that_the_code_makes_of_a_tuple_is_joined_with_another(module: Callable[..., None]) -> None:
+    text = own("sizes = [config.width] + list(config.sizes)", "self.last = nn.Linear(sizes[-1], 2)")
+    module(text.replace("depth: int = 3", "depth: int = 3\n    sizes: tuple = (4, 6)"))
+    assert "given(" not in derived("own:Net", "--no-verify")["drafts"]["net"]
+
+
 RATED = """
 class Rated(Block):
     def __init__(self, config, rates):

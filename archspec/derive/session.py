@@ -166,7 +166,10 @@ def part_architectures(reader: Reader, emitter: Emitter, model_type: str) -> dic
 
 
 def model_of(reader: Reader, home: str) -> ConfigModel | None:
-    return next((model for cls, model in reader.models.items() if home_of(cls) == home), None)
+    """What is known of a model type's config class; one that only holds others is read here, for the first time."""
+    known = next((model for cls, model in reader.models.items() if home_of(cls) == home), None)
+    cls = next((cls for cls in reader.classes.values() if home_of(cls) == home), None)
+    return known if known is not None or cls is None else reader.model(cls, None)
 
 
 def one_draft(

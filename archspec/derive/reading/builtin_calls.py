@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import math
 from typing import Any
 
@@ -89,6 +90,9 @@ class BuiltinCalls(Statements):
                 return tuple(value.items())
             if cls in (set, frozenset) and isinstance(value, Sym) and value.node is not None:
                 return Sym(terms.call("set", value.node), self.seen(set, value))
+            if cls is list and isinstance(value, Sym) and isinstance(value.node, ast.Name):
+                value = Sym(copy.copy(value.node), value.value, value.types)
+                value.node.listed = True  # type: ignore[union-attr]  # where the field's default is a tuple, this is none
             return value if isinstance(value, Sym) else ListValue.of(self.as_list(value).parts)
         if cls in (set, frozenset) and not symbolic(items):
             return cls(items)

@@ -178,12 +178,13 @@ class Methods(Modules):
         text = getattr(config.cls, "sub_configs", {}).get("text_config")
         if text is not None and getattr(target, "config_class", None) == text:
             config = self.attribute(config, "text_config")
-        if config.dynamic:
+        dynamic = config.dynamic and config.home is config.cls  # one made of another config is of the class that makes it
+        if dynamic:
             for name in keywords:  # said in the call: the class is another one where the config says so
                 if (target, name) not in self.formal:
                     self.formal[target, name], self.retry = set(), True
         made = self.construct(target, [config], keywords)
-        if config.dynamic and isinstance(made, Instance):
+        if dynamic and isinstance(made, Instance):
             made.flags = {**made.flags, "auto": cls.__name__}
         return made
 

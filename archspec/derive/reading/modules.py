@@ -197,7 +197,7 @@ class Modules(Leaves):
         return value
 
     def given_for_tuple(self, node: ast.expr | None) -> ast.expr | None:
-        if not isinstance(node, ast.Name) or self.scope is None:
+        if not isinstance(node, ast.Name) or self.scope is None or hasattr(node, "listed"):
             return None
         *path, field = node.id.split(".")
         default = getattr(self.scope.real, field, None) if tuple(path) == self.scope.path else None
