@@ -213,3 +213,11 @@ def test_a_table_of_ties_that_depends_on_the_config(module: Callable[..., None])
     assert (found["code"], outcome["differences"]) == (0, []), text
     assert "not tie_word_embeddings or depth > 1" in text
     assert "heads: others\n      tails: bases\n" in text
+
+
+def test_a_class_that_is_called_like_a_layer_of_torch(module: Callable[..., None]) -> None:
+    """`Upsample` of the spec language has no tensors; what the code calls so, may have some."""
+    layer = own("self.up = Upsample(config)").replace("class Outer(nn.Module):", "class Upsample(nn.Module):")
+    module(layer)
+    found = derived("own:Net")
+    assert found["code"] == 0, found
