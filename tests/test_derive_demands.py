@@ -122,6 +122,15 @@ def test_a_list_is_joined_with_what_a_config_gives_and_not_with_a_tuple(
     assert lines in derived("own:Net", "--no-verify")["drafts"]["net"]
 
 
+def test_two_tuples_are_joined_and_so_are_two_lists(module: Callable[..., None]) -> None:
+    text = own("self.proj = Block(config)", "self.last = nn.Linear(len(config.one + config.two), 2)")
+    fields = "depth: int = 3\n    one: tuple[int, ...] = (4, 6)\n    two: tuple[int, ...] = (4, 6)"
+    module(text.replace("depth: int = 3", fields))
+    found = derived("own:Net", samples=8)
+    assert "- (given('one') is not None) == (given('two') is not None)\n" in found["drafts"]["net"]
+    assert found["code"] == 0, found
+
+
 RATED = """
 class Rated(Block):
     def __init__(self, config, rates):
