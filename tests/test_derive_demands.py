@@ -128,6 +128,15 @@ def test_a_list_that_the_code_makes_of_a_tuple_is_joined_with_another(module: Ca
     assert "given(" not in derived("own:Net", "--no-verify")["drafts"]["net"]
 
 
+def test_two_tuples_are_joined_and_so_are_two_lists(module: Callable[..., None]) -> None:
+    text = own("self.proj = Block(config)", "self.last = nn.Linear(len(config.one + config.two), 2)")
+    fields = "depth: int = 3\n    one: tuple[int, ...] = (4, 6)\n    two: tuple[int, ...] = (4, 6)"
+    module(text.replace("depth: int = 3", fields))
+    found = derived("own:Net", samples=8)
+    assert "- (given('one') is not None) == (given('two') is not None)\n" in found["drafts"]["net"]
+    assert found["code"] == 0, found
+
+
 RATED = """
 class Rated(Block):
     def __init__(self, config, rates):

@@ -213,3 +213,39 @@ def test_a_table_of_ties_that_depends_on_the_config(module: Callable[..., None])
     assert (found["code"], outcome["differences"]) == (0, []), text
     assert "not tie_word_embeddings or depth > 1" in text
     assert "heads: others\n      tails: bases\n" in text
+
+
+def test_a_class_that_is_called_like_a_layer_of_torch(module: Callable[..., None]) -> None:
+    """`Upsample` of the spec language has no tensors; what the code calls so, may have some."""
+    layer = own("self.up = Upsample(config)").replace("class Outer(nn.Module):", "class Upsample(nn.Module):")
+    module(layer)
+    found = derived("own:Net")
+    assert found["code"] == 0, found
+
+
+APART = {
+    "the first": [
+        "self.layers = nn.ModuleList([Block(config, i + 1) for i in range(config.depth)])",
+        "self.layers[0].proj = None",
+    ],
+    "the last": [
+        "self.layers = nn.ModuleList([Block(config, w) for w in config.sizes[::-1]])",
+        "self.layers[-1].proj = nn.Linear(2, 3)",
+    ],
+    "one further in": [
+        "self.layers = nn.ModuleList([Outer(config) for _ in range(config.depth)])",
+        "del self.layers[1].block.proj",
+    ],
+    "one that is numbered": [
+        "self.layers = nn.ModuleList([Block(config, w + i) for i, w in enumerate(config.sizes)])",
+        "self.layers[0].proj = Block(config)",
+    ],
+}
+
+
+@pytest.mark.parametrize("body", APART.values(), ids=APART)
+def test_what_is_set_on_one_item_holds_for_that_one(module: Callable[..., None], body: list[str]) -> None:
+    sizes = "from dataclasses import field\n", "depth: int = 3\n    sizes: list[int] = field(default_factory=lambda: [2, 3, 4])"
+    module(sizes[0] + own("self.last = Block(config)", *body).replace("depth: int = 3", sizes[1]))
+    found = derived("own:Net", samples=8)
+    assert found["code"] == 0, found

@@ -7,8 +7,9 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
-from archspec.derive.reading.copies import own
+from archspec.derive.reading.copies import duplicate, own
 from archspec.derive.reading.loops import Loops
+from archspec.derive.reading.recurrences import length, turn
 from archspec.derive.reading.values import (
     UNKNOWN,
     Choice,
@@ -29,6 +30,8 @@ from archspec.derive.reading.values import (
     witness,
 )
 
+MAX_APART = 4  # turns of a loop that are written one by one
+
 
 class Assignments(Loops):
     """What an assignment changes."""
@@ -39,6 +42,8 @@ class Assignments(Loops):
                 value.node.hint = target.id  # type: ignore[attr-defined]  # what a draft calls it, where it needs a name
             self.write(env.local, target.id, value)
         elif isinstance(target, ast.Attribute):
+            if value is None or isinstance(value, Mod):
+                self.apart(target.value, env)
             self.set_attribute(self.evaluate(target.value, env), target.attr, value)
         elif isinstance(target, ast.Tuple | ast.List):
             self.unpack(target.elts, value, env)
@@ -79,6 +84,34 @@ class Assignments(Loops):
             same = True if one is None or (type(other) is int and other == 1) else self.compare(ast.Eq, one, other)
             if isinstance(same, Sym) and same.node is not None:
                 self.enforce(same.node, "a tensor is set to one of another size")
+
+    def apart(self, reached: ast.expr, env: Env) -> None:
+        """`layers[0].norm = None` changes one item: the turns up to it are taken out of their loop."""
+        inner = reached
+        while isinstance(inner, ast.Attribute | ast.Subscript):
+            if isinstance(inner, ast.Subscript) and (index := _number(inner.slice)) is not None:
+                self.apart(inner.value, env)
+                owner = self.evaluate(inner.value, env)
+                if isinstance(owner, Container) and isinstance(owner.items, ListValue):
+                    self.turn_apart(owner.items, index)
+                return
+            inner = inner.value
+
+    def turn_apart(self, value: ListValue, index: int) -> None:
+        part: tuple[Any, ...] = value.parts[0] if len(value.parts) == 1 else ("",)
+        if part[0] != "each" or not isinstance(part[1], Instance) or part[1].patched or len(part[2]) != 1:
+            return
+        ((target, iterable, tests),) = part[2]
+        turns = [turn(target, iterable, at) for at in (range(index + 1) if index >= 0 else range(index, 0))]
+        if tests or isinstance(iterable, ListValue) or len(turns) > MAX_APART or None in turns:
+            return
+        self.enforce(terms.compare(terms.constant(len(turns)), ast.LtE, length(iterable)), "IndexError: list index out of range")
+        apart = [("item", self.outside(duplicate(part[1]), known)) for known in turns if known is not None]
+        if index >= 0:
+            parts = (*apart, *self.sliced(value, slice(len(turns), None)).parts)
+        else:
+            parts = (*self.sliced(value, slice(None, index)).parts, *apart)
+        self.write(value.cell, "parts", parts)
 
     def unpack(self, targets: list[ast.expr], value: Any, env: Env) -> None:
         starred = [index for index, target in enumerate(targets) if isinstance(target, ast.Starred)]
@@ -203,6 +236,7 @@ class Assignments(Loops):
 
     def delete(self, target: ast.expr, env: Env) -> None:
         if isinstance(target, ast.Attribute):
+            self.apart(target.value, env)
             owner = self.evaluate(target.value, env)
             if isinstance(owner, Instance) and owner.template is None:
                 self.erase(owner.attrs, target.attr)
@@ -217,3 +251,12 @@ class Assignments(Loops):
             if index not in owner:
                 raise Raised(f"KeyError: {index!r}")
             self.erase(owner, index)
+
+
+def _number(node: ast.expr) -> int | None:
+    """An index that the code says as a number."""
+    try:
+        found = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return found if type(found) is int else None

@@ -38,7 +38,6 @@ class Operators(State):
                 return self.lift(value, lambda v, w=way: self.binary(op, v, right) if not w else self.binary(op, left, v))
         if op is ast.Add:
             self.one_kind(left, right)
-            self.one_kind(right, left)
         if isinstance(left, ListValue | list) and isinstance(right, ListValue | list | Sym) and op is ast.Add:
             return ListValue.of([*self.as_list(left).parts, *self.as_list(right).parts])
         if isinstance(right, ListValue | list) and isinstance(left, Sym) and op is ast.Add:
@@ -67,12 +66,14 @@ class Operators(State):
             return terms.value_of(found)
         return Sym(found, seen)
 
-    def one_kind(self, one: Any, other: Any) -> None:
+    def one_kind(self, left: Any, right: Any) -> None:
         """Python adds no tuple to a list; what a config gives is a list, but a field's default may be a tuple."""
-        if isinstance(one, ListValue | list) and getattr(one, "kind", list) is list and isinstance(other, Sym):
-            given = self.given_for_tuple(other.node)
-            if given is not None:
-                self.enforce(terms.compare(given, ast.IsNot, ast.Constant(None)), "TypeError: a list and a tuple")
+        listed = any(isinstance(side, ListValue | list) and getattr(side, "kind", list) is list for side in (left, right))
+        fields = [self.given_for_tuple(side.node) for side in (left, right) if isinstance(side, Sym)]
+        given = [terms.compare(field, ast.IsNot, ast.Constant(None)) for field in fields if field is not None]
+        if given and (listed or len(given) == 2):  # two such fields: the config gives both, or none
+            asked = given[0] if listed else terms.compare(given[0], ast.Eq, given[1])
+            self.enforce(asked, "TypeError: a list and a tuple")
 
     def given_for_tuple(self, node: ast.expr | None) -> ast.expr | None:
         """What the config itself has for a field whose default is a tuple; None for anything else."""

@@ -277,3 +277,25 @@ def length(iterable: ast.expr) -> ast.expr:
             turns = {terms.text(each): each for each in map(length, iterable.args)}
             return next(iter(turns.values())) if len(turns) == 1 else terms.call("min", *turns.values())
     return terms.call("len", iterable)
+
+
+def turn(target: ast.expr, iterable: ast.expr, index: int) -> dict[str, ast.expr] | None:
+    """What the names of a loop's target are in one turn, counted from the end if it is negative; None for other targets."""
+    function = iterable.func.id if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) else ""
+    arguments = iterable.args if isinstance(iterable, ast.Call) else []
+    number = terms.constant(index) if index >= 0 else terms.binary(ast.Add, length(iterable), terms.constant(index))
+    if isinstance(target, ast.Name) and function not in ("enumerate", "zip"):
+        if function == "range":
+            first = arguments[0] if len(arguments) == 2 else terms.constant(0)
+            return {target.id: terms.binary(ast.Add, first, number)} if len(arguments) < 3 else None
+        return {target.id: terms.subscript(iterable, terms.constant(index))}
+    if not isinstance(target, ast.Tuple) or function not in ("enumerate", "zip") or (function == "zip" and index < 0):
+        return None
+    pairs = list(zip(target.elts, arguments, strict=True)) if function == "zip" else [(target.elts[1], arguments[0])]
+    found = {target.elts[0].id: number} if function == "enumerate" and isinstance(target.elts[0], ast.Name) else {}
+    for one, listed in pairs:
+        inner = turn(one, listed, index)
+        if inner is None:
+            return None
+        found |= inner
+    return found

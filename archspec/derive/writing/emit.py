@@ -29,6 +29,7 @@ from archspec.derive.writing.parts import (
     shown,
     signature,
 )
+from archspec.layers import LEAVES
 
 
 class Emitter(Constructors):
@@ -94,13 +95,14 @@ class Emitter(Constructors):
         return kept
 
     def shared(self, module: Module) -> Module:
+        """The module itself, or one that says the same; its name is no other's, nor one of torch's layers."""
         known = self.variants.setdefault((module.home, module.cls), [])
         for other in known:
             if signature(other) == signature(module):
                 return other
         known.append(module)
         name, count = module.name, 1
-        while (module.home, module.name) in self.modules:
+        while (module.home, module.name) in self.modules or (module.name in LEAVES and self.norm(module) is None):
             count += 1
             module.name = f"{name}{count}"
         self.modules[module.home, module.name] = module
