@@ -100,7 +100,7 @@ class _Parser(ModuleParser):
             if name == "require":
                 require.clear()
                 continue
-            if any(name in here for here in (own, described, settled)):
+            if any(name in here for here in (own, described, settled, aliases.items)):
                 help_ = "leave it out of drop: what is described here takes the parent's place"
                 self.problem(f"{name} is dropped, and described here", root.keys["drop"], "", help_)
             elif not any(name in known for known in (modules, fields, fixed, attribute_map)):
