@@ -137,6 +137,16 @@ def test_two_tuples_are_joined_and_so_are_two_lists(module: Callable[..., None])
     assert found["code"] == 0, found
 
 
+def test_tensors_that_are_joined_have_the_other_sizes_in_common(module: Callable[..., None]) -> None:
+    half = "half = torch.outer(torch.arange(config.depth), torch.arange(0, config.width, 2, dtype=torch.int64))"
+    both = "both = torch.cat([half.sin(), half.cos()], dim=1)"
+    table = "self.table = nn.Buffer(torch.cat([both.new_zeros(1, config.width), both]))"
+    module(own("self.proj = Block(config)", half, both, table))
+    found = derived("own:Net", samples=8)
+    assert "table: Buffer(1 + depth, width)\n" in found["drafts"]["net"]
+    assert found["code"] == 0, found
+
+
 RATED = """
 class Rated(Block):
     def __init__(self, config, rates):

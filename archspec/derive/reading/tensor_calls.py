@@ -129,6 +129,10 @@ class TensorCalls(Calls):
         if name == "arange" and "end" in keywords and not arguments:
             bounds = [keywords.get("start", 0), keywords["end"], *([keywords["step"]] if "step" in keywords else [])]
             return self.shape(name, function, bounds, {})
+        if name == "outer" and len(arguments) == 2 and all(isinstance(side, Tensor) and side.shape for side in arguments):
+            return [arguments[0].shape[0], arguments[1].shape[0]]
+        if name in ("new_zeros", "new_ones", "new_empty") and function is None:
+            return self.sizes_given(arguments[1:], keywords)
         if name == "arange" and len(arguments) == 1 and not keywords:
             return [arguments[0]]
         if name == "arange" and 2 <= len(arguments) <= 3 and not keywords:
@@ -210,6 +214,10 @@ class TensorCalls(Calls):
         total: Any = 0
         for shape in known:
             total = self.binary(ast.Add, total, shape[at])
+        for shape in known[1:]:
+            for axis, (one, other) in enumerate(zip(known[0], shape, strict=False)):
+                if axis != at % len(known[0]) and isinstance(asked := self.compare(ast.Eq, one, other), Sym) and asked.node:
+                    self.require(self.node(asked))  # torch demands it
         made = list(known[0])
         made[at] = total
         return made
