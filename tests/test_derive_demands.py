@@ -69,7 +69,7 @@ DEMANDS = {
             "table[:, 1::2] = torch.cos(torch.arange(0, config.width, 2))",
             "self.b = Block(config)",
         ],
-        "require:\n      - width // 2 == ceil(width / 2)\n",
+        "require:\n      - width // 2 == ceil(width / 2) or ceil(width / 2) == 1\n",
     ),
     "of torch, for a padding": (
         ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],

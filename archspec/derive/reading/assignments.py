@@ -81,9 +81,11 @@ class Assignments(Loops):
             sizes.append(self.binary(ast.FloorDiv, self.binary(ast.Add, size, part.step - 1 - (part.start or 0)), part.step))
         sizes += [None] * (len(owner.shape) - len(sizes))
         for one, other in zip(reversed(sizes), reversed(value.shape), strict=False):
-            same = True if one is None or (type(other) is int and other == 1) else self.compare(ast.Eq, one, other)
-            if isinstance(same, Sym) and same.node is not None:
-                self.enforce(same.node, "a tensor is set to one of another size")
+            tests = [] if one is None else [self.compare(ast.Eq, one, other), self.compare(ast.Eq, other, 1)]  # 1 is spread
+            nodes = [test.node if isinstance(test, Sym) else terms.constant(bool(test)) for test in tests]
+            known = [node for node in nodes if node is not None]
+            if tests and len(known) == len(tests):
+                self.enforce(terms.either(known), "a tensor is set to one of another size")
 
     def apart(self, reached: ast.expr, env: Env) -> None:
         """`layers[0].norm = None` changes one item: the turns up to it are taken out of their loop."""
