@@ -44,7 +44,8 @@ class Formula:
         self.config_values: dict[str, int | float] = values
         self.flags = dict(builder.flags)
         self.conditions = dict(builder.conditions)
-        self.unused = tuple(name for name in _numeric_fields(builder.scope, "") if not self._has(name))
+        pinned = {text.partition(" == ")[0] for text in self.conditions}  # such a number does matter: it must stay
+        self.unused = tuple(name for name in _numeric_fields(builder.scope, "") if not self._has(name) and name not in pinned)
         self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
 

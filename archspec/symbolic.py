@@ -103,6 +103,8 @@ class SymbolicBuilder(Decisions):
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         built = super().leaf(name, arguments, keywords, node)
+        if name in ("LSTM", "GRU"):  # as many tensors as layers: what follows holds for no other number
+            self.pin([keywords.get("num_layers"), *arguments[2:3]])
         loose = [value for value in [*arguments, *keywords.values()] if isinstance(value, Sym)]
         guards = frozenset(guard for value in loose if isinstance(value.value, bool) for guard in self.guard(value, node))
         built.guards = frozenset(self.guards) | guards

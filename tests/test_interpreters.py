@@ -294,3 +294,12 @@ def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(closed_form, "counted", lambda found: {**counted(found), "params": 7})
     with pytest.raises(ArchspecError, match="does not give the exact params"):
         build(Scope(load("bert"), {"model_type": "bert"}), "BertModel")
+
+
+def test_a_closed_form_holds_for_its_number_of_recurrent_layers_alone() -> None:
+    import archspec
+
+    formula = archspec.formula("EncodecModel")
+    assert formula.evaluate() == archspec.load("EncodecModel").params
+    with pytest.raises(ArchspecError):
+        formula.evaluate(num_lstm_layers=4)
