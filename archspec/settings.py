@@ -67,9 +67,9 @@ def _read(config: Any, name: str) -> Any:
 
 
 def _places(scope: Scope, name: str) -> tuple[Place, ...]:
-    fixed, field = scope.spec.fixed.get(name), scope.spec.fields.get(name)
-    value = fixed if fixed is not None else field.default if field else None
-    own = fixed.place if fixed is not None else field.place if field else Place(scope.spec.source, 1, 1)
+    decided = scope.spec.fixed.get(name)
+    value = decided if decided is not None else scope.spec.fields[name].default
+    own = decided.place if decided is not None else scope.spec.fields[name].place
     return (own, *(read_places(value, None, scope)[::-1] if value is not None else ()))
 
 

@@ -33,7 +33,7 @@ def annotated(annotation: Any) -> tuple[str, ...]:
     text = text.replace("typing.", "").replace("NoneType", "None")
     while re.search(r"\[[^\[\]]*\]", text):
         literal = re.search(r"Literal\[([^\[\]]*)\]", text)
-        if literal and re.search(r"Literal\[[^\[\]]*\]", text):
+        if literal:
             kinds = {type(ast.literal_eval(part.strip())).__name__ for part in literal.group(1).split(",") if part.strip()}
             text = text.replace(literal.group(0), " | ".join(sorted(kinds)))
             continue

@@ -76,9 +76,10 @@ class Assignments(Loops):
                 continue
             if not isinstance(part, slice) or part.stop is not None or type(part.step) is not int or part.step < 2:
                 return
-            if type(part.start or 0) is not int or (part.start or 0) < 0:
+            start = part.start or 0
+            if type(start) is not int or start < 0:
                 return
-            sizes.append(self.binary(ast.FloorDiv, self.binary(ast.Add, size, part.step - 1 - (part.start or 0)), part.step))
+            sizes.append(self.binary(ast.FloorDiv, self.binary(ast.Add, size, part.step - 1 - start), part.step))
         sizes += [None] * (len(owner.shape) - len(sizes))
         for one, other in zip(reversed(sizes), reversed(value.shape), strict=False):
             tests = [] if one is None else [self.compare(ast.Eq, one, other), self.compare(ast.Eq, other, 1)]  # 1 is spread
