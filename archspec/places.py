@@ -45,7 +45,7 @@ def trail(root: Node, name: str) -> list[Place]:
             found += [*read_places(given, owner, scope), given.place]
         elif child is None and node.module is not None:
             found.append(defining(node))
-        elif child is None and owner is not None:  # within a submodule without a class of its own
+        elif child is None and owner is not None and bodies:  # within a submodule without a class of its own
             found.append(owner.place)
         body = given if isinstance(given, dict | list) else None
         node = child

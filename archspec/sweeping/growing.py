@@ -140,6 +140,9 @@ class Traced(Evaluator):
         apart(value)
         return super().iterate(unrolled(value), node)
 
+    def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
+        return super().method(unrolled(value), name, node, local)
+
     def item(self, value: Any, index: Any, node: ast.Subscript) -> Any:
         apart(value)
         if type(value) is Growing and type(index) is int and 0 <= index < len(value.items):
