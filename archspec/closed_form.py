@@ -7,8 +7,9 @@ from typing import Any
 
 import sympy
 
+from archspec.config import Config, plain, read_config
 from archspec.counts import counted, dtype_bytes
-from archspec.errors import FormulaError
+from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.layer_counts import SymbolicTensor
 from archspec.quantities import QUANTITIES, symbolic_tensors, total
 from archspec.scope import Scope
@@ -27,13 +28,14 @@ class Formula:
 
     >>> import archspec
     >>> f = archspec.formula("GPT2LMHeadModel")
-    >>> f.evaluate(n_layer=48, n_embd=1600, n_inner=6400)
+    >>> f.evaluate(n_layer=48, n_embd=1600, n_head=25)
     1557611200
     """
 
     def __init__(self, architecture: str, quantity: str, tensors: list[SymbolicTensor], builder: SymbolicBuilder) -> None:
         self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
-        self.model_type = builder.scope.spec.model_type
+        self.scope = builder.scope
+        self.model_type = self.scope.spec.model_type
         self.expr = self.plain(total(tensors, quantity))
         self.replacements: dict[Any, Any] = {}
         self.scale = 1
@@ -44,8 +46,8 @@ class Formula:
         self.config_values: dict[str, int | float] = values
         self.flags = dict(builder.flags)
         self.conditions = dict(builder.conditions)
-        pinned = {text.partition(" == ")[0] for text in self.conditions}  # such a number does matter: it must stay
-        self.unused = tuple(name for name in _numeric_fields(builder.scope, "") if not self._has(name) and name not in pinned)
+        fields = _numeric_fields(builder.scope, "")
+        self.unused = tuple(name for name in fields if not self._has(name) and name not in builder.pinned)
         self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
 
@@ -58,14 +60,55 @@ class Formula:
         return sympy.Symbol(name) in self.expr.free_symbols
 
     def evaluate(self, **values: int | float) -> int:
-        """The quantity at the config's values, with those given put in their place.
+        """The quantity at the config with the given fields set, where the formula holds there.
 
-        Errors: :class:`FormulaError` for a name that does not enter, or a value that gives no count.
+        Fields that the config leaves to be computed follow the given ones, as in :func:`archspec.load`.
+
+        Errors: :class:`FormulaError` for a name that does not enter, for a config that is refused with these values, and
+        where an assumption no longer holds, so that the formula would give a wrong number.
         """
-        unknown = sorted(set(values) - set(self.symbols) - set(self.unused))
+        unknown = sorted(set(values) - (set(self.symbols) | set(self.unused)) | set(values) & set(self.definitions))
         if unknown:
-            raise FormulaError(f"{', '.join(unknown)} does not enter this formula; it has {', '.join(self.symbols)}")
-        return self.substituted({**self.symbols, **values})
+            fields = [name for name in self.symbols if name not in self.definitions]
+            raise FormulaError(f"{', '.join(unknown)} does not enter this formula; it has {', '.join(fields)}")
+        return self._at(values) if values else self.substituted(self.symbols)
+
+    def _at(self, values: dict[str, int | float]) -> int:
+        """The quantity at the config with other numbers, held against its exact count there."""
+        said = ", ".join(f"{name}={value}" for name, value in values.items())
+        try:
+            there = build(self._with(values), self.architecture, self.quantity)
+            if self.replacements:  # what follows from other fields is set to what follows
+                table = {sympy.Symbol(name): _exact(value) for name, value in there.config_values.items()}
+                follows = {symbol.name: expr.subs(table, simultaneous=True) for symbol, expr in self.replacements.items()}
+                follows = {name: int(value) for name, value in follows.items() if name in self.config_values and value.is_Integer}
+                there = build(self._with({**follows, **values}), self.architecture, self.quantity)
+        except ArchspecError as error:
+            raise FormulaError(Problem(f"at {said}: {error.problems[0].message}", help=error.problems[0].help)) from None
+        exact = there.substituted(there.symbols) * self.scale
+        lacking = [name for name in self.symbols if name not in there.config_values]
+        if not lacking and self.substituted({name: there.config_values[name] for name in self.symbols}) == exact:
+            return exact
+        broken = [text for text in self.assumptions if text not in there.assumptions]
+        message = f"at {said} this formula does not hold: {'; '.join(broken[:3]) or 'the layers differ'} is assumed"
+        raise FormulaError(Problem(message, help="build the formula of a config with these values"))
+
+    def _with(self, values: dict[str, int | float]) -> Scope:
+        """The config with some of its numbers set anew; one of a list changes the list."""
+        overrides: dict[str, Any] = {}
+        for path, value in values.items():
+            field, *indices = path.replace("]", "").split("[")
+            whole = overrides[field] = overrides[field] if field in overrides else plain(value_at(self.scope, field))
+            for index in indices[:-1]:
+                whole = whole[int(index)]
+            if indices:
+                whole[int(indices[-1])] = value
+            else:
+                overrides[field] = value
+        raw, origin = read_config(Config(dict(self.scope.raw), self.scope.origin), overrides)
+        scope = Scope(self.scope.spec, raw, origin)
+        scope.validate()
+        return scope
 
     def replaced(self, replacement: dict[Any, Any], assumption: str) -> Formula:
         """The formula with a symbol replaced by an expression of others."""
@@ -134,6 +177,14 @@ class Formula:
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
+
+
+def value_at(scope: Scope, path: str) -> Any:
+    """A field's value, by its dotted path."""
+    *outer, leaf = path.split(".")
+    for name in outer:
+        scope = scope.get(name).scope
+    return scope.get(leaf)
 
 
 def _summed(number: Any) -> Any:

@@ -27,17 +27,32 @@ _FLIPPED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 class Decisions(Builder):
     """A builder that notes how its tests came out: `conditions` on sizes, `guards` on layers.
 
-    ``values`` are the fields that became symbols, ``definitions`` the symbols of a formula's own.
+    ``values`` are the fields that became symbols, ``pinned`` those that hold for one number alone, ``definitions`` the
+    symbols of a formula's own.
     """
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.conditions: dict[str, bool] = {}
+        self.noted: dict[str, dict[str, bool]] = {}
+        self.pinned: set[str] = set()
         self.values: dict[str, Any] = {}
         self.definitions: dict[str, tuple[str, Any]] = {}
         self.relations: dict[tuple[str, Loop], Relation | None] = {}
         self.outcomes: dict[tuple[str, Loop], set[bool]] = {}
         self.guards: list[Guard] = []
+
+    @property
+    def conditions(self) -> dict[str, bool]:
+        """What holds, by its text in the spec; where that came out differently in two places, by what it means there."""
+        found: dict[str, bool] = {}
+        for text, places in self.noted.items():
+            outcomes = set(places.values())
+            found |= {text: outcomes.pop()} if len(outcomes) == 1 else places
+        return found
+
+    def note(self, text: str, outcome: bool = True, meaning: str = "") -> None:
+        """Notes a condition; the same text may mean other sizes in a module that is built twice."""
+        self.noted.setdefault(text, {})[meaning or text] = outcome
 
     def guard(self, value: Any, node: ast.expr) -> frozenset[Guard]:
         """The guards that a decision on this value stands for; notes a decision on sizes alone."""
@@ -48,7 +63,7 @@ class Decisions(Builder):
         if not value.loops:
             whole = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)  # its parts were noted one by one
             if not whole and (value.relation is not None or not isinstance(value.value, bool)):
-                self.conditions[text] = bool(value.value)
+                self.note(text, bool(value.value), _meaning(value))
             return value.guards
         guards = value.guards
         for loop in value.loops:
@@ -66,7 +81,7 @@ class Decisions(Builder):
             relation = self.relations.get((text, loop))
             free = relation is None or (relation.left.free_symbols | relation.right.free_symbols) - {loop.symbol}
             if len(outcomes) == 1 and (loop.free or free):
-                self.conditions[f"{'every' if True in outcomes else 'no'} {loop} has {text}"] = True
+                self.note(f"{'every' if True in outcomes else 'no'} {loop} has {text}")
 
     def truth(self, value: Any, node: ast.expr) -> bool:
         self.guard(value, node)
@@ -125,7 +140,8 @@ class Decisions(Builder):
         """Notes what was decided on numbers in a way that is no comparison of two sizes."""
         if any(part.relation is not None or not isinstance(part.value, bool | str) for part in found):
             if isinstance(outcome, bool):
-                self.conditions[ast.unparse(node)] = outcome
+                text = ast.unparse(node)
+                self.note(text, outcome, f"{text}, of {', '.join(str(part.expr) for part in found)}")
             else:
                 self.pin(found)
 
@@ -135,7 +151,16 @@ class Decisions(Builder):
             if isinstance(part, Sym) and part.expr is not None:
                 for symbol in sorted(part.expr.free_symbols - {loop.symbol for loop in part.loops}, key=str):
                     value = self.values[symbol.name] if symbol.name in self.values else self.definitions[symbol.name][1]
-                    self.conditions[f"{symbol} == {value}"] = True
+                    self.note(f"{symbol} == {value}")
+                    self.pinned.add(symbol.name)
+
+    def pin_loops(self, loops: Iterable[Loop]) -> None:
+        """Notes that loops have as many turns as they have: what follows counts the turns one by one."""
+        for loop in loops:
+            if loop.free:
+                turns = expr_of(loop.stop) - expr_of(loop.start)
+                self.note(f"{turns} == {loop.length}")
+                self.pinned |= {symbol.name for symbol in turns.free_symbols}
 
     def index(self, value: Any) -> Any:
         self.pin([value])
@@ -148,3 +173,11 @@ class Decisions(Builder):
             self.rests_on(found, node, decided)
             return decided
         return Sym(decided, None, loops, guards_of(found))
+
+
+def _meaning(value: Sym) -> str:
+    """What was decided, in the config's own fields."""
+    if value.relation is None and value.expr is None:
+        return ""
+    op, left, right = value.relation or Relation("!=", value.expr, sympy.Integer(0))
+    return f"{left} {op} {right}"

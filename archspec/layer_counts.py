@@ -67,7 +67,7 @@ class Counter:
                 few = concrete(row.path.routed.chosen) <= concrete(row.path.routed.experts)
                 active = total * (chosen / experts if few else 1)
                 if (chosen - experts).free_symbols:
-                    self.builder.conditions[f"{chosen} <= {experts}"] = few
+                    self.builder.note(f"{chosen} <= {experts}", few)
         return SymbolicTensor(
             row.template,
             row.exprs,
@@ -114,10 +114,10 @@ class Counter:
             if found.subs(values) == members:
                 for other in guards:
                     if other is not guard:
-                        self.builder.conditions[f"every {loop.symbol} with {said(guard)} has {said(other)}"] = True
+                        self.builder.note(f"every {loop.variable} with {said(guard)} has {said(other)}")
                 return found
         text = " and ".join(map(said, guards))
-        over = f"{loop.symbol} in range({length})" if loop.stop is not None else str(loop.symbol)
+        over = f"{loop.variable} in range({length})" if loop.stop is not None else loop.variable
         after = [part for part in row.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
         return self.builder.define(names or ["L_some"], f"number of {over} with {text}", members)
@@ -125,10 +125,10 @@ class Counter:
     def listed(self, row: Row, members: int) -> None:
         """Notes that turns were counted one by one, where their number may depend on the config."""
         loops = [turn.loop for turn in row.path.turns if turn.loop is not None]
-        if any(loop.free for loop in loops) or any(self.varies(guard) for guard in row.guards):
+        self.builder.pin_loops(loops)
+        if any(self.varies(guard) for guard in row.guards):
             over = ", ".join(dict.fromkeys(map(str, loops)))
-            what = f"with {' and '.join(sorted(map(said, row.guards)))}" if row.guards else f"have {row.template}"
-            self.builder.conditions[f"{members} of {over} {what}"] = True
+            self.builder.note(f"{members} of {over} with {' and '.join(sorted(map(said, row.guards)))}")
 
     def varies(self, guard: Guard) -> bool:
         """Whether a test depends on more than the loop's index."""
@@ -155,7 +155,7 @@ class Counter:
             return None
         edge = right - shift
         if op in ("==", "!="):
-            self.builder.conditions[f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}"] = True
+            self.builder.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
             one, others = sympy.Integer(1), stop - start - 1
             return (one, others) if op == "==" else (others, one)
         edge = edge + 1 if op in (">", "<=") else edge
@@ -171,7 +171,7 @@ class Counter:
         start, stop = ends
         offset = rest - shift
         if not (rest.is_Integer and period.is_Integer):
-            self.builder.conditions[f"{rest} < {period}"] = True
+            self.builder.note(f"{rest} < {period}")
         if start == 0 and shift == 0:
             return sympy.ceiling((stop - rest) / period)
         return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)

@@ -234,6 +234,23 @@ LEAVES: dict[str, Callable[..., list[Leaf]]] = {
 }
 
 
+_DECIDING = {
+    **dict.fromkeys(("LSTM", "GRU"), ("num_layers", "bidirectional", "proj_size")),
+    "MultiheadAttention": ("embed_dim", "kdim", "vdim"),
+}
+_FLAGS = {"bias", "affine", "elementwise_affine", "track_running_stats", "add_bias_kv", "requires_grad"}
+
+
+def deciding(name: str, arguments: list[Any], keywords: dict[str, Any]) -> list[Any]:
+    """The arguments of a layer on whose numbers it depends which tensors it has, not only how large they are."""
+    code = LEAVES[name].__code__
+    given = dict(zip(code.co_varnames[: code.co_argcount], arguments, strict=False)) | keywords
+    numbers = [given.get(argument) for argument in _DECIDING.get(name, ())]
+    if name == "MultiheadAttention" and given.get("kdim") is None and given.get("vdim") is None:
+        numbers = []
+    return [number for number in [*numbers, *map(given.get, _FLAGS)] if number is not None]
+
+
 def weight_norm(leaves: list[Leaf], name: str = "weight", dim: int | None = 0) -> list[Leaf]:
     """torch.nn.utils.parametrizations.weight_norm: the weight becomes a length g and a direction v.
 

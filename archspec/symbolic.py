@@ -16,6 +16,7 @@ import sympy
 
 from archspec.decisions import Decisions
 from archspec.expression import FUNCTIONS, Expression, Locals, names
+from archspec.layers import deciding
 from archspec.operations import BINARY
 from archspec.scope import Scope, SubConfig
 from archspec.symbols import (
@@ -103,8 +104,7 @@ class SymbolicBuilder(Decisions):
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         built = super().leaf(name, arguments, keywords, node)
-        if name in ("LSTM", "GRU"):  # as many tensors as layers: what follows holds for no other number
-            self.pin([keywords.get("num_layers"), *arguments[2:3]])
+        self.pin(deciding(name, arguments, keywords))
         loose = [value for value in [*arguments, *keywords.values()] if isinstance(value, Sym)]
         guards = frozenset(guard for value in loose if isinstance(value.value, bool) for guard in self.guard(value, node))
         built.guards = frozenset(self.guards) | guards
@@ -119,7 +119,7 @@ class SymbolicBuilder(Decisions):
         if not isinstance(value, int | float) or isinstance(value, bool):
             self.flags[f"given({path})"] = value
             return value
-        self.conditions[f"given({path}) is None"] = False
+        self.note(f"given({path}) is None", False)
         return self.symbol(path, value)
 
     def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:
@@ -212,12 +212,12 @@ class SymbolicBuilder(Decisions):
                 kept += 1
                 yield from self.turns(rest, inner) if rest else [inner]
         if first.ifs:
-            self.conditions[f"{kept} {loop} with {' and '.join(map(ast.unparse, first.ifs))}"] = True
+            self.note(f"{kept} {loop} with {' and '.join(map(ast.unparse, first.ifs))}")
 
     def empty(self, ends: SymRange) -> None:
         """Notes a loop without turns: what it repeats is not in the formula."""
         if (expr_of(ends.stop) - expr_of(ends.start)).free_symbols:
-            self.conditions[f"{expr_of(ends.stop)} <= {expr_of(ends.start)}"] = True
+            self.note(f"{expr_of(ends.stop)} <= {expr_of(ends.start)}")
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> list[Any]:
         first = node.generators[0]
@@ -257,7 +257,7 @@ class SymbolicBuilder(Decisions):
             return [self.settled(item, turns) for item in value]
         loops = {turn.loop: value_of(turn.loop.start) + turn.position for turn in turns if turn.loop is not None}
         if isinstance(value, Node) or (isinstance(value, Sym) and value.expr is not None):
-            self.conditions |= {f"{loop.length} {loop}": True for loop in loops if loop.free}
+            self.pin_loops(loops)
         if not isinstance(value, Sym):
             return value
         here = {loop.symbol: index for loop, index in loops.items()}
@@ -291,7 +291,7 @@ class SymbolicBuilder(Decisions):
                 self.rests_on(found, node, value)
             return Sym(value, None, loops, guards)
         if name == "int" and not expr_of(flat[0]).is_nonnegative and not loops:
-            self.conditions[f"{ast.unparse(node.args[0])} >= 0"] = bool(value_of(flat[0]) >= 0)  # it rounds towards zero
+            self.note(f"{ast.unparse(node.args[0])} >= 0", bool(value_of(flat[0]) >= 0))  # it rounds towards zero
         negative = name == "int" and value_of(flat[0]) < 0
         opaque = name == "int" and isinstance(value_of(flat[0]), float) and self.opaque_floats
         if name not in ANALYTIC or negative or opaque:

@@ -10,15 +10,16 @@ import sympy
 
 
 class Loop:
-    """A loop over layers: its index symbol and, for a `range`, its ends."""
+    """A loop over layers: its index, a symbol that no other loop has, and, for a `range`, its ends."""
 
     def __init__(self, variable: str, start: Any, stop: Any, length: int) -> None:
-        self.symbol = sympy.Symbol(variable, integer=True, nonnegative=True)
+        self.variable = variable
+        self.symbol = sympy.Dummy(variable, integer=True, nonnegative=True)
         self.start, self.stop, self.length = start, stop, length
 
     def __str__(self) -> str:
         ends = f"{expr_of(self.start)}, {expr_of(self.stop)}" if value_of(self.start) else f"{expr_of(self.stop)}"
-        return f"{self.symbol} in range({ends})"
+        return f"{self.variable} in range({ends})"
 
     @property
     def free(self) -> bool:

@@ -215,14 +215,7 @@ def conditions(tests: list[str], atoms: list[str]) -> st.SearchStrategy[str]:
     return st.recursive(st.one_of(st.sampled_from(tests), compared), larger, max_leaves=3)
 
 
-@st.composite
-def specs(draw: st.DrawFn) -> str:
-    plain, indexed = sizes(SIZES, TESTS), sizes(INDEXED, TURNS)
-    turn, test = conditions([*TURNS, *TESTS], INDEXED), conditions(TESTS, SIZES)
-    expert = f"Parameter(p, {draw(plain)})"
-    loop = draw(st.sampled_from(["range(n)", "range(n + k)", "range(k, n)", "items", "range(n) if i % 2", "enumerate(items)"]))
-    target, argument = ("(i, v)", "i") if loop.startswith("enumerate") else ("i", "i")
-    return f"""
+CONFIG = """
 model_type: toy
 config:
   a: 4
@@ -236,7 +229,17 @@ config:
   kind: one
   maybe: int | None = 3
   items: [2, 3, 5]
-fixed:
+"""
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> str:
+    plain, indexed = sizes(SIZES, TESTS), sizes(INDEXED, TURNS)
+    turn, test = conditions([*TURNS, *TESTS], INDEXED), conditions(TESTS, SIZES)
+    expert = f"Parameter(p, {draw(plain)})"
+    loop = draw(st.sampled_from(["range(n)", "range(n + k)", "range(k, n)", "items", "range(n) if i % 2", "enumerate(items)"]))
+    target, argument = ("(i, v)", "i") if loop.startswith("enumerate") else ("i", "i")
+    return f"""{CONFIG}fixed:
   derived: = {draw(plain)}
   dims: "= [{draw(sizes(SIZES[:-2], TESTS))}, a * 2, b]"
 modules:
@@ -260,6 +263,29 @@ architectures:
 """
 
 
+@st.composite
+def nested(draw: st.DrawFn) -> str:
+    """Modules that are built twice with other sizes, loops within loops, layers with as many tensors as a field says."""
+    plain, tuples = sizes(SIZES, TESTS), sizes([*SIZES, "u", "v", "m"], TESTS)
+    asked = conditions([*TESTS, "m == c", "m in [2, 3]", "m < b < 5"], ["m", "a", "c", "items[1]"])
+    return f"""{CONFIG}fixed:
+  derived: = b + 1
+  dims: "= [a * 2, b]"
+modules:
+  Layer(m):
+    w: Parameter({draw(sizes([*SIZES, "m"], TESTS))}) if {draw(asked)} else Parameter({draw(plain)}, 2)
+    rows: Linear(i + 1, {draw(sizes([*SIZES, "m"], TESTS))}) for i in range({draw(st.sampled_from(["k", "m", "2"]))})
+    pairs: Linear({draw(tuples)}, 2) for (u, v) in zip(items, dims)
+architectures:
+  ToyModel:
+    once: Layer({draw(plain)})
+    again: Layer({draw(plain)})
+    blocks: "[Layer({draw(st.sampled_from(["i", "2 ** i", "i * a", "items[i]", "b"]))}) for i in range(k)] + [Layer(c)]"
+    lstm: LSTM({draw(plain)}, a, num_layers={draw(st.sampled_from(["k", "1", "a // 2"]))}, bias={draw(conditions(TESTS, SIZES))})
+    attention: MultiheadAttention(a, 1, kdim={draw(st.sampled_from(["None", "b", "a", "c"]))})
+"""
+
+
 def toy(text: str) -> Spec:
     def none(name: str, place: Any) -> Spec:
         raise AssertionError(name)
@@ -275,7 +301,7 @@ def drawn(chance: random.Random) -> dict[str, Any]:
 
 
 @settings(max_examples=int(os.environ.get("ARCHSPEC_EXAMPLES", "25")), **LENIENT)
-@given(specs(), st.integers(0, 10**6))
+@given(st.one_of(specs(), nested()), st.integers(0, 10**6))
 def test_random_specs(text: str, seed: int) -> None:
     spec = toy(text)
     chance = random.Random(seed)
