@@ -120,7 +120,7 @@ class Counter:
         over = f"{loop.variable} in range({length})" if loop.stop is not None else loop.variable
         after = [part for part in row.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
-        return self.builder.define(names or ["L_some"], f"number of {over} with {text}", members)
+        return self.builder.define(names or ["L_some"], f"number of {over} with {text}", members, loop)
 
     def listed(self, row: Row, members: int) -> None:
         """Notes that turns were counted one by one, where their number may depend on the config."""

@@ -27,6 +27,7 @@ from archspec.symbols import (
     Sym,
     SymRange,
     Turn,
+    at_turn,
     bare,
     expr_of,
     guards_of,
@@ -45,6 +46,7 @@ class SymbolicBuilder(Decisions):
         super().__init__(scope)
         self.opaque_floats = opaque_floats
         self.flags: dict[str, Any] = {}
+        self.meant: dict[str, tuple[str, Any, Loop | None]] = {}
         self.symbols: dict[tuple[int, str], Any] = {}
 
     def memo_key(self, module: Any, scope: Scope, arguments: Locals) -> Any:
@@ -198,6 +200,7 @@ class SymbolicBuilder(Decisions):
             self.empty(ends)
         kept = 0
         for position, item in enumerate(items):
+            loop.index = value_of(ends.start) + position
             if isinstance(source, SymRange | range):
                 value: Any = Sym(item, loop.symbol, frozenset({loop}))
                 if value_of(ends.step) != 1 or rest or local.get(_TURNS):  # nested loops leave no index behind
@@ -295,14 +298,21 @@ class SymbolicBuilder(Decisions):
         negative = name == "int" and value_of(flat[0]) < 0
         opaque = name == "int" and isinstance(value_of(flat[0]), float) and self.opaque_floats
         if name not in ANALYTIC or negative or opaque:
-            return Sym(value, self.define([ast.unparse(node)], ast.unparse(node), value), loops, guards)
+            inputs = [at_turn(expr_of(part), loops) for part in flat]
+            meaning = f"{name}({', '.join(map(str, inputs))})"
+            return Sym(value, self.define([meaning], meaning, value), loops, guards)
         return Sym(value, ANALYTIC[name](*[expr_of(part) for part in flat]), loops, guards)
 
-    def define(self, names: list[str], definition: str, value: Any) -> Any:
-        """A symbol of its own for what has no closed form here, under the first name that is free."""
-        known = [name for name, meant in self.definitions.items() if meant == (definition, value)]
+    def define(self, names: list[str], definition: str, value: Any, where: Loop | None = None) -> Any:
+        """A symbol of its own for what has no closed form here, under the first name that is free.
+
+        ``where`` is the loop that a definition speaks of; the same words may mean something else in another.
+        """
+        meant = (definition, value, where)
+        known = [name for name, other in self.meant.items() if other == meant]
         for name in [*known, *names, *(f"{names[0]}_{number}" for number in range(2, 1000))]:
-            if self.definitions.setdefault(name, (definition, value)) == (definition, value):
+            if self.meant.setdefault(name, meant) == meant:
+                self.definitions[name] = (definition, value)
                 return sympy.Symbol(name, integer=True, nonnegative=True)
         raise AssertionError("a formula has fewer than a thousand symbols of its own")
 

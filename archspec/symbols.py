@@ -16,6 +16,7 @@ class Loop:
         self.variable = variable
         self.symbol = sympy.Dummy(variable, integer=True, nonnegative=True)
         self.start, self.stop, self.length = start, stop, length
+        self.index = 0  # in the turn that is being built
 
     def __str__(self) -> str:
         ends = f"{expr_of(self.start)}, {expr_of(self.stop)}" if value_of(self.start) else f"{expr_of(self.stop)}"
@@ -203,6 +204,11 @@ def length_of(ends: SymRange) -> Any:
     if value_of(ends.step) != 1 or size == 0:
         return size
     return ends.stop - ends.start if value_of(ends.start) != 0 or isinstance(ends.start, Sym) else ends.stop
+
+
+def at_turn(expr: Any, loops: Iterable[Loop]) -> Any:
+    """An expression in the turns of its loops that are being built."""
+    return expr.subs({loop.symbol: loop.index for loop in loops})
 
 
 def bare(value: Any) -> Any:
