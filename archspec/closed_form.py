@@ -46,8 +46,9 @@ class Formula:
         self.config_values: dict[str, int | float] = values
         self.flags = dict(builder.flags)
         self.conditions = dict(builder.conditions)
+        self.pinned = {name for name in builder.pinned if not self._has(name)}
         fields = _numeric_fields(builder.scope, "")
-        self.unused = tuple(name for name in fields if not self._has(name) and name not in builder.pinned)
+        self.unused = tuple(name for name in fields if not self._has(name) and name not in self.pinned)
         self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
 
@@ -67,9 +68,9 @@ class Formula:
         Errors: :class:`FormulaError` for a name that does not enter, for a config that is refused with these values, and
         where an assumption no longer holds, so that the formula would give a wrong number.
         """
-        unknown = sorted(set(values) - (set(self.symbols) | set(self.unused)) | set(values) & set(self.definitions))
-        if unknown:
-            fields = [name for name in self.symbols if name not in self.definitions]
+        known = {*self.symbols, *self.unused, *self.pinned} - set(self.definitions)
+        if unknown := sorted(set(values) - known):
+            fields = [name for name in self.symbols if name in known]
             raise FormulaError(f"{', '.join(unknown)} does not enter this formula; it has {', '.join(fields)}")
         return self._at(values) if values else self.substituted(self.symbols)
 
@@ -90,7 +91,7 @@ class Formula:
         if not lacking and self.substituted({name: there.config_values[name] for name in self.symbols}) == exact:
             return exact
         broken = [text for text in self.assumptions if text not in there.assumptions]
-        message = f"at {said} this formula does not hold: {'; '.join(broken[:3]) or 'the layers differ'} is assumed"
+        message = f"at {said} this formula does not hold: it assumes {'; '.join(broken[:3]) or 'other layers'}"
         raise FormulaError(Problem(message, help="build the formula of a config with these values"))
 
     def _with(self, values: dict[str, int | float]) -> Scope:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import archspec
 from archspec.campaign import everything
 from archspec.closed_form import Formula, build
 from archspec.counts import counted
@@ -323,9 +324,47 @@ def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_closed_form_holds_for_its_number_of_recurrent_layers_alone() -> None:
-    import archspec
-
     formula = archspec.formula("EncodecModel")
-    assert formula.evaluate() == archspec.load("EncodecModel").params
-    with pytest.raises(ArchspecError):
+    assert formula.evaluate(num_lstm_layers=2) == formula.evaluate() == archspec.load("EncodecModel").params
+    with pytest.raises(ArchspecError, match="it assumes num_lstm_layers == 2"):
         formula.evaluate(num_lstm_layers=4)
+
+
+def test_fields_that_are_computed_follow_those_that_are_given() -> None:
+    raw = {"model_type": "gpt2", "n_embd": 1024, "n_head": 16}
+    assert archspec.formula("GPT2Model").evaluate(n_embd=1024, n_head=16) == archspec.load(raw).params
+    raw = {"model_type": "hiera", "patch_size": [7, 5]}
+    assert archspec.formula("HieraModel").evaluate(**{"patch_size[1]": 5}) == archspec.load(raw, "HieraModel").params
+    part = archspec.formula("LlavaModel").evaluate(**{"text_config.num_hidden_layers": 3})
+    assert part == archspec.load({"model_type": "llava", "text_config": {"num_hidden_layers": 3}}, "LlavaModel").params
+
+
+def test_a_closed_form_is_refused_where_what_it_assumes_does_not_hold() -> None:
+    raw: dict[str, Any] = {"model_type": "deepseek_v3", "num_hidden_layers": 5}
+    mixed = archspec.formula("DeepseekV3ForCausalLM")
+    assert mixed.evaluate(num_hidden_layers=5) == archspec.load(raw, "DeepseekV3ForCausalLM").params
+    raw = {"model_type": "hiera", "decoder_hidden_size": 8, "decoder_depth": 1, "decoder_num_heads": 2}
+    fused = archspec.load(raw, "HieraForPreTraining").formula
+    with pytest.raises(ArchspecError, match=r"at num_query_pool=2 this formula does not hold.* num_query_pool == 3"):
+        fused.evaluate(num_query_pool=2)
+    with pytest.raises(ArchspecError, match=r"at n_embd=1600: .* demands `n_embd % n_head == 0`"):
+        archspec.formula("GPT2Model").evaluate(n_embd=1600)
+    with pytest.raises(ArchspecError, match="no_such does not enter"):
+        archspec.formula("GPT2Model").evaluate(no_such=1)
+
+
+def test_conditions_that_read_alike_are_told_apart() -> None:
+    """A module that is built with two sizes: what holds of one says nothing of the other."""
+    text = f"""{CONFIG}modules:
+  Layer(m):
+    w: Linear(m, 2) if m > 5 else None
+architectures:
+  ToyModel:
+    first: Layer(a)
+    second: Layer(b)
+"""
+    spec, raw = toy(text), {"a": 4, "b": 6}
+    formula = formulas(spec, "ToyModel", raw)[0]["params"]
+    assert formula.conditions == {"a > 5": False, "b > 5": True}
+    with pytest.raises(ArchspecError, match="does not hold"):
+        formula.evaluate(a=7, b=3)
