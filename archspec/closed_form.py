@@ -78,28 +78,37 @@ class Formula:
         """The quantity at the config with other numbers, held against its exact count there."""
         said = ", ".join(f"{name}={value}" for name, value in values.items())
         try:
-            there = build(self._with(values), self.architecture, self.quantity)
+            scope = self._with(values)
             if self.replacements:  # what follows from other fields is set to what follows
-                table = {sympy.Symbol(name): _exact(value) for name, value in there.config_values.items()}
+                known = self._numbers(scope, [name for name in self.config_values if name not in self.definitions])
+                table = {sympy.Symbol(name): _exact(value) for name, value in known.items()}
                 follows = {symbol.name: expr.subs(table, simultaneous=True) for symbol, expr in self.replacements.items()}
-                follows = {name: int(value) for name, value in follows.items() if name in self.config_values and value.is_Integer}
-                there = build(self._with({**follows, **values}), self.architecture, self.quantity)
+                scope = self._with({**{name: int(value) for name, value in follows.items() if value.is_Integer}, **values})
+            exact = counted(tensors(Builder(scope).build(self.architecture)))[self.quantity] * self.scale
+            numbers = self._numbers(scope, list(self.symbols))
+            if len(numbers) == len(self.symbols) and self.substituted(numbers) == exact:
+                return exact
+            there = build(scope, self.architecture, self.quantity)
         except ArchspecError as error:
             raise FormulaError(Problem(f"at {said}: {error.problems[0].message}", help=error.problems[0].help)) from None
-        exact = there.substituted(there.symbols) * self.scale
-        lacking = [name for name in self.symbols if name not in there.config_values]
-        if not lacking and self.substituted({name: there.config_values[name] for name in self.symbols}) == exact:
-            return exact
         broken = [text for text in self.assumptions if text not in there.assumptions]
         message = f"at {said} this formula does not hold: it assumes {'; '.join(broken[:3]) or 'other layers'}"
         raise FormulaError(Problem(message, help="build the formula of a config with these values"))
+
+    def _numbers(self, scope: Scope, names: list[str]) -> dict[str, Any]:
+        """What symbols are worth at another config; those that it lacks are left out."""
+        if self.definitions:
+            found = build(scope, self.architecture, self.quantity).config_values
+        else:
+            found = {name: value_at(scope, name) for name in names}
+        return {name: found[name] for name in names if isinstance(found.get(name), int | float)}
 
     def _with(self, values: dict[str, int | float]) -> Scope:
         """The config with some of its numbers set anew; one of a list changes the list."""
         overrides: dict[str, Any] = {}
         for path, value in values.items():
             field, *indices = path.replace("]", "").split("[")
-            whole = overrides[field] = overrides[field] if field in overrides else plain(value_at(self.scope, field))
+            whole = overrides.setdefault(field, plain(value_at(self.scope, field)))
             for index in indices[:-1]:
                 whole = whole[int(index)]
             if indices:
@@ -181,11 +190,15 @@ class Formula:
 
 
 def value_at(scope: Scope, path: str) -> Any:
-    """A field's value, by its dotted path."""
-    *outer, leaf = path.split(".")
+    """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
+    field, *indices = path.replace("]", "").split("[")
+    *outer, leaf = field.split(".")
     for name in outer:
         scope = scope.get(name).scope
-    return scope.get(leaf)
+    value = scope.get(leaf) if scope.has(leaf) else scope.raw.get(leaf)
+    for index in map(int, indices):
+        value = value[index] if isinstance(value, list | tuple) and index < len(value) else None
+    return value
 
 
 def _summed(number: Any) -> Any:

@@ -15,6 +15,7 @@ from archspec.campaign import everything
 from archspec.closed_form import Formula, build
 from archspec.counts import counted
 from archspec.errors import ArchspecError, Source
+from archspec.forms import assume as assuming
 from archspec.library import load
 from archspec.quantities import QUANTITIES, symbolic_tensors
 from archspec.sampling import Sampler
@@ -333,6 +334,8 @@ def test_a_closed_form_holds_for_its_number_of_recurrent_layers_alone() -> None:
 def test_fields_that_are_computed_follow_those_that_are_given() -> None:
     raw = {"model_type": "gpt2", "n_embd": 1024, "n_head": 16}
     assert archspec.formula("GPT2Model").evaluate(n_embd=1024, n_head=16) == archspec.load(raw).params
+    narrow = archspec.load({"model_type": "gpt2", "n_inner": 1000}, "GPT2Model").formula
+    assert assuming(narrow, ["n_inner=4*n_embd"]).evaluate(n_embd=1024, n_head=16) == archspec.load(raw).params
     raw = {"model_type": "hiera", "patch_size": [7, 5]}
     assert archspec.formula("HieraModel").evaluate(**{"patch_size[1]": 5}) == archspec.load(raw, "HieraModel").params
     part = archspec.formula("LlavaModel").evaluate(**{"text_config.num_hidden_layers": 3})
