@@ -13,6 +13,7 @@ from typing import NamedTuple
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
 from archspec.guided import Guide
+from archspec.layers import Size
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
 from archspec.settings import SettingDifference, settings_differences
@@ -37,7 +38,7 @@ class Found(NamedTuple):
     """An alteration, whether it was found, and whether its line was among those named; ``first`` if at the top.
 
     ``hidden``: it was not found, and what changed is no tensor that counts: the shape of one that is tied in every
-    config, or the class that a module is shown as.
+    config, the class that a module is shown as, or how many experts work on a token, which no tensor tells.
     """
 
     alteration: Alteration
@@ -108,8 +109,8 @@ def _hidden(spec: Spec, alteration: Alteration, told: list[Answer]) -> bool:
     return False
 
 
-def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    yield prefix, node.cls, ()
+def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, str, tuple[Size, ...]]]:
+    yield prefix, node.cls, node.routed or ()
     yield from ((f"{prefix}.{tensor.name}", "", tensor.shape) for tensor in node.tensors)
     for name, child in node.children.items():
         yield from _shapes(child, f"{prefix}.{name}")

@@ -84,7 +84,7 @@ def _mutate(chosen: dict[str, tuple[str, ...]], jobs: int, seed: int) -> int:
         print("\n".join(result.lines), end="\n" if result.lines else "")
     missed = whole.total - whole.found - whole.hidden
     print(f"{whole.total} alterations: {whole.found} found, {whole.named} of them by their line; ", end="")
-    print(f"{whole.hidden} of no tensor that counts (a tied shape, a class name), {missed} missed")
+    print(f"{whole.hidden} of no tensor that counts (a tied shape, a class name, experts at work), {missed} missed")
     return 1 if missed or failures else 0
 
 
