@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from archspec.errors import ArchspecError, Place
 from archspec.expression import EvaluationError, Expression, Locals
-from archspec.places import class_place, read_places, tie_place, trail
+from archspec.places import read_places, refused_places, tie_place, trail
 from archspec.scope import Scope
 from archspec.spec import Spec
 from archspec.tensors import modules
-from archspec.tree import Builder, Node
+from archspec.tree import Builder, Frame, Node
 
 
 def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> list[Place]:
@@ -22,9 +24,8 @@ def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> 
     if kind == "unmentioned":
         return _section(spec, name)
     if kind == "accepted":
-        found = class_place(spec, detail)
         own = [Place(spec.source, 1, 1), *(condition.place for condition in spec.require)]
-        return [found, *own] if found else own
+        return [*refused_places(spec, tree, detail), *own]
     if tree is None:
         return []
     if kind == "tie":
@@ -39,7 +40,7 @@ def refusing(spec: Spec, architecture: str, raw: dict[str, Any], tree: Node | No
     """
     found = [problem.place for problem in error.problems if problem.place]
     if tree is None:
-        found += [place for place in _traced(spec, architecture, raw) if place not in found]
+        found += [place for place in _traced(spec, architecture, raw, found) if place not in found]
     for _, node in modules(tree) if tree is not None else ():
         for target, source, tie in node.ties:
             if tie.place in found:
@@ -48,9 +49,10 @@ def refusing(spec: Spec, architecture: str, raw: dict[str, Any], tree: Node | No
     return found
 
 
-def _traced(spec: Spec, architecture: str, raw: dict[str, Any]) -> list[Place]:
-    """The expressions that were being evaluated when a config was refused, the innermost first."""
+def _traced(spec: Spec, architecture: str, raw: dict[str, Any], refused: list[Place]) -> list[Place]:
+    """The expressions that were being evaluated when a config was refused, and what they read, the innermost first."""
     builder: _Tracer | None = None
+    scope: Scope | None = None
     try:
         scope = Scope(spec, raw)
         scope.validate()
@@ -58,29 +60,46 @@ def _traced(spec: Spec, architecture: str, raw: dict[str, Any]) -> list[Place]:
         builder.build(architecture)
     except ArchspecError:
         pass
-    return builder.trail[::-1] if builder else []
+    if builder is not None:
+        return builder.trail[::-1]
+    lines = {(place.source.name, place.line) for place in refused}
+    own = [*spec.fixed.values(), *spec.require, *(field.default for field in spec.fields.values() if field.default is not None)]
+    under_way = [one for one in own if (one.place.source.name, one.place.line) in lines]
+    return [place for one in under_way for place in read_places(one, None, scope)[::-1]]
 
 
 class _Tracer(Builder):
-    """A builder that keeps the lines under way at the first error."""
+    """A builder that keeps the lines under way at the first error, and those that they read."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.stack: list[Place] = []
+        self.stack: list[tuple[Expression, Frame]] = []
         self.trail: list[Place] = []
 
     def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
-        self.stack.append(expression.place)
-        try:
+        with self.under_way(expression):
             return super().evaluate(expression, local)
+
+    def demand(self, condition: Expression, frame: Frame) -> None:
+        with self.under_way(condition):
+            super().demand(condition, frame)
+
+    @contextmanager
+    def under_way(self, expression: Expression) -> Iterator[None]:
+        self.stack.append((expression, self.frames[-1]))
+        try:
+            yield
         except (EvaluationError, ArchspecError):
-            if not self.trail:
-                frame = self.frames[-1]
-                module = next((module for module in frame.scope.spec.modules.values() if module.where is frame.where), None)
-                self.trail = [*self.stack, *read_places(expression, module, frame.scope)]
+            if not self.trail:  # an argument's name may be a local one of the caller
+                self.trail = [place for one, frame in self.stack for place in (one.place, *_reads(one, frame))]
             raise
         finally:
             self.stack.pop()
+
+
+def _reads(expression: Expression, frame: Frame) -> list[Place]:
+    module = next((module for module in frame.scope.spec.modules.values() if module.where is frame.where), None)
+    return read_places(expression, module, frame.scope)
 
 
 def _section(spec: Spec, name: str) -> list[Place]:

@@ -164,9 +164,24 @@ def prefixes(all_names: list[str]) -> set[str]:
     return found
 
 
-def class_place(spec: Spec, owners: tuple[str, ...]) -> Place | None:
-    """The line of the innermost of some transformers classes that a spec describes."""
-    return next((module.place for name in owners if (module := spec.module(name))), None)
+def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> list[Place]:
+    """The lines of transformers classes that refuse what a spec counts, the innermost first.
+
+    Any of them may be the one that should say so, or should have the others; then the way to the first that is built.
+    """
+    built: dict[str, tuple[str, Node]] = {}
+    for path, node in modules(tree) if tree is not None else ():
+        if node.module is not None:
+            built.setdefault(node.cls, (path, node))
+    found: list[Place] = []
+    for name in owners:
+        module, scope = (built[name][1].module, built[name][1].scope) if name in built else (spec.module(name), None)
+        if module is not None:
+            found.append(module.place)
+            for condition in module.require:
+                found += [condition.place, *read_places(condition, module, scope)[::-1]]
+    way = next((trail(tree, built[name][0]) for name in owners if tree is not None and name in built), [])
+    return list(dict.fromkeys([*found, *way[::-1]]))
 
 
 def _unique(places: list[Place]) -> list[Place]:

@@ -21,16 +21,17 @@ import pytest
 pytest.importorskip("transformers")
 
 from archspec import campaign, coverage, library
+from archspec.blame import refusing
 from archspec.cli import main
 from archspec.errors import Place
 from archspec.library import load
 from archspec.oracle import Refused, Unavailable, config_of, transformers_rows
-from archspec.places import trail
+from archspec.places import refused_places, trail
 from archspec.pool import Failure, spread
 from archspec.scope import Scope
 from archspec.spec import Spec
 from archspec.tree import Builder
-from archspec.verify import Difference, Verifier, verify, verify_spec
+from archspec.verify import Difference, Verifier, counted, verify, verify_spec
 
 SAMPLES = int(os.environ.get("ARCHSPEC_VERIFY_SAMPLES", "3"))
 FIRST = {"albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "detr", "distilbert", "gemma2", "gemma3", "gpt2", "gpt_neox"}
@@ -258,6 +259,52 @@ def places(model_type: str, architecture: str, name: str) -> list[Place]:
 def test_a_tensor_leads_to_its_line(model_type: str, architecture: str, name: str, start: str) -> None:
     place = places(model_type, architecture, name)[-1]
     assert place.source.line(place.line).strip().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("owners", "start"),
+    [
+        (("Linear", "BertSelfAttention", "BertAttention", "BertLayer"), "BertAttention(is"),  # the outer class
+        (("Linear", "BertSelfAttention", "BertAttention", "BertLayer"), "attention: BertAttention"),  # and the way to it
+        (("BertCrossAttention", "BertEncoder"), "BertEncoder:"),  # of a class that is not built, where it should be
+    ],
+)
+def test_a_class_that_refuses_leads_to_its_lines(owners: tuple[str, ...], start: str) -> None:
+    spec = load("bert")
+    found = refused_places(spec, Builder(Scope(spec, {"model_type": "bert"})).build("BertModel"), owners)
+    assert any(place.source.line(place.line).strip().startswith(start) for place in found)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "old", "new", "raw", "start"),
+    [
+        (  # a local name that is handed on as an argument
+            "perceiver",
+            "PerceiverModel",
+            "v: v_channels if v_channels is not None else qk",
+            "v: v_channels",
+            {"v_channels": None},
+            "v: v_channels",
+        ),
+        (  # a fixed value that another is computed from, before anything is built
+            "videomae",
+            "VideoMAEModel",
+            "patch_size if is_list(patch_size) else [patch_size, patch_size]",
+            "patch_size",
+            {},
+            "patch: ",
+        ),
+    ],
+)
+def test_a_refusal_leads_to_what_was_read(
+    model_type: str, architecture: str, old: str, new: str, raw: dict[str, Any], start: str
+) -> None:
+    wrong = altered(load(model_type), old, new)
+    config = {"model_type": model_type, **raw}
+    count = counted(wrong, architecture, config)
+    assert count.error is not None
+    found = refusing(wrong, architecture, config, count.tree, count.error)
+    assert any(place.source.line(place.line).strip().startswith(start) for place in found)
 
 
 def test_work_goes_on_past_a_crash_an_error_and_a_hang() -> None:
