@@ -50,6 +50,46 @@ READ = {
         ],
         "3 + sum([j if j % 2 else 0 for j in range(i)])",
     ),
+    "a class of the table of activations": (
+        [
+            "from transformers.activations import ACT2CLS",
+            "self.act = ACT2CLS[config.act]()",
+            "self.a = nn.Linear(config.width, 3)",
+        ],
+        "act: PReLU() if act == 'prelu' else None",
+    ),
+    "a size that every turn makes smaller": (
+        [
+            "size = config.width",
+            "for _ in range(config.depth):",
+            "    size = (size + 3 - config.extra) // 2 + 1",
+            "self.a = nn.Linear(size * size + 1, 3)",
+        ],
+        "(width + sum([(3 - extra + 2) * 2 ** j for j in range(depth)])) // 2 ** depth",
+    ),
+    "a value of the turn before that is made of one thing twice": (
+        [
+            "before = 5",
+            "self.a = nn.ModuleList()",
+            "for i in range(config.depth):",
+            "    size = i * 8 + config.width",
+            "    self.a.append(nn.Linear(before, 3))",
+            "    before = size + 8 if size < 12 else size",
+        ],
+        "Linear(5 if i == 0 else (i - 1) * 8 + width + 8 if (i - 1) * 8 + width < 12 else (i - 1) * 8 + width, 3)",
+    ),
+    "rates of which only the number is known": (
+        [
+            "sizes = list(config.sizes)",
+            "rates = [part.tolist() for part in torch.linspace(0, 1, sum(sizes)).split(sizes)]",
+            "self.a = nn.ModuleList()",
+            "for size, rate in zip(sizes, rates):",
+            "    made = nn.Linear(size, 3)",
+            "    made.rate = rate[0] or 1",
+            "    self.a.append(made)",
+        ],
+        "Linear(size, 3) for size, i in zip(sizes, range(len(sizes)))",
+    ),
     "a list that every turn divides": (
         [
             "sizes = [config.width, 64]",

@@ -145,9 +145,12 @@ class Evaluator(Operators):
         value = self.evaluate(first, env)
         if not rest:
             return value
-        truth, seen = self.truth(value, first)
         goes_on = isinstance(node.op, ast.And)
         following = ast.BoolOp(node.op, rest) if len(rest) > 1 else rest[0]
+        try:
+            truth, seen = self.truth(value, first)
+        except Untold as error:
+            return self.unseen(error, lambda: self.evaluate(following, env), lambda: value)
         if isinstance(truth, bool):
             return self.evaluate(following, env) if truth == goes_on else value
 

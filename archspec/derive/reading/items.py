@@ -76,6 +76,8 @@ class Items(Evaluator):
         if terms.is_constant(subscript):
             return terms.value_of(subscript)
         types = (type(seen).__name__,) if seen is not UNKNOWN and seen is not None else ()
+        if isinstance(index, slice) and self.types(value) == ("list",):
+            types = ("list",)
         return Sym(subscript, seen, types)
 
     def counted_item(self, value: ListValue, index: Any) -> Any:
@@ -155,6 +157,8 @@ class Items(Evaluator):
     def dict_item(self, value: dict[Any, Any], index: Any) -> Any:
         if type(value).__name__ == "ClassInstantier" and (isinstance(index, Sym) or index in value):
             return self.activation(value, index)
+        if isinstance(index, Sym) and is_activations(value):
+            return self.activation_class(value, index)
         if isinstance(index, str) and index not in value and "$config" in value:  # `to_dict()` of a config
             return self.attribute(value["$config"], index)
         if not isinstance(index, Sym):
@@ -186,6 +190,16 @@ class Items(Evaluator):
 
     def activation(self, table: Any, index: Any) -> Any:
         raise NotImplementedError
+
+    def activation_class(self, table: Any, index: Any) -> Any:
+        raise NotImplementedError
+
+
+def is_activations(table: dict[Any, Any]) -> bool:
+    """Whether a dict is transformers' own of the activations' classes."""
+    from transformers.activations import ACT2CLS
+
+    return table is ACT2CLS
 
 
 def part_shape(shape: list[Any] | None, index: Any) -> list[Any] | None:

@@ -166,19 +166,21 @@ class Leaves(TensorCalls):
         return Leaf(cls, cls.__name__ if cls.__name__ in LEAVES else "Activation", [])
 
     def activation(self, table: Any, index: Any) -> Any:
+        return self.call(self.activation_class(table, index), [], {})
+
+    def activation_class(self, table: Any, index: Any) -> Any:
+        """What a table of activations has for a text: any that holds no tensor stands for the others."""
         from torch import nn
 
-        if isinstance(index, Sym):
-            if index.value in PARAMETRIC and index.node is not None:
-                holds = self.compare(ast.Eq, index, index.value)
-                made = _activation_class(index.value)
-                return self.fork(holds.node, True, lambda: self.construct(made, [], {}), lambda: self.nothing(nn.GELU))
-            if index.node is not None and self.composed(index.node):
-                known = [name for name in table if name not in PARAMETRIC]
-                self.require(ast.Compare(index.node, [ast.In()], [terms.constant(known)]))
-            return self.nothing(nn.GELU)
-        found = _activation_class(index)
-        return self.construct(found, [], {}) if index in PARAMETRIC else self.nothing(nn.GELU)
+        if not isinstance(index, Sym):
+            return _activation_class(index) if index in PARAMETRIC else nn.GELU
+        if index.value in PARAMETRIC and index.node is not None:
+            holds = self.compare(ast.Eq, index, index.value)
+            return self.fork(holds.node, True, lambda: _activation_class(index.value), lambda: nn.GELU)
+        if index.node is not None and self.composed(index.node):
+            known = [name for name in table if name not in PARAMETRIC]
+            self.require(ast.Compare(index.node, [ast.In()], [terms.constant(known)]))
+        return nn.GELU
 
     def composed(self, node: ast.expr) -> bool:
         """Whether a text is made by the code, and not simply what the config says."""

@@ -105,6 +105,9 @@ class Loops(Recurrences):
                 terms.call("zip", *(part[1] for part in opened)),
                 tuple(part[2] for part in opened),
             )
+        if isinstance(value, ListValue) and isinstance(value.length, Sym) and value.length.node is not None and value.parts:
+            position = terms.name(self.fresh("i"))  # how long it is elsewhere is known, not what it holds
+            return position, terms.call("range", value.length.node), value.items()[0]
         iterable = self.iterable(value)
         seen = self.seen_list(value)
         first = seen[0] if seen else UNKNOWN
@@ -124,8 +127,8 @@ class Loops(Recurrences):
     def on_ListComp(self, node: ast.ListComp | ast.GeneratorExp, env: Env) -> Any:
         over = self.evaluate(node.generators[0].iter, env)
         made = ListValue.of(self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner), over))
-        if isinstance(over, Tensor) and over.shape and len(node.generators) == 1 and not node.generators[0].ifs:
-            made.length = over.shape[0]
+        if len(node.generators) == 1 and not node.generators[0].ifs:
+            made.length = over.shape[0] if isinstance(over, Tensor) and over.shape else getattr(over, "length", None)
         return made
 
     def on_GeneratorExp(self, node: ast.GeneratorExp, env: Env) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from archspec.derive.reading import terms
 from archspec.derive.reading.attributes import Attributes
+from archspec.derive.reading.series import added, divided, first_turn
 from archspec.derive.reading.values import (
     MISSING,
     UNKNOWN,
@@ -158,13 +159,16 @@ class Recurrences(Attributes):
     def series(
         self, step: ast.expr, mark: str, init: ast.expr, target: ast.expr, iterable: ast.expr, index: ast.expr, turns: ast.expr
     ) -> tuple[ast.expr, ast.expr] | None:
-        """x + k, x - k, x * k and x // k, repeated; for each item of a list too."""
+        """x + k, x - k, x * k, x // k and (x + a) // k + b, repeated; for each item of a list too."""
         if isinstance(step, ast.ListComp):
             return self.item_series(step, mark, init, target, iterable, index, turns)
         if isinstance(step, ast.IfExp) and (same := added(step, mark)) is not None:
             step = same
         if not isinstance(step, ast.BinOp):
             return None
+        sums = terms.names(step) & terms.names(target) or isinstance(step.left, ast.Name)
+        if not sums and (after := divided(step, mark, self.fresh("j"))) is not None:
+            return after(init, index), after(init, turns)
         own, by = step.left, step.right
         if not (isinstance(own, ast.Name) and own.id == mark) and isinstance(step.op, ast.Add | ast.Mult):
             own, by = by, own
@@ -244,25 +248,6 @@ class Recurrences(Attributes):
             }
         assert isinstance(target, ast.Name)
         return {target.id: item}
-
-
-def added(step: ast.IfExp, mark: str) -> ast.expr | None:
-    """`carried + k if condition else carried` as `carried + (k if condition else 0)`."""
-    for one, other in ((step.body, step.orelse), (step.orelse, step.body)):
-        plain = isinstance(other, ast.Name) and other.id == mark and mark not in terms.names(step.test)
-        if plain and isinstance(one, ast.BinOp) and isinstance(one.op, ast.Add | ast.Sub) and terms.text(one.left) == mark:
-            by = terms.conditional(step.test, *((one.right, terms.constant(0))[:: 1 if one is step.body else -1]))
-            return ast.BinOp(one.left, one.op, by)
-    return None
-
-
-def first_turn(step: ast.expr, mark: str, init: ast.expr, counter: str, start: ast.expr) -> ast.expr:
-    """`x if i > 0 else carried`: what is carried counts in the first turn only, where it is the value before the loop."""
-    if not isinstance(step, ast.IfExp) or mark in terms.names(step.body) | terms.names(step.test):
-        return step
-    if terms.text(step.test) not in (f"{counter} > {terms.text(start)}", f"{counter} != {terms.text(start)}"):
-        return step
-    return ast.IfExp(step.test, step.body, terms.substitute(step.orelse, {mark: init}))
 
 
 def length(iterable: ast.expr) -> ast.expr:

@@ -53,6 +53,10 @@ class TensorCalls(Calls):
         arguments = [self.parameter(a) if isinstance(a, Leaf) else a for a in arguments]
         keywords = {k: v for k, v in keywords.items() if k not in ("device", "dtype", "requires_grad", "generator")}
         real = self.run(name, function, arguments, keywords)
+        if name == "split" and isinstance(real, tuple) and len(arguments) == 2 and self.listlike(arguments[1]):
+            pieces = ListValue([Tensor(None, piece) for piece in real])
+            pieces.length = self.call(len, [arguments[1]], {})
+            return pieces
         if real is not UNKNOWN and not isinstance(real, torch.Tensor):
             open_ = not all(map(self.certain, (*arguments, *keywords.values())))
             return Sym(None, real) if isinstance(real, int | float | list | tuple) and open_ else real

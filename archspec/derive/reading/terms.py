@@ -240,10 +240,16 @@ def is_boolean(node: ast.expr) -> bool:
 
 
 class Substitute(ast.NodeTransformer):
-    """Names replaced by expressions."""
+    """Names replaced by expressions, once each: an expression may stand at two places of the tree."""
 
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self.values = values
+        self.done: dict[int, tuple[ast.AST, ast.AST]] = {}  # the node too, which keeps its id from another one
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if id(node) not in self.done:
+            self.done[id(node)] = node, super().visit(node)
+        return self.done[id(node)][1]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return self.values.get(node.id, node)
