@@ -58,6 +58,16 @@ READ = {
         ],
         "act: PReLU() if act == 'prelu' else None",
     ),
+    "a product of what the turns have": (
+        [
+            "now = 3",
+            "self.a = nn.ModuleList()",
+            "for size in config.sizes:",
+            "    now *= size // 16",
+            "    self.a.append(nn.Linear(now + 1, 3))",
+        ],
+        "prod([sizes[j] // 16 for j in range(i)])",
+    ),
     "a size that every turn makes smaller": (
         [
             "size = config.width",

@@ -176,14 +176,15 @@ class Recurrences(Attributes):
             return None
         op = type(step.op)
         if terms.names(by) & terms.names(target):
-            if op not in (ast.Add, ast.Sub):
+            if op not in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv):
                 return None
+            together = "sum" if op in (ast.Add, ast.Sub) else "prod"
 
             def upto(end: ast.expr) -> ast.expr:
                 inner = self.fresh("j")
                 each = self.shifted(by, target, iterable, terms.name(inner))
                 turns_ = ast.comprehension(terms.name(inner), terms.call("range", end), [], 0)
-                return terms.binary(op, init, terms.call("sum", ast.ListComp(each, [turns_])))
+                return terms.binary(op, init, terms.call(together, ast.ListComp(each, [turns_])))
 
             return upto(index), upto(turns)
         if op in (ast.Add, ast.Sub):
