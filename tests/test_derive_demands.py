@@ -55,6 +55,10 @@ DEMANDS = {
         ["if config.extra:", "    self.a = Even(5, config)", "self.b = Block(config)"],
         "require:\n      - not extra\n",
     ),
+    "to be a power of two": (
+        ["if config.width & (config.width - 1):", "    raise ValueError", "self.b = Block(config)"],
+        "require:\n      - width >= 0\n      - width <= 0 or 2 ** int(log2(width)) == width\n",
+    ),
     "of a layer's subclass": (
         ["self.a = Odd(config.depth, config)", "self.b = Odd(config.depth + 2, config)"],
         "require:\n      - depth % 2 != 0\n      - (depth + 2) % 2 != 0\n",

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.bits import several
 from archspec.derive.reading.state import State
 from archspec.derive.reading.values import (
     UNKNOWN,
@@ -59,7 +60,10 @@ class Operators(State):
             return left * right
         seen = self.seen(_operator(op), left, right)
         self.divided(op, left, right)
-        if op not in terms.BINARY or self.fitted(left, right):
+        nodes = [self.node(side) if not self.fitted(side) else None for side in (left, right)]
+        if (test := several(op, nodes[0], nodes[1])) is not None:
+            return Sym(test, seen)
+        if op not in terms.BINARY or None in nodes or any(hasattr(node, "truth") for node in nodes):
             return Sym(None, seen)
         found = terms.binary(op, self.node(left), self.node(right))
         if terms.is_constant(found):
@@ -232,6 +236,11 @@ class Operators(State):
             if isinstance(value, float) and math.isinf(value):
                 return self.native(COMPARE[op], [0 if isinstance(side, Sym) else side for side in (left, right)])
         first, second = self.node(left), self.node(right)
+        if hasattr(first, "truth"):
+            if op not in (ast.Eq, ast.NotEq) or terms.text(second) != "0":
+                return Sym(None, self.seen(COMPARE[op], left, right))
+            zero = terms.negation(first) if op is ast.Eq else first
+            return Sym(zero, self.seen(COMPARE[op], left, right), ("bool",))
         if op in (ast.Lt, ast.LtE, ast.Gt, ast.GtE):
             self.not_null(left)
             self.not_null(right)

@@ -90,6 +90,11 @@ def _sorted(model: ConfigModel, name: str, node: ast.expr, types: tuple[str, ...
         model.fixed[name] = node
         model.kept.add(name)
         return
+    hidden = name in model.early and name not in model.types  # a private one, which a config may have nonetheless
+    if hidden and terms.is_constant(node) and type(terms.value_of(node)) is bool:
+        model.defaults[name] = terms.value_of(node)
+        model.types[name] = ("bool",)
+        return
     read_before = model.backbone and name == "stage_names"  # by out_features, when a config's own is not yet set
     kinds = (("int",), ("bool",), ("list",))
     if name in model.early and not declared and not read_before and types in kinds and not terms.is_constant(node):

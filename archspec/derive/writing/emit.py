@@ -11,6 +11,8 @@ from archspec.derive.reading.modules import Template
 from archspec.derive.reading.values import (
     Container,
     Leaf,
+    ListValue,
+    Mix,
     Mod,
     Sym,
     Unsupported,
@@ -124,7 +126,7 @@ class Emitter(Constructors):
         found: dict[str, Any] = {}
         grads = {key.removeprefix("$grad."): value for key, value in attrs.items() if key.startswith("$grad.")}
         for name, value in attrs.items():
-            value = as_module(value)
+            value = conditioned(as_module(value))
             if (
                 isinstance(value, dict)
                 and not name.startswith("$")
@@ -185,3 +187,16 @@ class Emitter(Constructors):
                 for part, item in zip(parts, value.items.items(), strict=True)
             ]
         return self.expression(value)
+
+
+def conditioned(value: Any) -> Any:
+    """Attributes that a loop names, made on one way of a condition: a condition of the loop."""
+    if not isinstance(value, Mix) or (value.then is None) == (value.other is None):
+        return value
+    test, inner = (value.test, value.then) if value.other is None else (terms.negation(value.test), value.other)
+    if not isinstance(inner, Container) or inner.kind != "Dynamic":
+        return value
+    parts = [(kind, item, (*turns[:-1], (*turns[-1][:2], (*turns[-1][2], test)))) for kind, item, turns in inner.items.parts]
+    made = Container(inner.cls, inner.kind, ListValue.of(parts))
+    made.attrs = inner.attrs
+    return made
