@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.entries import aligned
 from archspec.derive.reading.lists import joined
 from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import (
@@ -156,6 +157,8 @@ class State:
             self.facts.learn(test, True)
             self.replay(writes)
             return one
+        aligned(writes, others, self.facts_where(test, True).equal)
+        aligned(others, writes, self.facts_where(test, False).equal)
         for key in sorted(writes | others, key=lambda key: key[1] != "parts"):  # lists first: others may hold them
             container, name, _ = (writes | others)[key]
             old = container.get(name, MISSING)
@@ -176,9 +179,7 @@ class State:
         return self.merge(test, one, two, holds)
 
     def attempt(self, run: Callable[[], Any], test: ast.expr, way: bool) -> Any:
-        before = self.facts
-        self.facts = Facts(before)
-        self.facts.learn(test, way)
+        before, self.facts = self.facts, self.facts_where(test, way)
         frame = self.frames[-1]
         frame.path.append(test if way else terms.negation(test))
         try:
@@ -246,12 +247,17 @@ class State:
 
     def node_where(self, value: Any, test: ast.expr, holds: bool) -> ast.expr:
         """A value's expression, given that a condition holds or does not."""
-        before, self.facts = self.facts, Facts(self.facts)
-        self.facts.learn(test, holds)
+        before, self.facts = self.facts, self.facts_where(test, holds)
         try:
             return self.node(value)
         finally:
             self.facts = before
+
+    def facts_where(self, test: ast.expr, holds: bool) -> Facts:
+        """What is known where a condition holds, or does not."""
+        found = Facts(self.facts)
+        found.learn(test, holds)
+        return found
 
     def types(self, value: Any) -> tuple[str, ...]:
         if isinstance(value, Sym):

@@ -270,6 +270,11 @@ class _Fold(ast.NodeTransformer):
         self.generic_visit(node)
         return binary(type(node.op), node.left, node.right)
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        text_of = isinstance(node.func, ast.Name) and node.func.id == "str" and len(node.args) == 1
+        return ast.Constant(str(value_of(node.args[0]))) if text_of and is_constant(node.args[0]) else node
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         return compared(node.left, type(node.ops[0]), node.comparators[0]) if len(node.ops) == 1 else node
