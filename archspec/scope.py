@@ -305,7 +305,7 @@ class Scope(Evaluator):
         value = self.raw[key] if key != field.name else value
         flattened = self.flattened and field.name == self.spec.flat
         brought = self.origin.brought(field.name)
-        if value is None and optional is not None:
+        if value is None and optional is not None and self.read(field.default._replace(tree=optional)):
             return None
         if value is None or (brought and not flattened) or (merged and isinstance(value, Mapping)):
             defaults = {name: self.read(field.default._replace(tree=default)) for name, default in options.items()}
