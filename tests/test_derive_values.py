@@ -161,12 +161,54 @@ READ = {
         ],
         "where: value: max(width, int(width * 0.9 + 2.0) // 4 * 4) a: Linear(value, 3) b: Linear(value, 3)",
     ),
+    "a text in small letters": (
+        ["self.a = nn.Linear(3, 4) if 'post' in config.kind.lower() else None", "self.b = nn.Linear(config.width, 2)"],
+        "a: Linear(3, 4) if 'post' in kind.lower() else None",
+    ),
+    "the order of a list's items": (
+        [
+            "import numpy as np",
+            "order = np.argsort(config.sizes, axis=0).tolist()",
+            "self.a = nn.ModuleList([nn.Linear(config.sizes[i], 2) for i in order])",
+        ],
+        "for i in [i_2 for item, i_2 in sorted(zip(sizes, range(len(sizes))))]",
+    ),
+    "a Python object that computes and makes modules": (
+        ["self.a = Output(config.depth).projection(config.width)"],
+        "proj: ModuleList([Linear(width, depth), Linear(width, depth * 2)])",
+    ),
+    "a dict whose first item is another": (
+        [
+            "blocks = {}",
+            "for i in range(config.depth):",
+            "    if i == 0:",
+            "        blocks[f'block_{i + 1}'] = nn.Linear(3, config.width)",
+            "    else:",
+            "        blocks[f'block_{i + 1}'] = nn.Linear(config.width, config.width)",
+            "self.a = nn.ModuleDict(blocks)",
+        ],
+        "''block_'' + str(i + 1): Linear(3, width) if i == 0 else Linear(width, width) for i in range(depth)",
+    ),
     "a tuple as an argument": (
         ["self.a = nn.ModuleList([Windowed((config.width // 2**i, config.depth)) for i in range(config.depth)])"],
         "inner: Windows(size)",
     ),
 }
 MORE = """
+class Output:
+    sizes = {"one": 1, "two": 2}
+
+    def __init__(self, size):
+        self.sizes = {name: size * times for name, times in self.sizes.items()}
+
+    def projection(self, width):
+        return Projection(width, self.sizes)
+
+class Projection(nn.Module):
+    def __init__(self, width, sizes):
+        super().__init__()
+        self.proj = nn.ModuleList([nn.Linear(width, size) for size in sizes.values()])
+
 class Windowed(nn.Module):
     def __init__(self, size):
         super().__init__()

@@ -190,12 +190,25 @@ class Assignments(Loops):
         static = inspect.getattr_static(config.cls, name, None)
         if isinstance(value, Config):
             self.write(config.children, name, value)
-        elif (isinstance(static, property) and name not in ("num_labels",)) or name.startswith("__"):
+        elif isinstance(static, property) and name != "num_labels":
+            self.set_property(config, static, value)
+        elif name.startswith("__"):
             return
         else:
             if name not in config.store and self.config_types(config, name) is not None:
                 config.store[name] = self.attribute(config, name)  # what a branch that sets nothing leaves
             self.write(config.store, name, value)
+
+    def set_property(self, config: Config, static: property, value: Any) -> None:
+        """A property of the config's own may set other fields; what PreTrainedConfig's do changes no tensor."""
+        if static.fset is None or static.fset.__module__ == "transformers.configuration_utils":
+            return
+        mark = len(self.log)
+        try:
+            self.run_function(static.fset, [config, value], {})
+        except Unsupported as error:
+            self.rollback(mark)
+            self.skip(f"what {static.fset.__name__} sets ({error})")
 
     def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
         raise NotImplementedError

@@ -128,6 +128,14 @@ class BuiltinCalls(Statements):
         result = (_RESULT[name],) if name in _RESULT else ()
         return Sym(terms.call(name, *nodes), seen, result)
 
+    def positions(self, value: Any) -> Sym:
+        """`argsort` of a list: where the smallest of its items stands, and so on."""
+        listed, item, index = self.node(value), terms.name(self.fresh("item")), terms.name(self.fresh("i"))
+        ordered = terms.call("sorted", terms.call("zip", listed, terms.call("range", terms.call("len", listed))))
+        loop = ast.comprehension(ast.Tuple([item, index], ast.Store()), ordered, [], 0)
+        seen = self.seen(lambda items: sorted(range(len(items)), key=items.__getitem__), value)
+        return Sym(ast.ListComp(index, [loop]), seen, ("list",))
+
     def every(self, items: list[Any], positive: bool) -> Any:
         if not items:
             return positive

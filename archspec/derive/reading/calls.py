@@ -26,6 +26,7 @@ from archspec.derive.reading.values import (
     Sym,
     Tensor,
     Unsupported,
+    constructor,
     symbolic,
 )
 
@@ -135,10 +136,14 @@ class Calls(ValueMethods):
         name = getattr(function, "__name__", "")
         if home.startswith("numpy") and name in _OF_NUMPY and len(arguments) == 1 and not keywords and symbolic(arguments):
             return self.numeric(name, getattr(math, name), arguments, keywords)
+        if home.startswith("numpy") and name == "argsort" and symbolic(arguments):
+            return self.positions(arguments[0])
         if isinstance(owner, type) and inspect.ismethod(function):
             return self.class_method(owner, function.__name__, arguments, keywords)
         if home.startswith(("torch", "numpy", "_VariableFunctions")) or type(function).__module__.startswith("torch"):
             return self.tensor_call(getattr(function, "__name__", ""), arguments, keywords, function)
+        if inspect.ismethod(function) and symbolic([*arguments, *keywords.values(), *getattr(owner, "__dict__", {}).values()]):
+            return self.object_method(function, arguments, keywords)
         if not symbolic(arguments) and not symbolic(keywords):
             return self.native(function, arguments, keywords)
         if inspect.isfunction(inspect.unwrap(function)):
@@ -186,7 +191,25 @@ class Calls(ValueMethods):
         except Unsupported:
             return self.fallback(cls, arguments, keywords)
         except Exception as error:
-            raise self.python_error(error) from error
+            failed = self.python_error(error)
+            if isinstance(failed, Unsupported) and inspect.isfunction(inspect.getattr_static(cls, "__init__")):
+                return self.made_object(cls, arguments, keywords)
+            raise failed from error
+
+    def made_object(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        """A Python object that computes with what it is given: its constructor is read."""
+        made: Any = object.__new__(cls)
+        self.run_function(constructor(cls), [made, *arguments], keywords)
+        return made
+
+    def object_method(self, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        """A method of a Python object, read; where it cannot be, it is run on the values of the default config."""
+        mark = len(self.log)
+        try:
+            return self.run_function(function.__func__, [function.__self__, *arguments], keywords)
+        except Unsupported:
+            self.rollback(mark)
+            return self.fallback(function, arguments, keywords)
 
     def call_bound(self, bound: Bound, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         owner = bound.owner

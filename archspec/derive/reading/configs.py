@@ -12,6 +12,7 @@ from archspec.derive.reading.annotations import annotated, choices, kinds_of
 from archspec.derive.reading.attributes import STILL, seen_field
 from archspec.derive.reading.methods import Methods
 from archspec.derive.reading.per_layer import overrides
+from archspec.derive.reading.raw import CONFIG_SKIPPED, VALIDATORS, Raw
 from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
@@ -81,7 +82,7 @@ class Reader(Methods):
 
     def child(self, config: Config, name: str, seen: Any) -> Config:
         made = super().child(config, name, seen)
-        if not isinstance(config.real, _Raw):
+        if not isinstance(config.real, Raw):
             for field, value in (self.models[config.cls].parts.get(name, {}) if config.cls in self.models else {}).items():
                 made.store[field] = self.placed(config, value) if isinstance(value, Sym) and value.node is not None else value
         return made
@@ -152,10 +153,10 @@ class Reader(Methods):
         return found
 
     def post_init(self, model: ConfigModel) -> None:
-        raw = Config(model.cls, (), _Raw(model))
+        raw = Config(model.cls, (), Raw(model))
         before = self.log, self.facts, self.scope, getattr(self, "early", None), self.layers
         declared = ConfigModel(model.cls, model.real)
-        declared.types, declared.defaults = dict(model.types), model.defaults
+        declared.types, declared.defaults, declared.made = dict(model.types), model.defaults, model.made
         self.models[model.cls] = declared
         self.log, self.facts, self.scope = [], Facts(), raw
         frame = Frame()
@@ -169,7 +170,7 @@ class Reader(Methods):
                 if isinstance(child, Config) and child.store:
                     model.parts[part] = dict(child.store)
             for name in dir(model.cls):
-                if name.startswith("validate_") and name not in _VALIDATORS:
+                if name.startswith("validate_") and name not in VALIDATORS:
                     self.effects(raw, name, model)
         finally:
             self.frames.pop()
@@ -298,43 +299,27 @@ class Reader(Methods):
         for name, value in config.store.items():
             config.store[name] = before(name, value)
 
+    def call(self, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        raw = self.scope
+        named = getattr(function, "__qualname__", "") == "SubConfigSpec.create_subconfig"
+        if named and raw is not None and isinstance(raw.real, Raw) and isinstance(arguments[0], str):
+            return self.created(raw, arguments[0]), keywords.get("$kwargs", Kwargs())
+        return super().call(function, arguments, keywords)
+
+    def created(self, raw: Config, part: str) -> Any:
+        """A sub-config that `__post_init__` makes where it is null, from what its class says of it by default."""
+        path = terms.both(self.frames[-1].path)
+        if not any(terms.is_given(node) for node in ast.walk(path) if isinstance(node, ast.expr)):  # else by an old name
+            self.models[raw.cls].made.setdefault(part, []).append(path)
+        self.facts.learn(terms.compare(terms.name(part), ast.Is, ast.Constant(None)), False)
+        return self.attribute(raw, part)
+
     def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if name == "$super":
             return self.run_function(function, [config, *arguments], keywords)
         if name == "$defaults":  # PreTrainedConfig's own: what of it matters is known, but for the layers' own fields
             self.layers = keywords.get("$kwargs", {}).get("per_layer_config")
             return None
-        if name in _CONFIG_SKIPPED:
+        if name in CONFIG_SKIPPED:
             return keywords.get("$kwargs", Kwargs()) if name == "convert_rope_params_to_dict" else None
         return super().config_method(config, name, function, arguments, keywords)
-
-
-class _Raw:
-    """A config as it is before `__post_init__`: the fields' defaults."""
-
-    def __init__(self, model: ConfigModel) -> None:
-        for name, value in model.defaults.items():
-            if value is not MISSING and name in {f.name for f in dataclasses.fields(model.cls)}:
-                self.__dict__[name] = value
-        for name in (*getattr(model.cls, "sub_configs_defaults", {}), *STILL):
-            if (seen := seen_field(model.real, name)) is not MISSING:
-                self.__dict__[name] = seen
-
-    is_heterogeneous = False
-
-    def get_text_config(self, *arguments: Any, **keywords: Any) -> Any:
-        return self
-
-
-_CONFIG_SKIPPED = frozenset(
-    [
-        "validate",
-        "convert_rope_params_to_dict",
-        "standardize_rope_params",
-        "set_output_features_output_indices",
-        "verify_out_features_out_indices",
-        "validate_rope",
-        "_set_attn_implementation",
-    ]
-)
-_VALIDATORS = frozenset(["validate_output_attentions", "validate_token_ids", "validate_rope", "validate_layer_type"])

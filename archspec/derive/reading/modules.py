@@ -184,6 +184,9 @@ class Modules(Leaves):
         try:
             node = self.node(value)
         except Unsupported:
+            held = vars(value).values() if type(value).__module__ != "builtins" and hasattr(value, "__dict__") else ()
+            if any(isinstance(item, Sym) and item.node is not None and self.local(item.node, scope) for item in held):
+                raise Unsupported(f"a {type(value).__name__} that holds what means something elsewhere") from None
             closed[name] = _identity(value)
             return value
         if (cls, name) in self.formal or self.local(node, scope):

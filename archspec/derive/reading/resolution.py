@@ -31,6 +31,7 @@ class ConfigModel:
         self.extras: dict[str, Any] = {}
         self.notes: list[str] = []
         self.parts: dict[str, dict[str, Any]] = {}  # what is set on the sub-configs
+        self.made: dict[str, list[ast.expr]] = {}  # where a null sub-config becomes its default
         self.early: set[str] = set()  # set before PreTrainedConfig's own __post_init__: a config's own value wins
         self.backbone = hasattr(cls, "set_output_features_output_indices")
 

@@ -184,6 +184,7 @@ class Constructors:
         read = {relocated_name(name, module.path, template.path) for name in self.fields_of(module)} if value.overrides else set()
         for name, item in value.overrides.items():
             if name in read:
+                self.declare(template, name.removeprefix(".".join((*template.path, ""))))
                 keywords.append(ast.keyword(name.removeprefix(".".join(template.path) + "."), self.scalar(item)))
         auto = value.flags.get("auto")
         here = self.current[-1].path
@@ -197,6 +198,13 @@ class Constructors:
                 self.asked.add((module.home, module.name))
         self.current[-1].calls[module.name] = module
         return ast.Call(terms.name(auto or module.name), arguments, keywords)
+
+    def declare(self, template: Template, field: str) -> None:
+        """A field that the code sets on a config, and its class does not have, is one of the draft all the same."""
+        model = self.reader.models.get(template.scope.cls) if template.scope is not None else None
+        if model is None or "." in field or field in {*model.types, *model.fixed}:
+            return
+        model.extras.setdefault(field, None)
 
     def fields_of(self, module: Module, seen: set[int] | None = None) -> set[str]:
         """Every config field that a module reads, itself or further in."""

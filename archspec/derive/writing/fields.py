@@ -185,16 +185,17 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
         options = [
             f"{key}={terms.text(terms.constant(value))}"
             for key, value in given.items()
-            if key != "model_type" and plain_value(value)
+            if key != "model_type" and (plain_value(value) or inner_default(default, key, value))
         ]
         for field in model.parts.get(name, {}):
             seen = getattr(default, field, MISSING)
             if seen is not MISSING and plain_value(seen) and not any(option.startswith(f"{field}=") for option in options):
                 options.append(f"{field}={terms.text(terms.constant(seen))}")
         if spec.optional:
-            options.append("optional=True")
+            null = terms.negation(terms.either(model.made.get(name, [])))
+            options.append(f"optional={clean(null)}")
         first = kind if kind.isidentifier() else repr(kind)
-        found[name] = (kind, f"{function}({', '.join([first, *merged, *options])})")
+        found[name] = (kind, quoted(f"{function}({', '.join([first, *merged, *options])})"))
     for name, value in vars(model.real).items():
         if name not in found and hasattr(type(value), "model_type") and hasattr(value, "to_dict"):
             kind = home_of(type(value))
@@ -227,8 +228,13 @@ def fills_in(cls: type, name: str) -> bool:
     return f'sub_configs_defaults["{name}"].init_kwargs, **self.{name}' in source
 
 
-def plain_value(value: Any) -> bool:
-    if isinstance(value, dict):
+def inner_default(config: Any, name: str, value: Any) -> bool:
+    """Whether a default is that of a sub-config of the sub-config, in plain values."""
+    return isinstance(value, dict) and name in getattr(type(config), "sub_configs_defaults", {}) and plain_value(value, True)
+
+
+def plain_value(value: Any, dicts: bool = False) -> bool:
+    if isinstance(value, dict) and not dicts:
         return False
     try:
         terms.constant(value)

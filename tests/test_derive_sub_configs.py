@@ -1,0 +1,84 @@
+"""Drafts of configs whose `__post_init__`, properties or models make sub-configs and set fields of their own accord."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from test_derive import module
+
+pytest.importorskip("transformers")
+
+from archspec.derive.session import draft
+from archspec.derive.target import find
+
+__all__ = ["module"]  # a fixture
+OWN = """
+from torch import nn
+from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
+from transformers.configuration_utils import SubConfigSpec
+
+class NetConfig(PreTrainedConfig):
+    model_type = "net"
+    sub_configs_defaults = {
+        "vision_config": SubConfigSpec(config_class=AutoConfig, model_type="clip_vision_model", optional=True),
+        "both_config": SubConfigSpec(
+            config_class=AutoConfig,
+            model_type="clip",
+            init_kwargs={"text_config": {"hidden_size": 32}, "vision_config": {"hidden_size": 48}},
+        ),
+    }
+    hybrid: bool = False
+    sizes: list[int] | None = None
+    vision_config: dict | PreTrainedConfig | None = None
+    both_config: dict | PreTrainedConfig | None = None
+
+    def __post_init__(self, **kwargs):
+        if self.hybrid:
+            self.vision_config, kwargs = self.sub_configs_defaults["vision_config"].create_subconfig(
+                "vision_config", self.vision_config, **kwargs
+            )
+        super().__post_init__(**kwargs)
+        self.side = kwargs.pop("side", 24)
+
+    @property
+    def side(self):
+        return 2 * self.sizes[0]
+
+    @side.setter
+    def side(self, value):
+        self.sizes = [value // 2, value // 3]
+
+class Inner(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.proj = nn.Linear(config.wide, config.sizes[0])
+
+class Net(PreTrainedModel):
+    def __init__(self, config: NetConfig):
+        super().__init__(config)
+        self.vision = AutoModel.from_config(config.vision_config) if config.hybrid else None
+        config.wide = config.both_config.text_config.hidden_size
+        self.inner = Inner(config)
+"""
+LINES = {
+    "a null sub-config is the default one where the code makes it": "AutoConfig(clip_vision_model, optional=not hybrid)",
+    "the default of a sub-config has defaults of its own ones": (
+        "AutoConfig(clip, text_config={''hidden_size'': 32}, vision_config={''hidden_size'': 48})"
+    ),
+    "a property sets fields": "fixed:\n  sizes: = [given('side', 24) // 2, given('side', 24) // 3]",
+    "a field that no class declares": "wide: int | None = None",
+    "and is set by the model": "inner: Inner(wide=both_config.text_config.hidden_size)",
+}
+
+
+@pytest.fixture
+def text(module: Callable[[str], None]) -> str:
+    module(OWN)
+    target = find("own:Net")
+    return draft("net", target.config, target.classes)[0].text
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_what_the_config_class_does_of_its_own_accord_is_in_the_draft(text: str, line: str) -> None:
+    assert line in text
