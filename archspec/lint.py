@@ -91,7 +91,7 @@ def _expressions(spec: Spec) -> Iterator[tuple[Where, Expression]]:
         if (sub := sub_config_field(spec, field.name)) is None:
             yield top, field.default
             continue
-        options = [keyword.value for keyword in sub[1].keywords if keyword.arg not in OPTIONS]
+        options = [keyword.value for keyword in sub[1].keywords if keyword.arg not in OPTIONS or keyword.arg == "optional"]
         for tree in (*sub[1].args, *options):
             if tree is sub[1].args[0] and isinstance(tree, ast.Name):  # the model type
                 continue

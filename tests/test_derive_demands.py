@@ -63,6 +63,16 @@ DEMANDS = {
         ["self.a = Odd(config.depth, config)", "self.b = Odd(config.depth + 2, config)"],
         "require:\n      - depth % 2 != 0\n      - (depth + 2) % 2 != 0\n",
     ),
+    "of a class that no way has named": (
+        [
+            "if config.kind == 'plain':",
+            "    made = Block",
+            "elif config.kind == 'other':",
+            "    made = Outer",
+            "self.a = made(config)",
+        ],
+        "require:\n      - kind == 'plain' or kind == 'other'\n",
+    ),
     "of a comparison, to be of no null": (
         ["if config.extra:", "    self.limit = 1 if config.size < 1 else 2", "self.b = Block(config)"],
         "require:\n      - not extra or size is not None\n",

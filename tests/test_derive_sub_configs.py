@@ -64,7 +64,7 @@ class Net(PreTrainedModel):
 LINES = {
     "a null sub-config is the default one where the code makes it": "AutoConfig(clip_vision_model, optional=not hybrid)",
     "the default of a sub-config has defaults of its own ones": (
-        "AutoConfig(clip, text_config={''hidden_size'': 32}, vision_config={''hidden_size'': 48})"
+        "= AutoConfig(clip, text_config={''hidden_size'': 32}, vision_config={''hidden_size'': 48})"
     ),
     "a property sets fields": "fixed:\n  sizes: = [given('side', 24) // 2, given('side', 24) // 3]",
     "a field that no class declares": "wide: int | None = None",

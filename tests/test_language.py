@@ -312,6 +312,21 @@ architectures:
         assert says(spec, **given) == built(lambda parts=parts: module(**parts))
 
 
+def test_7_a_part_that_may_be_null_on_one_condition(says: Says) -> None:
+    """DPT's backbone_config: null stands for none, or, in a hybrid, for the default."""
+    spec = """
+config:
+  hybrid: false
+  part: AutoConfig(bert, hidden_size=24, optional=not hybrid)
+architectures:
+  Toy:
+    a: Linear(part.hidden_size if part is not None else 7, 2)
+"""
+    assert says(spec) == built(lambda: module(a=nn.Linear(7, 2)))
+    assert says(spec, hybrid=True) == built(lambda: module(a=nn.Linear(24, 2)))
+    assert says(spec, part={"model_type": "bert", "hidden_size": 12}) == built(lambda: module(a=nn.Linear(12, 2)))
+
+
 def test_7_defaults_that_fill_in_a_part_that_is_given(says: Says) -> None:
     """Voxtral's and GLM-ASR's text_config; elsewhere a text_config that is given stands on its own."""
     spec = """

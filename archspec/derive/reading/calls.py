@@ -12,6 +12,7 @@ from typing import Any
 from archspec.derive.reading.builtin_calls import _NUMERIC, _OF_NUMPY
 from archspec.derive.reading.value_methods import ValueMethods
 from archspec.derive.reading.values import (
+    MISSING,
     UNKNOWN,
     Bound,
     Choice,
@@ -22,6 +23,7 @@ from archspec.derive.reading.values import (
     ListValue,
     Mod,
     Parameters,
+    Raised,
     Super,
     Sym,
     Tensor,
@@ -107,6 +109,8 @@ class Calls(ValueMethods):
     def call(self, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if isinstance(function, Choice):
             return self.lift(function, lambda side: self.call(side, arguments, keywords))
+        if function is MISSING:
+            raise Raised("NameError: a class that has no name here")
         if isinstance(function, Bound):
             return self.call_bound(function, arguments, keywords)
         if isinstance(function, Function):

@@ -198,6 +198,8 @@ class State:
             kept = two if one is MISSING else one
             if isinstance(kept, Mod):
                 return self.mixed(test, None if one is MISSING else one, None if two is MISSING else two, holds)
+            if isinstance(kept, type):  # the code fails where it calls it on the other way
+                return Choice(test, one, two, holds)
             if isinstance(kept, TensorOf):  # a tie on one of the ways
                 return Choice(test, None if one is MISSING else one, None if two is MISSING else two, holds)
             return kept

@@ -195,7 +195,8 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
             null = terms.negation(terms.either(model.made.get(name, [])))
             options.append(f"optional={clean(null)}")
         first = kind if kind.isidentifier() else repr(kind)
-        found[name] = (kind, quoted(f"{function}({', '.join([first, *merged, *options])})"))
+        text = f"{function}({', '.join([first, *merged, *options])})"
+        found[name] = (kind, text if quoted(text) == text else f"= {text}")  # a text that is quoted is a text
     for name, value in vars(model.real).items():
         if name not in found and hasattr(type(value), "model_type") and hasattr(value, "to_dict"):
             kind = home_of(type(value))
