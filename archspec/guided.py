@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
+from archspec.edges import Edges, above_zero
 from archspec.errors import ArchspecError, Place
 from archspec.expression import names
 from archspec.sampling import Sampler
@@ -57,6 +59,13 @@ class Guide:
         self.random = sampler.random
         self.tests: dict[int, tuple[ast.expr, Module | None]] = {}
 
+    @cached_property
+    def edges(self) -> Edges:
+        """Values at the edge; zero also for what a local name or a parameter above zero is computed from."""
+        owners = {id(condition): module for module in self.spec.modules.values() for condition in module.require}
+        wanted = ((above_zero(one.tree), owners.get(id(one))) for one in conditions(self.spec))
+        return Edges(self.sampler, {name for some, owner in wanted for name in self.read(some, owner)})
+
     def watched(self, raw: Config) -> tuple[set[Branch], Place | None]:
         """The branches that a config takes, and the line that refuses it, if one does."""
         builder: Watcher | None = None
@@ -85,7 +94,7 @@ class Guide:
             for outcome in (True, False):
                 if (number, outcome) in taken or not configs:
                     continue
-                found = self.search(configs, self.read(names(node), module), (number, outcome))
+                found = self.search(configs, self.read(reads(node), module), (number, outcome))
                 if found is not None:
                     taken |= self.watched(found)[0]
                     yield found
@@ -102,7 +111,7 @@ class Guide:
         owners = {id(condition): module for module in self.spec.modules.values() for condition in module.require}
         for condition in conditions(self.spec):
             count = 0
-            for raw in self.drawn(configs, self.read(names(condition.tree), owners.get(id(condition))), _REFUSED_TRIES):
+            for raw in self.drawn(configs, self.read(reads(condition.tree), owners.get(id(condition))), _REFUSED_TRIES):
                 _, place = self.watched(raw)
                 if place is not None and place[1:3] == condition.place[1:3] and place.source.name == condition.place.source.name:
                     yield raw
@@ -116,15 +125,12 @@ class Guide:
             for expression in leaves(module.body):
                 for node in ast.walk(expression.tree):
                     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called.name:
-                        yield names(node) - {called.name}, module
+                        yield reads(node) - {called.name}, module
 
     def read(self, found: set[str], module: Module | None, trail: frozenset[str] = frozenset()) -> list[str]:
         """The config fields behind some names: through local names, arguments, and computed defaults."""
         fields: list[str] = []
         pending, seen = sorted(found), set[str]()
-        if module is not None and found & set(module.parameters) and module.name not in trail:
-            for given, caller in self.arguments(module):
-                fields += [name for name in self.read(given, caller, trail | {module.name}) if name not in fields]
         while pending:
             name = pending.pop()
             name = self.spec.attribute_map.get(name, name)
@@ -132,17 +138,20 @@ class Guide:
                 continue
             seen.add(name)
             if module is not None and name in module.where:
-                pending += sorted(names(module.where[name].tree))
+                pending += sorted(reads(module.where[name].tree))
             elif module is not None and name in module.parameters:
-                continue
+                if module.name not in trail:
+                    trail |= {module.name}
+                    for given, caller in self.arguments(module):
+                        fields += [name for name in self.read(given, caller, trail) if name not in fields]
             elif name in self.spec.fixed:
                 fields += [name] if name in self.spec.fields else []  # read by given()
-                pending += sorted(names(self.spec.fixed[name].tree))
+                pending += sorted(reads(self.spec.fixed[name].tree))
             elif name == "num_labels":
                 fields.append(name)
             elif (field := self.spec.fields.get(name)) is not None:
                 fields.append(name)
-                pending += sorted(names(field.default.tree)) if field.computed and field.default else []
+                pending += sorted(reads(field.default.tree)) if field.computed and field.default else []
         return fields
 
     def drawn(self, configs: list[Config], fields: list[str], tries: int = _TRIES) -> Iterator[Config]:
@@ -150,7 +159,7 @@ class Guide:
         for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))
             for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
-                value = self.sampler.edge(name, raw)
+                value = self.edges.value(name, raw)
                 if value is ...:
                     raw.pop(name, None)
                 else:
@@ -158,3 +167,9 @@ class Guide:
             if self.random.random() < 0.3:
                 raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
             yield raw
+
+
+def reads(tree: ast.AST) -> set[str]:
+    """The names that an expression reads, those in `given("field")` among them."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
+    return names(tree) | {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
 from archspec.expression import names
+from archspec.layer_types import ALLOWED
 from archspec.mending import mended
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
@@ -26,7 +27,7 @@ _ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)
 _COUNTS = (1, 2, 3, 4, 6)
 _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
 _DEEP = ("layer", "depth", "block")
-_EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
+EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
 _TRIES = 8
 _BLIND = 300  # draws until one is valid, where the default config is not
 
@@ -53,13 +54,16 @@ class Sampler:
         found: dict[str, list[str]] = compared_texts(spec)
         for name, more in (texts or {}).items():
             found[name] = sorted({*found.get(name, ()), *more})
+        self.others = {spec.attribute_map.get(name, name): values for name, values in ALLOWED.items()}
+        for name, values in self.others.items():
+            if name in spec.fields and len(found.get(name, ())) < 2 and self.default(spec.fields[name], {}) is None:
+                found[name] = sorted({*found.get(name, ()), *values})  # one text alone leaves a branch untaken
         self.strings = found
         self.lengths: dict[int, int] | None = None
         self.children: dict[str, Sampler] = {}
         self.accepted: list[dict[str, Any]] = []
         self.drawn: dict[str, Any] = {}
         self.goals = dict.fromkeys(self.wanted(), 0)
-        self.zeros = {name for condition in conditions(spec) for name in _above_zero(condition.tree)}
         self.flags = [goal.field for goal in self.goals if goal.value is True]
         self.aimed: list[int] = []
         self.blind = _BLIND
@@ -139,7 +143,7 @@ class Sampler:
             elif isinstance(value, int) and not field.name.endswith(("_token_id", "_idx")):
                 deep = _is_deep(field.name) or value < 8
                 values += [1] if deep else [self.random.choice(_ODD[1:]), self.random.choice(_SIZES)]
-                values += _EDGES if field.name in demanded else ()
+                values += EDGES if field.name in demanded else ()
             goals += [Goal(field.name, chosen) for chosen in values]
         return list(dict.fromkeys(goals))
 
@@ -231,29 +235,6 @@ class Sampler:
         if kinds - {"None"} == {"dict"}:  # rotary positions of each kind of layer, or none
             return {kind: self.random.choice((None, {"rope_theta": 1e4})) for kind in self.strings.get("layer_types", ())}
         return ...
-
-    def edge(self, name: str, raw: dict[str, Any]) -> Any:
-        """A value for one field that may be at the edge of what is valid; ... to leave it out."""
-        field = self.spec.fields.get(name)
-        if field is None or name == "num_labels":
-            return self.random.choice((1, 2, 3, 7))
-        value = self.default(field, raw)
-        chance = self.random.random()
-        if isinstance(value, SubConfig):
-            return self.sub_config(field, value)
-        if chance < 0.1:
-            return ...
-        if chance < 0.2 and value is not None:
-            return value
-        if chance < 0.5 and isinstance(value, int) and not isinstance(value, bool):
-            return self.random.choice((0, 0, 0, *_EDGES) if name in self.zeros else _EDGES)
-        if chance < 0.5 and isinstance(value, list):
-            given = raw.get(name)
-            known: list[Any] = given if isinstance(given, list) else value
-            return [*known, *known[-1:]] if self.random.random() < 0.5 else known[:-1]
-        if chance < 0.3 and isinstance(value, str):
-            return f"{value}-{value}"
-        return self.draw(field, value, raw)
 
     def number(self, name: str, default: int | None, raw: dict[str, Any]) -> int:
         if name.endswith("_token_id"):
@@ -368,15 +349,6 @@ def _branches(field: Field) -> list[str]:
 
 def _kinds(field: Field) -> set[str]:
     return {kind.partition("[")[0] for kind in field.types}
-
-
-def _above_zero(tree: ast.expr) -> set[str]:
-    """The names that a condition wants above zero."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Gt) and ast.unparse(node.comparators[0]) == "0":
-            found |= names(node.left)
-    return found
 
 
 def _is_deep(name: str) -> bool:

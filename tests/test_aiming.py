@@ -1,0 +1,33 @@
+"""Configs aimed at the conditions and branches of a spec: those that blind draws do not come to."""
+
+from __future__ import annotations
+
+import pytest
+
+from archspec.guided import Guide
+from archspec.library import load
+from archspec.sampling import Sampler
+from archspec.texts import conditions
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "text", "seed"),
+    [
+        *(("segformer", "SegformerModel", "size > 0", seed) for seed in range(3)),  # a parameter behind a local name, in a list
+        *(("moshi", "MoshiModel", "given(", seed) for seed in range(3)),  # what given() reads; a sub-config left out
+        *(("nemotron_h", "NemotronHModel", "all(", seed) for seed in range(3)),  # a kind of layer that this spec does not have
+    ],
+)
+def test_a_condition_is_broken(model_type: str, architecture: str, text: str, seed: int) -> None:
+    spec = load(model_type)
+    (condition,) = (found for found in conditions(spec) if found.text.startswith(text) and "layer_types" not in found.text)
+    guide = Guide(spec, architecture, Sampler(spec, seed))
+    configs = guide.violations([{"model_type": model_type}])
+    places = [place for _, place in map(guide.watched, configs) if place is not None]
+    assert (condition.place.line, condition.place.column) in [(place.line, place.column) for place in places]
+
+
+def test_a_text_that_is_told_from_all_others_is_not_drawn_alone() -> None:
+    """LFM2's code compares a layer with "conv" only, and there is no default: attention layers must be drawn all the same."""
+    sampler = Sampler(load("lfm2_moe"), 0)
+    assert len({kind for _ in range(20) for kind in sampler.sample().get("layer_types", ())}) > 1
