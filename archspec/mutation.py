@@ -52,14 +52,21 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
     """transformers' answers for every architecture: its default, valid configs, and some that are refused."""
     told: list[Answer] = []
     for architecture in spec.architectures:
+
+        def accepts(raw: Config, architecture: str = architecture) -> bool:
+            return counted(spec, architecture, raw).error is None
+
         sampler = Sampler(spec, seed, source_texts(spec))
         default: Config = {"model_type": spec.model_type}
         configs = [default, *({"model_type": spec.model_type, field: None} for field in spec.fields)]
         own = [_answer(spec, architecture, raw) for raw in configs[: 1 if told else None]]
         for _ in range(TRIES * samples):
-            answer = _answer(spec, architecture, sampler.sample())
+            raw: Config | None = sampler.sample()
             valid = sum(found.rows is not None for found in own if found)
             refused = sum(found.rows is None for found in own if found)
+            if refused > 2 * samples:  # enough of those
+                raw = sampler.mend(accepts)
+            answer = _answer(spec, architecture, raw) if raw is not None else None
             if answer is None or (answer.rows is None and refused > 2 * samples):
                 continue
             if answer.rows is not None:

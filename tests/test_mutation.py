@@ -31,3 +31,13 @@ def test_an_alteration_that_nothing_shows_is_told(monkeypatch: pytest.MonkeyPatc
     everything = mutation.answers(spec, 1, 0)
     monkeypatch.setattr(mutation, "answers", lambda *_: [answer for answer in everything if list(answer.raw) == ["model_type"]])
     assert sum(not result.found for result in mutate(spec)) > 5
+
+
+def test_an_architecture_that_the_default_config_does_not_make_is_altered_too() -> None:
+    """Hiera's decoder has three sizes without defaults: a config that has them all is brought near to by mending."""
+    from archspec.mutation import answers
+
+    spec = load("hiera")
+    name = "HieraForPreTraining"
+    told = answers(spec._replace(architectures=(name,)), 2, 0)
+    assert sum(answer.rows is not None for answer in told) >= 2
