@@ -6,8 +6,11 @@ import ast
 from typing import Any
 
 from archspec.expression import names
+from archspec.library import model_types
 from archspec.sampling import EDGES, Sampler
 from archspec.scope import SubConfig
+from archspec.spec import Field, Spec
+from archspec.texts import expressions
 
 
 class Edges:
@@ -15,6 +18,7 @@ class Edges:
 
     def __init__(self, sampler: Sampler, zeros: set[str]) -> None:
         self.sampler, self.zeros = sampler, zeros
+        self.types, self.asked = asked(sampler.spec)
 
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
@@ -26,7 +30,7 @@ class Edges:
         if chance < 0.1:
             return ...
         if isinstance(value, SubConfig):
-            return self.sampler.sub_config(field, value)
+            return self.part(field, value)
         if chance < 0.2 and value is not None:
             return value
         if chance < 0.6 and isinstance(value, int) and not isinstance(value, bool):
@@ -39,6 +43,16 @@ class Edges:
         if chance < 0.3 and isinstance(value, str):
             return f"{value}-{value}"
         return self.sampler.draw(field, value, raw)
+
+    def part(self, field: Field, value: SubConfig) -> dict[str, Any]:
+        """A sub-config: at times of a type that is compared, or of any other, or with a field that it is asked for."""
+        types = self.types.get(field.name) if value.dynamic else None
+        if types and self.sampler.random.random() < 0.3:
+            others = [model_type for model_type in model_types() if model_type not in types]
+            return {"model_type": self.sampler.random.choice(self.sampler.random.choice((types, others)))}
+        drawn = self.sampler.sub_config(field, value)
+        wanted = [name for name in self.asked.get(field.name, ()) if self.sampler.random.random() < 0.3]
+        return {**drawn, **{name: self.number(name) for name in wanted}}
 
     def number(self, name: str) -> int:
         """A small one; half of them 0 where a condition wants more than that."""
@@ -61,3 +75,17 @@ def above_zero(tree: ast.expr) -> set[str]:
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Gt) and ast.unparse(node.comparators[0]) == "0":
             found |= names(node.left)
     return found
+
+
+def asked(spec: Spec) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Of each sub-config: the texts that its `model_type` is compared with, and what `.get("name")` asks it for."""
+    types: dict[str, list[str]] = {}
+    gets: dict[str, list[str]] = {}
+    for node in (node for expression in expressions(spec) for node in ast.walk(expression.tree)):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == "model_type":
+            texts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+            types.setdefault(ast.unparse(node.left.value), []).extend(texts)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            name = node.args[0]
+            gets.setdefault(ast.unparse(node.func.value), []).extend([str(name.value)] if isinstance(name, ast.Constant) else [])
+    return types, gets

@@ -16,6 +16,8 @@ from archspec.texts import conditions
         *(("segformer", "SegformerModel", "size > 0", seed) for seed in range(3)),  # a parameter behind a local name, in a list
         *(("moshi", "MoshiModel", "given(", seed) for seed in range(3)),  # what given() reads; a sub-config left out
         *(("nemotron_h", "NemotronHModel", "all(", seed) for seed in range(3)),  # a kind of layer that this spec does not have
+        *(("encoder-decoder", "EncoderDecoderModel", "decoder.model_type in", seed) for seed in range(3)),  # another type
+        *(("encoder-decoder", "EncoderDecoderModel", "cross_", seed) for seed in range(3)),  # what a part is asked for by name
     ],
 )
 def test_a_condition_is_broken(model_type: str, architecture: str, text: str, seed: int) -> None:
