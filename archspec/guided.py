@@ -22,7 +22,7 @@ from archspec.texts import conditions
 from archspec.tree import Builder
 
 _TRIES = 12
-_REFUSED_TRIES = 200  # for a condition to be broken: those cost no instantiation until it is
+_REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
 
 Config = dict[str, Any]
 Branch = tuple[int, bool]
