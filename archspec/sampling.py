@@ -68,7 +68,6 @@ class Sampler:
         self.aimed: list[int] = []
         self.blind = _BLIND
         self.depths = self.numbers_of_layers()
-        self.turns = [name for name, field in spec.fields.items() if _is_deep(name) and type(self.default(field, {})) is int]
 
     def sample(self) -> dict[str, Any]:
         """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old names."""
