@@ -45,7 +45,7 @@ class Formula:
         self.symbols: dict[str, int | float] = {name: values[name] for name in sorted(values) if self._has(name)}
         self.config_values: dict[str, int | float] = values
         self.flags = dict(builder.flags)
-        self.conditions = dict(builder.conditions)
+        self.conditions = builder.conditions
         self.pinned = {name for name in builder.pinned if not self._has(name)}
         fields = _numeric_fields(builder.scope, "")
         self.unused = tuple(name for name in fields if not self._has(name) and name not in self.pinned)
@@ -107,14 +107,14 @@ class Formula:
         """The config with some of its numbers set anew; one of a list changes the list."""
         overrides: dict[str, Any] = {}
         for path, value in values.items():
-            field, *indices = path.replace("]", "").split("[")
+            field, indices = _indexed(path)
+            if not indices:
+                overrides[field] = value
+                continue
             whole = overrides.setdefault(field, plain(value_at(self.scope, field)))
             for index in indices[:-1]:
-                whole = whole[int(index)]
-            if indices:
-                whole[int(indices[-1])] = value
-            else:
-                overrides[field] = value
+                whole = whole[index]
+            whole[indices[-1]] = value
         raw, origin = read_config(Config(dict(self.scope.raw), self.scope.origin), overrides)
         scope = Scope(self.scope.spec, raw, origin)
         scope.validate()
@@ -191,14 +191,20 @@ class Formula:
 
 def value_at(scope: Scope, path: str) -> Any:
     """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
-    field, *indices = path.replace("]", "").split("[")
+    field, indices = _indexed(path)
     *outer, leaf = field.split(".")
     for name in outer:
         scope = scope.get(name).scope
     value = scope.get(leaf) if scope.has(leaf) else scope.raw.get(leaf)
-    for index in map(int, indices):
+    for index in indices:
         value = value[index] if isinstance(value, list | tuple) and index < len(value) else None
     return value
+
+
+def _indexed(path: str) -> tuple[str, list[int]]:
+    """The field and the indices of `field[0][1]`."""
+    field, *indices = path.replace("]", "").split("[")
+    return field, list(map(int, indices))
 
 
 def _summed(number: Any) -> Any:

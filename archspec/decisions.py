@@ -33,7 +33,7 @@ class Decisions(Builder):
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope)
-        self.noted: dict[str, dict[str, bool]] = {}
+        self.noted: dict[str, dict[Any, bool]] = {}
         self.pinned: set[str] = set()
         self.values: dict[str, Any] = {}
         self.definitions: dict[str, tuple[str, Any]] = {}
@@ -47,12 +47,16 @@ class Decisions(Builder):
         found: dict[str, bool] = {}
         for text, places in self.noted.items():
             outcomes = set(places.values())
-            found |= {text: outcomes.pop()} if len(outcomes) == 1 else places
+            apart = ((_meant(text, meaning), outcome) for meaning, outcome in places.items())
+            found |= {text: outcomes.pop()} if len(outcomes) == 1 else dict(apart)
         return found
 
-    def note(self, text: str, outcome: bool = True, meaning: str = "") -> None:
-        """Notes a condition; the same text may mean other sizes in a module that is built twice."""
-        self.noted.setdefault(text, {})[meaning or text] = outcome
+    def note(self, text: str, outcome: bool = True, meaning: Relation | tuple[Any, ...] = ()) -> None:
+        """Notes a condition; the same text may mean other sizes in a module that is built twice.
+
+        ``meaning`` is the comparison, or the expressions that it was decided on; its words are made where they are needed.
+        """
+        self.noted.setdefault(text, {})[meaning] = outcome
 
     def guard(self, value: Any, node: ast.expr) -> frozenset[Guard]:
         """The guards that a decision on this value stands for; notes a decision on sizes alone."""
@@ -140,8 +144,7 @@ class Decisions(Builder):
         """Notes what was decided on numbers in a way that is no comparison of two sizes."""
         if any(part.relation is not None or not isinstance(part.value, bool | str) for part in found):
             if isinstance(outcome, bool):
-                text = ast.unparse(node)
-                self.note(text, outcome, f"{text}, of {', '.join(str(part.expr) for part in found)}")
+                self.note(ast.unparse(node), outcome, tuple(part.expr for part in found))
             else:
                 self.pin(found)
 
@@ -175,9 +178,15 @@ class Decisions(Builder):
         return Sym(decided, None, loops, guards_of(found))
 
 
-def _meaning(value: Sym) -> str:
+def _meaning(value: Sym) -> Relation | tuple[Any, ...]:
     """What was decided, in the config's own fields."""
     if value.relation is None and value.expr is None:
-        return ""
-    op, left, right = value.relation or Relation("!=", value.expr, sympy.Integer(0))
-    return f"{left} {op} {right}"
+        return ()
+    return value.relation or Relation("!=", value.expr, sympy.Integer(0))
+
+
+def _meant(text: str, meaning: Relation | tuple[Any, ...]) -> str:
+    """A condition in words that no other place shares."""
+    if isinstance(meaning, Relation):
+        return f"{meaning.left} {meaning.op} {meaning.right}"
+    return f"{text}, of {', '.join(map(str, meaning))}" if meaning else text

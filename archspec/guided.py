@@ -58,12 +58,12 @@ class Guide:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.random = sampler.random
         self.tests: dict[int, tuple[ast.expr, Module | None]] = {}
+        self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
 
     @cached_property
     def edges(self) -> Edges:
         """Values at the edge; zero also for what a local name or a parameter above zero is computed from."""
-        owners = {id(condition): module for module in self.spec.modules.values() for condition in module.require}
-        wanted = ((above_zero(one.tree), owners.get(id(one))) for one in conditions(self.spec))
+        wanted = ((above_zero(one.tree), self.owners.get(id(one))) for one in conditions(self.spec))
         return Edges(self.sampler, {name for some, owner in wanted for name in self.read(some, owner)})
 
     def watched(self, raw: Config) -> tuple[set[Branch], Place | None]:
@@ -108,10 +108,9 @@ class Guide:
 
     def violations(self, configs: list[Config], each: int = 3) -> Iterator[Config]:
         """Configs that the spec refuses, a few for each of its conditions."""
-        owners = {id(condition): module for module in self.spec.modules.values() for condition in module.require}
         for condition in conditions(self.spec):
             count = 0
-            for raw in self.drawn(configs, self.read(reads(condition.tree), owners.get(id(condition))), _REFUSED_TRIES):
+            for raw in self.drawn(configs, self.read(reads(condition.tree), self.owners.get(id(condition))), _REFUSED_TRIES):
                 _, place = self.watched(raw)
                 if place is not None and place[1:3] == condition.place[1:3] and place.source.name == condition.place.source.name:
                     yield raw
