@@ -61,6 +61,9 @@ def _settings(spec: Spec) -> Iterator[Alteration]:
         for altered, what in _values(field.default):
             fields = {**spec.fields, name: field._replace(default=altered)}
             yield Alteration(field.place, f"config.{name}: {what}", "", spec._replace(fields=fields))
+        if field.falsy:
+            fields = {**spec.fields, name: field._replace(falsy=False)}
+            yield Alteration(field.place, f"config.{name}: = instead of or", "", spec._replace(fields=fields))
     for name, value in spec.fixed.items():
         for altered, what in _values(value):
             if value.place.source.name == spec.source.name:

@@ -167,6 +167,8 @@ def named(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
         if not pairs:
             refusal = load(name).refuse if name in model_types() else ""
             message = f"{name} is not counted: {refusal}" if refusal else f"no spec describes {name!r}"
+            if not refusal and name in model_types():
+                message = f"{name} is described as a part of other models only: verify one of those"
             raise UnknownArchitectureError(Problem(message, help=did_you_mean(name, [*index(), *known])))
         for model_type, architecture in pairs:
             if architecture not in chosen.setdefault(model_type, []):

@@ -36,8 +36,8 @@ class Edges:
         if chance < 0.6 and isinstance(value, int) and not isinstance(value, bool):
             return self.number(name)
         known = raw[name] if isinstance(raw.get(name), list) else value
-        if chance < 0.5 and isinstance(known, list):
-            if known and self.sampler.random.random() < 0.4:
+        if chance < 0.7 and isinstance(known, list):
+            if known and self.sampler.random.random() < 0.6:
                 return self.one_at_edge(name, known)
             return [*known, *known[-1:]] if self.sampler.random.random() < 0.5 else known[:-1]
         if chance < 0.3 and isinstance(value, str):

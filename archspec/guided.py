@@ -14,7 +14,7 @@ from typing import Any
 
 from archspec.edges import Edges, above_zero
 from archspec.errors import ArchspecError, Place
-from archspec.expression import names
+from archspec.expression import Expression, names
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
@@ -22,7 +22,7 @@ from archspec.texts import conditions
 from archspec.tree import Builder
 
 _TRIES = 12
-_REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
+_REFUSED_TRIES = 200  # for a condition to be broken: those cost no instantiation until it is
 
 Config = dict[str, Any]
 Branch = tuple[int, bool]
@@ -107,16 +107,24 @@ class Guide:
         return None
 
     def violations(self, configs: list[Config], each: int = 3) -> Iterator[Config]:
-        """Configs that the spec refuses, a few for each of its conditions."""
+        """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be."""
         for condition in conditions(self.spec):
-            count = 0
-            for raw in self.drawn(configs, self.read(reads(condition.tree), self.owners.get(id(condition))), _REFUSED_TRIES):
+            owner = self.owners.get(id(condition))
+            others = Guide(without(self.spec, condition, owner), self.architecture, self.sampler)
+            fields = self.read(reads(condition.tree), owner)
+            count, alone = 0, False
+            for raw in self.drawn(configs, fields, _REFUSED_TRIES):
+                if self.random.random() < 0.2:  # without layers their conditions are silent
+                    raw |= {name: 0 for name in self.sampler.turns if name not in fields}
                 _, place = self.watched(raw)
-                if place is not None and place[1:3] == condition.place[1:3] and place.source.name == condition.place.source.name:
+                if place is None or place[1:3] != condition.place[1:3] or place.source.name != condition.place.source.name:
+                    continue
+                only = not alone and others.watched(raw)[1] is None
+                if count < each or only:
                     yield raw
-                    count += 1
-                    if count == each:
-                        break
+                    count, alone = count + 1, alone or only
+                if count >= each and alone:
+                    break
 
     def arguments(self, called: Module) -> Iterator[tuple[set[str], Module]]:
         """The names in the calls of a module, and the modules that they are in."""
@@ -172,3 +180,11 @@ def reads(tree: ast.AST) -> set[str]:
     """The names that an expression reads, those in `given("field")` among them."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
     return names(tree) | {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
+
+
+def without(spec: Spec, condition: Expression, owner: Module | None) -> Spec:
+    """A spec that lacks one of its conditions, its own or that of a module."""
+    if owner is None:
+        return spec._replace(require=tuple(other for other in spec.require if other is not condition))
+    kept = owner._replace(require=tuple(other for other in owner.require if other is not condition))
+    return spec._replace(modules={name: kept if module is owner else module for name, module in spec.modules.items()})

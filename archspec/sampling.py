@@ -68,6 +68,7 @@ class Sampler:
         self.aimed: list[int] = []
         self.blind = _BLIND
         self.depths = self.numbers_of_layers()
+        self.turns = [name for name, field in spec.fields.items() if _is_deep(name) and type(self.default(field, {})) is int]
 
     def sample(self) -> dict[str, Any]:
         """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old names."""
@@ -135,6 +136,8 @@ class Sampler:
                 continue
             if "None" in kinds or field.computed:
                 values.append(None)
+            if field.falsy and type(value) is int:
+                values.append(0)
             if isinstance(value, bool) or kinds == {"bool", "None"}:
                 values += [True, False]
             elif isinstance(value, str) or ("str" in kinds and value is None):
@@ -212,7 +215,7 @@ class Sampler:
         """A value of the field's type, or ... to leave it out."""
         kinds = _kinds(field)
         if ("None" in kinds or field.computed) and self.random.random() < 0.25:
-            return None
+            return self.random.choice((None, 0)) if field.falsy and type(default) is int else None
         if isinstance(default, bool) or (kinds & {"bool"} and not kinds & {"int", "str"}):
             return self.random.random() < 0.5
         if isinstance(default, str) or ("str" in kinds and default is None):

@@ -244,7 +244,10 @@ class Scope(Evaluator):
                 problem = self.problem(name, message, f"needed at {field.place}")
                 raise ConfigError(problem)
             return frozen(self.read(field.default))
-        return self._checked(field, value)
+        checked = self._checked(field, value)
+        if field.falsy and field.default is not None and not self.truth(checked, field.default.tree):
+            return frozen(self.read(field.default))
+        return checked
 
     def _checked(self, field: Field, value: Any) -> Any:
         kinds = field.types or self._default_kinds(field)

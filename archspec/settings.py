@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Place
-from archspec.oracle import config_class, config_of
+from archspec.oracle import Refused, Unavailable, config_class, config_of
 from archspec.places import read_places
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Spec
@@ -34,7 +34,7 @@ def settings_differences(spec: Spec) -> list[SettingDifference]:
     """
     config = config_of(spec.model_type, {"model_type": spec.model_type})
     scope = Scope(spec, {"model_type": spec.model_type})
-    return [*_defaults(scope, config, ""), *_names(spec)]
+    return [*_defaults(scope, config, ""), *_zeros(scope), *_names(spec)]
 
 
 def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifference]:
@@ -57,6 +57,21 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
                 yield from _sub_config(ours, theirs, path + name, places)
         elif theirs is not _ABSENT and not _same(ours, theirs, bool(field and field.computed) or name in spec.fixed):
             yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), places)
+
+
+def _zeros(scope: Scope) -> Iterator[SettingDifference]:
+    """Computed numbers that are 0 in the spec where transformers computes them for a 0 too."""
+    for name, field in scope.spec.fields.items():
+        if not field.computed or name in scope.spec.fixed or type(scope.values.get(name)) is not int:
+            continue
+        raw = {"model_type": scope.spec.model_type, name: 0}
+        try:
+            theirs = _read(config_of(scope.spec.model_type, raw), name)
+            ours = Scope(scope.spec, raw).get(name)
+        except (ArchspecError, Refused, Unavailable):
+            continue
+        if type(theirs) is int and theirs != 0 and ours != theirs:
+            yield SettingDifference("default", f"{name} for 0", _shown(theirs), _shown(ours), _places(scope, name))
 
 
 def _read(config: Any, name: str) -> Any:

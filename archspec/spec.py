@@ -35,13 +35,17 @@ TYPES = ("int", "float", "bool", "str", "list", "dict", "None")
 
 
 class Field(NamedTuple):
-    """A config field: allowed types ('' where the default tells), and its default."""
+    """A config field: allowed types ('' where the default tells), and its default.
+
+    ``falsy``: the default is for a 0 too that is given, as after Python's `or`.
+    """
 
     name: str
     types: tuple[str, ...]
     default: Expression | None
     computed: bool
     place: Place
+    falsy: bool = False
 
     @property
     def required(self) -> bool:

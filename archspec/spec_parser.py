@@ -168,7 +168,7 @@ class _Parser(ModuleParser):
         return fields
 
     def field(self, name: str, node: source.Scalar, place: Place, path: str) -> Field | None:
-        """`LITERAL`, `= expression`, `TYPE = expression`, or `TYPE` alone where the field is required."""
+        """`LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` alone where the field is required."""
         text = node.raw
         if not node.quoted and (match := _FIELD_TYPE.match(text)):
             types = tuple(part.strip() for part in match.group().split("|"))
@@ -182,6 +182,9 @@ class _Parser(ModuleParser):
         if text.startswith("="):  # quoted too, where YAML would read a colon in it
             default = self.parsed(node, path, 1)
             return default and Field(name, (), default, True, place)
+        if text.startswith("or "):
+            default = self.parsed(node, path, 2)
+            return default and Field(name, (), default, True, place, falsy=True)
         default = self.value(node, path)
         return default and Field(name, (), default, False, place)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archspec.guided import Guide
+from archspec.guided import Guide, without
 from archspec.library import load
 from archspec.sampling import Sampler
 from archspec.texts import conditions
@@ -33,3 +33,14 @@ def test_a_text_that_is_told_from_all_others_is_not_drawn_alone() -> None:
     """LFM2's code compares a layer with "conv" only, and there is no default: attention layers must be drawn all the same."""
     sampler = Sampler(load("lfm2_moe"), 0)
     assert len({kind for _ in range(20) for kind in sampler.sample().get("layer_types", ())}) > 1
+
+
+def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
+    """V-JEPA 2's pooler demands of its cross-attention what all its layers demand: it shows where there are no layers."""
+    spec = load("vjepa2")
+    owner = spec.modules["VJEPA2PoolerCrossAttention"]
+    architecture = "VJEPA2ForVideoClassification"
+    guide = Guide(spec, architecture, Sampler(spec, 0))
+    configs = list(guide.violations([{"model_type": "vjepa2"}]))
+    for condition in owner.require:
+        assert any(Guide(without(spec, condition, owner), architecture, guide.sampler).watched(raw)[1] is None for raw in configs)

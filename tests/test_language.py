@@ -84,6 +84,28 @@ architectures:
     assert says(spec, **config) == built(lambda: mamba.MambaMixer(mamba.MambaConfig(**config), 0))
 
 
+@pytest.mark.parametrize("given", [..., None, 0, 16])
+def test_1_defaults_in_the_place_of_a_zero(says: Says, given: Any) -> None:
+    vit = pytest.importorskip("transformers.models.vit.modeling_vit")
+    spec = """
+config:
+  hidden_size: 768
+  pooler_output_size: or hidden_size
+architectures:
+  ViTPooler:
+    dense: Linear(hidden_size, pooler_output_size)
+"""
+    config = {"hidden_size": 32} | ({} if given is ... else {"pooler_output_size": given})
+    assert says(spec, **config) == built(lambda: vit.ViTPooler(vit.ViTConfig(**config)))
+
+
+@pytest.mark.parametrize(("given", "message"), [("wide", "is not int"), (-1, "is negative"), (True, "is not int")])
+def test_1_what_is_not_zero_is_checked_as_in_other_fields(says: Says, given: Any, message: str) -> None:
+    text = "config:\n  hidden_size: 8\n  size: or hidden_size\narchitectures:\n  A:\n    a: Linear(size, size)"
+    with pytest.raises(archspec.ArchspecError, match=message):
+        says(text, size=given)
+
+
 def test_1_null_is_absent_and_zero_is_not(says: Says) -> None:
     spec = """
 config: {heads: 8, size: 64, kv_heads: = heads, head_dim: = size // heads}

@@ -196,6 +196,13 @@ def test_ties_columns_and_filters() -> None:
         assert row["hidden_size"] % 1024 == 0 or params < 4e8
 
 
+def test_a_zero_is_the_computed_default_where_it_is_for_transformers() -> None:
+    config = {"model_type": "wav2vec2", "architectures": ["Wav2Vec2Model"], "add_adapter": True}
+    for row in archspec.sweep(config, {"output_hidden_size": [0, 256, 768]}).rows():
+        overrides = {"output_hidden_size": row["output_hidden_size"] or 768}
+        assert row["params"] == archspec.load(config, overrides=overrides).params
+
+
 def test_bytes_follow_the_dtype() -> None:
     (row,) = archspec.sweep("GPT2LMHeadModel", {"n_layer": 12}, columns=["params", "bytes"], dtype="bf16").rows()
     assert row["bytes"] == 2 * row["params"] == 248879616

@@ -171,6 +171,18 @@ def test_a_difference_is_shown_at_the_smallest_config() -> None:
     assert {"model_type": "bert", "add_cross_attention": True, "is_decoder": True} in configs
 
 
+def test_a_zero_that_transformers_takes_for_nothing_given_is_found() -> None:
+    """wav2vec 2.0's config has `output_hidden_size or hidden_size`; only an adapter, off by default, has tensors of it."""
+    from archspec.settings import settings_differences
+
+    spec = load("wav2vec2")
+    assert settings_differences(spec) == []
+    field = spec.fields["output_hidden_size"]
+    altered = spec._replace(fields={**spec.fields, field.name: field._replace(falsy=False)})
+    (found,) = settings_differences(altered)
+    assert (found.name, found.expected, found.found, found.places[0]) == ("output_hidden_size for 0", "768", "0", field.place)
+
+
 def test_a_spec_that_transformers_cannot_confirm_is_not_exact_by_default() -> None:
     outcome = verify_spec(altered(load("llama"), "- head_dim % 2 == 0 or head_dim < 5", "- hidden_size == 4096"), "LlamaModel", 5)
     assert outcome.verdict == "wrong"
@@ -406,6 +418,7 @@ def test_dependents_follow_parents_parts_and_shared_files() -> None:
         (["verify", "bert", "--all"], "say what to verify"),
         (["verify", "bert", "--samples", "-1"], "is not negative"),
         (["verify", "timm_backbone"], "timm_backbone is not counted"),
+        (["verify", "t5gemma2_decoder"], "t5gemma2_decoder is described as a part of other models only"),
         (["verify", "MistralModel", "--samples", "0", "--json", "/no/such/folder/x.json"], "No such file"),
     ],
 )

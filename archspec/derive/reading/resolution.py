@@ -25,6 +25,7 @@ class ConfigModel:
         self.computed: dict[str, ast.expr] = {}
         self.fixed: dict[str, ast.expr] = {}
         self.kept: set[str] = set()
+        self.falsy: set[str] = set()  # computed where the config says 0, too
         self.require: list[ast.expr] = []
         self.soft: list[ast.expr] = []
         self.checks: dict[str, list[ast.expr]] = {}  # what the validators of single fields demand
@@ -86,6 +87,8 @@ def _sorted(model: ConfigModel, name: str, node: ast.expr, types: tuple[str, ...
     filler = null_default(name, node)
     if filler is not None and declared and "None" in (model.types.get(name) or ("None",)) and default in (None, MISSING):
         model.computed[name] = filler
+        if isinstance(node, ast.BoolOp):
+            model.falsy.add(name)
         return
     if name in terms.names(node) and declared:
         model.fixed[name] = node

@@ -33,7 +33,7 @@ class Fields(NamedTuple):
         if self.config:
             lines.append("config:")
             for name, text in self.config.items():
-                lines += line(name, text, 2) if text.startswith("= ") or quoted(text) == text else [f"  {name}: {text}"]
+                lines += line(name, text, 2) if text.startswith(("= ", "or ")) or quoted(text) == text else [f"  {name}: {text}"]
         if self.fixed:
             lines.append("fixed:")
             for name, text in self.fixed.items():
@@ -114,7 +114,7 @@ def _read(node: ast.expr) -> set[str]:
 
 
 def declaration(model: ConfigModel, name: str) -> str | None:
-    """`32000`, `= hidden_size // num_attention_heads`, `int | None = 1536`, `int`."""
+    """`32000`, `= hidden_size // num_attention_heads`, `or hidden_size`, `int | None = 1536`, `int`."""
     types = model.types.get(name, ())
     if name in model.computed and name in model.early:
         kinds = [kind for kind in types if kind != "None"] or ["int"]
@@ -124,7 +124,7 @@ def declaration(model: ConfigModel, name: str) -> str | None:
         return "int | None = None" if default is None else f"{type(default).__name__} | None = {literal(default, True)}"
     default = model.defaults.get(name, MISSING)
     if name in model.computed and (default in (None, MISSING) or name not in model.declared):
-        return f"= {clean(model.computed[name])}"
+        return f"{'or' if name in model.falsy else '='} {clean(model.computed[name])}"
     if default is MISSING:
         return " | ".join(types) if types else "int"
     if isinstance(default, tuple):
