@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from archspec.expression import names
 from archspec.library import model_types
 from archspec.sampling import EDGES, Sampler
-from archspec.scope import SubConfig
+from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
 from archspec.texts import expressions
 
@@ -89,3 +90,10 @@ def asked(spec: Spec) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
             name = node.args[0]
             gets.setdefault(ast.unparse(node.func.value), []).extend([str(name.value)] if isinstance(name, ast.Constant) else [])
     return types, gets
+
+
+def zeros(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Configs with each of their numbers zero, the others as they are."""
+    for raw in configs:
+        scope = Scope(spec, raw)
+        yield from ({**raw, name: 0} for name in spec.fields if type(value := scope.get(name)) is int and value)

@@ -163,6 +163,8 @@ def _recurrent(gates: int) -> Callable[..., list[Leaf]]:
         directions = ["", "_reverse"] if concrete(bidirectional) else [""]
         state = proj_size if concrete(proj_size) else hidden_size
         leaves: list[Leaf] = []
+        for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+            _require(concrete(size) > 0, f"{name} must be greater than zero")
         _require(concrete(num_layers) <= 10_000, f"{num_layers} layers are more than are counted")
         for layer in range(concrete(num_layers)):
             entry = input_size if layer == 0 else state * len(directions)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
+from archspec.edges import zeros
 from archspec.guided import Guide
 from archspec.layers import Size
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
@@ -75,6 +76,7 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
             if valid >= samples:
                 break
         guide = Guide(spec, architecture, sampler)
+        own += [_answer(spec, architecture, raw) for raw in zeros(spec, sampler.accepted[:1])]
         valid_ones = [answer.raw for answer in own if answer is not None and answer.rows is not None]
         for found in (guide.branches(valid_ones), guide.violations(valid_ones)):
             own += [_answer(spec, architecture, raw) for raw in found]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from archspec.blame import blamed, refusing
+from archspec.edges import zeros
 from archspec.errors import ArchspecError, Place
 from archspec.guided import Guide
 from archspec.library import load
@@ -154,6 +155,7 @@ class Verifier:
             if self.compared >= wanted or len(self.differences) >= MAX_DIFFERENCES:
                 break
             self.draw()
+        self.zeros()
         if self.samples >= AIM_FROM:
             self.aimed(default)
         if self.compared < wanted and not self.differences and (self.compared or not unavailable):
@@ -342,6 +344,20 @@ class Verifier:
                 self.differences += self.compare({**default, name: None})[0]
             except Unavailable:
                 continue
+
+    def zeros(self) -> None:
+        """With the base model: each number zero in a valid config; what transformers refuses there is not to be counted.
+
+        A zero that the spec alone refuses, by dividing by it, does no harm.
+        """
+        if self.architecture != next(iter(self.spec.architectures), None):
+            return
+        for raw in zeros(self.spec, self.sampler.accepted[:1]):
+            try:
+                found = self.compare(raw)[0]
+            except Unavailable:
+                continue
+            self.differences += [difference for difference in found if difference.kind != "refused"]
 
     def add(self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]) -> None:
         self.differences.append(self.difference(raw, kind, name, expected, found, places))

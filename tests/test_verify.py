@@ -472,3 +472,10 @@ def test_a_digest_follows_parents_and_parts(checkout: Path) -> None:
     (checkout / "bert.yaml").write_text((checkout / "bert.yaml").read_text() + "# changed\n")
     after = coverage.digests()
     assert {name for name in after if after[name] != before[name]} == {"bert", "child"}
+
+
+def test_a_zero_that_no_condition_forbids_is_found() -> None:
+    """BART divides by the root of its heads' width: without the condition, a width of 0 would be counted."""
+    bare = altered(load("bart"), "ScaledMultiHeadProjections", "MultiHeadProjections")
+    found = verify_spec(bare, "BartModel", 2).differences
+    assert [(difference.kind, difference.config["d_model"]) for difference in found] == [("accepted", 0)]
