@@ -26,6 +26,13 @@ class Odd(nn.Linear):
             raise ValueError("even")
         super().__init__(3, size)
 
+class Picky(nn.Module):
+    def __init__(self, size, config):
+        super().__init__()
+        if size % 2:
+            raise ValueError("odd")
+        self.inner = Block(config)
+
 class Strided(nn.Conv2d):
     def __init__(self, stride, padding):
         super().__init__(3, 4, 3, stride=stride, padding=padding)
@@ -54,6 +61,14 @@ DEMANDS = {
     "of one that never fits": (
         ["if config.extra:", "    self.a = Even(5, config)", "self.b = Block(config)"],
         "require:\n      - not extra\n",
+    ),
+    "of a module that is made for its parts": (
+        ["if config.extra:", "    made = Picky(config.width + 4, config)", "    self.a = made.inner", "self.b = Block(config)"],
+        "require:\n      - not extra or not (width + 4) % 2\n",
+    ),
+    "of a module that stays, by itself": (
+        ["made = Picky(config.width, config)", "self.a = nn.Sequential(made)", "self.b = made.inner"],
+        "  Net:\n    a:\n      - Picky()\n    b: Block()\n",
     ),
     "to be a power of two": (
         ["if config.width & (config.width - 1):", "    raise ValueError", "self.b = Block(config)"],
@@ -84,6 +99,14 @@ DEMANDS = {
             "self.b = Block(config)",
         ],
         "require:\n      - width // 2 == ceil(width / 2) or ceil(width / 2) == 1\n",
+    ),
+    "of torch, for a size that it works out": (
+        [
+            "grid = torch.stack([torch.zeros(config.width, config.depth)] * 2, -1)",
+            "grid = torch.concat([grid, grid], -1).reshape(-1, config.width * config.depth * 4)",
+            "self.b = Block(config)",
+        ],
+        "require:\n      - width * depth * 4 != 0\n",
     ),
     "of torch, for a padding": (
         ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],
@@ -193,3 +216,9 @@ def test_a_mean_over_everything_keeps_the_shape_of_what_it_is_taken_from(module:
     found = derived("own:Net")
     assert (found["code"], found["verify"][0]["differences"]) == (0, [])
     assert "a: Parameter(depth, width)" in found["drafts"]["net"]
+
+
+def test_nothing_is_made_a_list_of(module: Callable[..., None]) -> None:
+    text = own("sizes = list(config.sizes)", "self.a = Block(config)")
+    module(text.replace("depth: int = 3", "depth: int = 3\n    sizes: list | None = None").replace("= None\n", "= (1, 2)\n", 1))
+    assert "- sizes is not None\n" in derived("own:Net", "--no-verify")["drafts"]["net"]

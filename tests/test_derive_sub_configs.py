@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from test_derive import module
+from test_derive import drafted, module
 
 pytest.importorskip("transformers")
 
@@ -82,3 +82,58 @@ def text(module: Callable[[str], None]) -> str:
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_what_the_config_class_does_of_its_own_accord_is_in_the_draft(text: str, line: str) -> None:
     assert line in text
+
+
+def test_a_null_sub_config_is_read_as_any_config_of_its_class(module: Callable[[str], None]) -> None:
+    """It is null by default: its class' defaults are no numbers of the draft."""
+    module(OWN)
+    target = find("own:Net")
+    drafts = {one.model_type: one.text for one in draft("net", target.config, target.classes)}
+    assert "fc1: Linear(hidden_size, intermediate_size)" in drafts["clip_vision_model"]
+
+
+LEAVING = """
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+class NetConfig(PreTrainedConfig):
+    model_type = "net"
+    width: int = 8
+    heads: int = 2
+    other_heads: int = 4
+    depth: int = 2
+
+class Attention(nn.Module):
+    def __init__(self, config, heads):
+        super().__init__()
+        config.update({"heads": heads})
+        self.proj = nn.Linear(config.width, config.heads)
+
+class Encoder(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.layers = nn.ModuleList([Attention(config, config.other_heads) for _ in range(config.depth)])
+
+class Reader(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.proj = nn.Linear(config.width, config.heads)
+
+class Net(PreTrainedModel):
+    def __init__(self, config: NetConfig):
+        super().__init__(config)
+        self.before = Reader(config)
+        self.encoder = Encoder(config)
+        self.after = Reader(config)
+"""
+
+
+def test_what_a_module_sets_on_its_config_holds_for_those_made_after_it(module: Callable[[str], None]) -> None:
+    module(LEAVING)
+    target = find("own:Net")
+    text = draft("net", target.config, target.classes)[0].text
+    assert "before: Reader()\n    encoder: Encoder()\n    after: Reader(heads=other_heads)\n" in text
+
+
+def test_defaults_are_put_into_a_sub_config_that_is_given() -> None:
+    assert "acoustic_model_config: AutoConfig(dac, merge=True, " in drafted("XcodecModel")[0].text

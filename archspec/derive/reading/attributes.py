@@ -161,18 +161,17 @@ class Attributes(Items):
         spec = getattr(config.cls, "sub_configs_defaults", {}).get(name)
         dynamic = spec is None or not hasattr(spec.config_class, "to_dict")
         optional = bool(spec and spec.optional)
-        real = seen if seen is not None and seen is not MISSING else None
-        cls = type(real) if real is not None else None
-        if cls is None and spec is not None:
+        real = seen if seen is not MISSING else None
+        absent = real is None and spec is not None
+        if spec is not None and absent:
             try:
-                made = spec.default_config
-                cls = type(made)
+                real = spec.default_config
             except Exception as error:
                 raise Unsupported(f"the sub-config {name} has no default") from error
-        assert cls is not None
+        assert real is not None
+        cls = type(real)
         made_config = Config(cls, (*config.path, name), real, dynamic, optional)
-        if real is None:
-            made_config.real = None
+        made_config.absent = absent
         self.write(config.children, name, made_config)
         self.classes[made_config.path] = cls
         return made_config

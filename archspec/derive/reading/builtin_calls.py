@@ -83,6 +83,8 @@ class BuiltinCalls(Statements):
             return made_dict | keywords
         if not arguments:
             return ListValue() if cls is list else () if cls is tuple else set()
+        if isinstance(arguments[0], Sym) and (asked := self.null_refused(arguments[0])) is not None:
+            self.enforce(asked, "TypeError: 'NoneType' object is not iterable")
         items = self.spread(arguments[0])
         if items is None or isinstance(arguments[0], ListValue | Sym):
             value = arguments[0]

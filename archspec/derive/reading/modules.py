@@ -8,8 +8,8 @@ import inspect
 from typing import Any
 
 from archspec.derive.reading import terms
-from archspec.derive.reading.copies import changed
-from archspec.derive.reading.leaves import PARAMETRIC, Leaves, holds_tensors, is_leaf
+from archspec.derive.reading.aftermath import Aftermath, instances
+from archspec.derive.reading.leaves import PARAMETRIC, holds_tensors, is_leaf
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import (
@@ -49,6 +49,7 @@ class Template:
         self.soft = list(frame.soft.values())
         self.notes = list(frame.notes)
         self.closed: dict[str, str] = {}
+        self.left: dict[str, Any] = {}  # what the constructor leaves on the config that it is given
         self.fit: Any = None
 
     @property
@@ -56,7 +57,7 @@ class Template:
         return self.scope.path if self.scope is not None else ()
 
 
-class Modules(Leaves):
+class Modules(Aftermath):
     """Constructs modules."""
 
     def __init__(self) -> None:
@@ -130,24 +131,16 @@ class Modules(Leaves):
         template.closed = closed
         made.template, made.attrs, made.base = template, template.proto.attrs, template.proto.base
         made.flags = dict(template.proto.flags)
+        if main is not None:
+            self.left_behind(main, made)
+        frame = self.frames[-1]
+        for handed in instances(list(flat.values())):  # whoever holds it says what it demands
+            self.erase(frame.made, handed.born)
         if made.base is not None or not holds_tensors(made):
             self.taken_over(made)
+        elif template.require or template.soft:
+            self.write(frame.made, made.born, (made, tuple(frame.path), tuple(frame.loops)))
         return made
-
-    def taken_over(self, made: Instance) -> None:
-        """What a module demands that is not in the draft, or a single expression there: whoever makes it demands that."""
-        values = {f"${name}": value for name, value in made.arguments.items()} | made.overrides
-        for node in (*made.template.require, *made.template.soft):
-            try:
-                inner = {name: self.node(values[name]) for name in terms.names(node) & values.keys()}
-            except Unsupported as error:
-                self.note(f"not read: what {made.cls.__name__} demands ({error})")
-                continue
-            needed = terms.folded(terms.substitute(node, inner))
-            if node in made.template.soft:
-                self.demand(needed)
-            else:
-                self.enforce(needed, f"{made.cls.__name__} demands {terms.text(node)}")
 
     def entered(self, config: Config, made: Instance) -> Config:
         """A config as the constructed module sees it: what was set on it becomes a keyword of the call."""
@@ -163,9 +156,6 @@ class Modules(Leaves):
                     inner.real.__dict__[field] = seen
         inner.store = {}
         return inner
-
-    def own_field(self, config: Config, field: str, value: Any) -> bool:
-        return isinstance(value, Sym) and value.node is not None and terms.text(value.node) == terms.text(config.node(field))
 
     def entered_argument(
         self, cls: type, name: str, value: Any, scope: Config | None, made: Instance, closed: dict[str, str]
@@ -277,6 +267,7 @@ class Modules(Leaves):
             self.module_method(Bound(proto, "__init__", init, owner), positional, named)
             if isinstance(inspect.getattr_static(cls, "_tied_weights_keys", None), property):
                 proto.attrs["_tied_weights_keys"] = self.attribute(proto, "_tied_weights_keys")
+            self.thrown_away(proto)
         except Raised as error:
             return error
         except (Unsupported, RecursionError) as error:
@@ -289,29 +280,14 @@ class Modules(Leaves):
             self.frames.pop()
             self.log, self.facts, self.scope = before
         template = Template(cls, scope, proto, dict(made.arguments), frame)
+        if scope is not None:
+            template.left = {name: value for name, value in scope.store.items() if not self.own_field(scope, name, value)}
         self.templates.append(template)
         return template
 
     def fit(self, cls: type, scope: Config | None, entered: dict[str, Any], reason: str) -> Template | None:
         """A module whose code is not read: its tensors as they are at the default config."""
         raise NotImplementedError
-
-    def alike(self, one: Any, two: Any) -> bool:
-        if one.flags != two.flags or one.cls is not two.cls:
-            return False
-        if isinstance(one, Leaf):
-            return self.same(dict(one.arguments), dict(two.arguments))
-        if changed(one) or changed(two) or one.template is not two.template or one.template is None:
-            return False
-        return self.same(one.arguments, two.arguments) and self.same(one.overrides, two.overrides)
-
-    def same(self, one: dict[str, Any], two: dict[str, Any]) -> bool:
-        if one.keys() != two.keys():
-            return False
-        try:
-            return all(one[k] is two[k] or terms.text(self.node(one[k])) == terms.text(self.node(two[k])) for k in one)
-        except Unsupported:
-            return False
 
 
 def _items(value: Any) -> list[Any]:

@@ -102,10 +102,15 @@ class Operators(State):
 
     def not_null(self, value: Any) -> None:
         """Python neither calculates with None nor finds it smaller than a number."""
-        if isinstance(value, Sym) and isinstance(value.node, ast.Name) and "None" in value.types:
-            asked = self.facts.decide(terms.compare(value.node, ast.IsNot, ast.Constant(None)))
-            if not isinstance(asked, ast.Constant):
-                self.demand(asked)
+        if (asked := self.null_refused(value)) is not None:
+            self.demand(asked)
+
+    def null_refused(self, value: Any) -> ast.expr | None:
+        """That a field is not null, where it may be."""
+        if not isinstance(value, Sym) or not isinstance(value.node, ast.Name) or "None" not in value.types:
+            return None
+        asked = self.facts.decide(terms.compare(value.node, ast.IsNot, ast.Constant(None)))
+        return None if isinstance(asked, ast.Constant) else asked
 
     def tensor_binary(self, op: type[ast.operator], left: Any, right: Any) -> Any:
         real = self.seen(_operator(op), left, right)
@@ -270,7 +275,7 @@ class Operators(State):
             return Sym(terms.negation(truth) if positive else truth, self.seen(lambda v: bool(v) != positive, seen), ("bool",))
         if isinstance(value, Config) and value.optional and value.path:
             none = terms.compare(terms.name(".".join(value.path)), ast.Is, ast.Constant(None))
-            return Sym(none if positive else terms.negation(none), (value.real is None) == positive, ("bool",))
+            return Sym(none if positive else terms.negation(none), value.absent == positive, ("bool",))
         if not isinstance(value, Sym):
             return (value is None) == positive
         if value.node is None:

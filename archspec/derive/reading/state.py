@@ -52,6 +52,7 @@ class Frame:
         self.require: dict[str, ast.expr] = {}
         self.soft: dict[str, ast.expr] = {}
         self.notes: dict[str, None] = {}
+        self.made: dict[int, Any] = {}  # the modules with demands of their own, where they were made
 
 
 class State:

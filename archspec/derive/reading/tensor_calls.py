@@ -160,8 +160,9 @@ class TensorCalls(Calls):
             and items[0].shape is not None
         ):
             at = arguments[1] if len(arguments) > 1 else keywords.get("dim", 0)
-            return [*items[0].shape[:at], len(items), *items[0].shape[at:]] if type(at) is int and at >= 0 else None
-        if name == "cat" and arguments and (items := self.spread(arguments[0])):
+            at = at + len(items[0].shape) + 1 if type(at) is int and at < 0 else at
+            return [*items[0].shape[:at], len(items), *items[0].shape[at:]] if type(at) is int else None
+        if name in ("cat", "concat", "concatenate") and arguments and (items := self.spread(arguments[0])):
             return self.joined(items, arguments[1] if len(arguments) > 1 else keywords.get("dim", 0))
         first = arguments[0] if arguments else None
         if not isinstance(first, Tensor) or first.shape is None:
@@ -180,7 +181,10 @@ class TensorCalls(Calls):
                 return sizes
             given = self.product([size for size in sizes if not (type(size) is int and size == -1)])
             rest = self.product(first.shape)
-            if not (type(given) is int and given == 1):
+            if isinstance(given, Sym) and isinstance(rest, Sym) and given.node and rest.node and same(given.node, rest.node):
+                self.enforce(terms.compare(given.node, ast.NotEq, terms.constant(0)), "-1 of no elements may be any size")
+                rest = 1
+            elif not (type(given) is int and given == 1):
                 if isinstance(left := self.binary(ast.Mod, rest, given), Sym) and left.node is not None:
                     self.require(terms.compare(left.node, ast.Eq, terms.constant(0)))  # torch demands it
                 rest = self.binary(ast.FloorDiv, rest, given)
@@ -261,3 +265,7 @@ class TensorCalls(Calls):
         made.flags.pop("copied", None)
         made.flags["wrap"] = (name + ("_old" if old else ""), options)
         return made
+
+
+def same(one: ast.expr, two: ast.expr) -> bool:
+    return terms.text(one) == terms.text(two)

@@ -216,17 +216,19 @@ class Config:
     """A config object: its class, where it stands in the config of the model, and what was set on it since.
 
     ``home`` is the class whose fields it has: another one for a config that is made of one (`Other(**config.to_dict())`).
+    ``absent`` is one that is null by default: ``real`` is what its class makes of it where it is not.
     """
 
     def __init__(self, cls: type, path: tuple[str, ...], real: Any, dynamic: bool = False, optional: bool = False) -> None:
         self.cls, self.path, self.real, self.dynamic, self.optional = cls, path, real, dynamic, optional
         self.home = cls
+        self.absent = False
         self.store: dict[str, Any] = {}
         self.children: dict[str, Config] = {}
 
     def copy(self, deep: bool = True) -> Config:
         made = Config(self.cls, self.path, self.real, self.dynamic, self.optional)
-        made.home, made.store = self.home, dict(self.store)
+        made.home, made.absent, made.store = self.home, self.absent, dict(self.store)
         made.children = {name: child.copy() if deep else child for name, child in self.children.items()}
         return made
 

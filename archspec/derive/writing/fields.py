@@ -226,7 +226,7 @@ def fills_in(cls: type, name: str) -> bool:
         source = inspect.getsource(function) if function is not None else ""
     except (OSError, TypeError):
         return False
-    return f'sub_configs_defaults["{name}"].init_kwargs, **self.{name}' in source
+    return f'sub_configs_defaults["{name}"].init_kwargs, **self.{name}' in " ".join(source.split())
 
 
 def inner_default(config: Any, name: str, value: Any) -> bool:
