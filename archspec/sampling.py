@@ -209,7 +209,11 @@ class Sampler:
                 return dict(value.raw)
             self.children[field.name] = child
         drawn = child.sample()
-        return drawn if self.random.random() < 0.5 else {**value.raw, **drawn}
+        if self.random.random() < 0.5:
+            return drawn
+        own = child.spec.attribute_map
+        known = {own.get(key, key) for key in drawn}  # maybe under another name
+        return {key: default for key, default in value.raw.items() if own.get(key, key) not in known} | drawn
 
     def draw(self, field: Field, default: Any, raw: dict[str, Any]) -> Any:
         """A value of the field's type, or ... to leave it out."""

@@ -137,3 +137,31 @@ def test_what_a_module_sets_on_its_config_holds_for_those_made_after_it(module: 
 
 def test_defaults_are_put_into_a_sub_config_that_is_given() -> None:
     assert "acoustic_model_config: AutoConfig(dac, merge=True, " in drafted("XcodecModel")[0].text
+
+
+STAGED = """
+from torch import nn
+from transformers import AutoBackbone, AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers.configuration_utils import SubConfigSpec
+
+class NetConfig(PreTrainedConfig):
+    model_type = "net"
+    sub_configs_defaults = {"backbone_config": SubConfigSpec(config_class=AutoConfig, model_type="swin")}
+    backbone_config: dict | PreTrainedConfig | None = None
+
+class Net(PreTrainedModel):
+    def __init__(self, config: NetConfig):
+        super().__init__(config)
+        config.backbone_config.out_features = ["stage1", "stage2"]
+        self.encoder = AutoBackbone.from_config(config.backbone_config)
+        self.proj = nn.Linear(len(self.encoder.channels), 1)
+"""
+
+
+def test_the_model_says_which_stages_of_a_backbone_it_takes(module: Callable[[str], None]) -> None:
+    module(STAGED)
+    target = find("own:Net")
+    text = draft("net", target.config, target.classes)[0].text
+    assert "encoder: AutoBackbone(backbone_config, out_features=['stage1', 'stage2'])" in text
+    assert "proj: Linear(2, 1)" in text
+    assert "== [stage for stage in backbone_config.stage_names if stage in" in text

@@ -182,6 +182,8 @@ class Attributes(Items):
                 return mod.patched[name]
             if name in mod.attrs:
                 found = mod.attrs[name]
+                if isinstance(found, Config) and mod.overrides:
+                    return told(found, mod.overrides)
                 return found if mod.template is None else self.outside(own(mod, found), mod.rebind())
             tensor = isinstance(mod.base, Leaf) and name in ("weight", "bias", "training")
             if tensor or name == "_modules":
@@ -285,6 +287,14 @@ _MODULE_METHODS = frozenset([
     "to", "half", "float", "eval", "train", "requires_grad_", "parameters", "named_parameters", "children",
     "named_children", "modules", "named_modules", "apply", "append", "extend", "insert", "items", "values", "keys",
 ])  # fmt: skip
+
+
+def told(config: Config, overrides: dict[str, Any]) -> Config:
+    """A module's config with what was set on it before the module was made of it."""
+    made, prefix = config.copy(), ".".join((*config.path, ""))
+    inner = {key.removeprefix(prefix): value for key, value in overrides.items() if key.startswith(prefix)}
+    made.store = {name: value for name, value in inner.items() if "." not in name} | made.store
+    return made
 
 
 def torch_device() -> Any:

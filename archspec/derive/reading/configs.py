@@ -31,6 +31,8 @@ class Reader(Methods):
         name = getattr(config.cls, "attribute_map", {}).get(name, name)
         if hasattr(config.cls, "set_output_features_output_indices") and name.lstrip("_") in ("out_features", "out_indices"):
             name = name.lstrip("_")
+            if name in config.store:
+                return config.store[name]
             return Sym(config.node(name), getattr(config.real, name, MISSING), ("list",))
         if name == "per_layer_config":
             return PerLayer(config)
@@ -320,6 +322,31 @@ class Reader(Methods):
         if name == "$defaults":  # PreTrainedConfig's own: what of it matters is known, but for the layers' own fields
             self.layers = keywords.get("$kwargs", {}).get("per_layer_config")
             return None
+        if name == "set_output_features_output_indices" and not isinstance(config.real, Raw):
+            self.stages_set(config, keywords)
         if name in CONFIG_SKIPPED:
             return keywords.get("$kwargs", Kwargs()) if name == "convert_rope_params_to_dict" else None
         return super().config_method(config, name, function, arguments, keywords)
+
+    def stages_set(self, config: Config, keywords: dict[str, Any]) -> None:
+        """The model itself says which stages of a backbone it takes, by their names or their positions."""
+        names = self.attribute(config, "stage_names")
+        by, given = next((pair for pair in keywords.items() if pair[1] is not None), ("", None))
+        if not by:
+            return
+        features: Any = given
+        indices: Any = given
+        item = terms.name(self.fresh("stage"))
+        loop = ast.comprehension(item, self.node(given), [], 0)
+        if by == "out_features":
+            index = ast.Call(ast.Attribute(self.node(names), "index", ast.Load()), [item], [])
+            seen = self.seen(lambda stages, chosen: [stages.index(one) for one in chosen], names, given)
+            indices = Sym(ast.ListComp(index, [loop]), seen, ("list",))
+            here = terms.compare(item, ast.In, self.node(given))
+            ordered = ast.ListComp(item, [ast.comprehension(item, self.node(names), [here], 0)])
+            self.enforce(terms.compare(self.node(given), ast.Eq, ordered), "stages that the backbone does not have")
+        else:
+            seen = self.seen(lambda stages, chosen: [stages[one] for one in chosen], names, given)
+            features = Sym(ast.ListComp(terms.subscript(self.node(names), item), [loop]), seen, ("list",))
+        self.write(config.store, "out_features", features)
+        self.write(config.store, "out_indices", indices)
