@@ -165,3 +165,57 @@ def test_the_model_says_which_stages_of_a_backbone_it_takes(module: Callable[[st
     assert "encoder: AutoBackbone(backbone_config, out_features=['stage1', 'stage2'])" in text
     assert "proj: Linear(2, 1)" in text
     assert "== [stage for stage in backbone_config.stage_names if stage in" in text
+
+
+DICTS = """
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+class InnerConfig(PreTrainedConfig):
+    model_type = "net_inner"
+    side: int = 8
+
+class NetConfig(PreTrainedConfig):
+    model_type = "net"
+    sub_configs_defaults = {"inner": InnerConfig}
+    side: int = 8
+    inner: dict | PreTrainedConfig | None = None
+
+    def __post_init__(self, **kwargs):
+        for name in self.sub_configs:
+            part = getattr(self, name)
+            if isinstance(part, dict):
+                if part.get("side") != self.side:
+                    part.update({"side": self.side})
+        super().__post_init__(**kwargs)
+
+    def validate_architecture(self):
+        if isinstance(self.inner, dict):
+            raise TypeError("a dict")
+
+class Inner(nn.Module):
+    def __init__(self, config: InnerConfig):
+        super().__init__()
+        self.proj = nn.Linear(config.side, 2)
+
+class Net(PreTrainedModel):
+    def __init__(self, config: NetConfig):
+        super().__init__(config)
+        self.inner = Inner(config.inner)
+"""
+DICT_CASES = {
+    "followed": (
+        'part.update({"side": self.side})',
+        "inner: Inner(inner, side=side if given('inner') is not None and given('inner').get('side') != side else inner.side)",
+    ),
+    "left out where it is not read": ('part.setdefault("side", self.side)', "inner: Inner(inner)\n"),
+}
+
+
+@pytest.mark.parametrize(("statement", "line"), DICT_CASES.values(), ids=DICT_CASES)
+def test_what_is_done_to_the_dict_of_a_sub_config_is(module: Callable[[str], None], statement: str, line: str) -> None:
+    """It is a dict until PreTrainedConfig makes a config of it."""
+    module(DICTS.replace('part.update({"side": self.side})', statement))
+    target = find("own:Net")
+    text = draft("net", target.config, target.classes)[0].text
+    assert line in text and "a dict" not in text

@@ -10,7 +10,7 @@ from typing import Any
 from archspec.derive.reading import terms
 from archspec.derive.reading.annotations import annotated, choices, kinds_of
 from archspec.derive.reading.attributes import STILL, seen_field
-from archspec.derive.reading.methods import Methods
+from archspec.derive.reading.parts import DICT_METHODS, Parts, dict_given
 from archspec.derive.reading.per_layer import overrides
 from archspec.derive.reading.raw import CONFIG_SKIPPED, VALIDATORS, Raw
 from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
@@ -19,7 +19,7 @@ from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, PerLayer, Raised, Sym, Unsupported
 
 
-class Reader(Methods):
+class Reader(Parts):
     """The whole machine: it knows the config classes too."""
 
     def __init__(self) -> None:
@@ -36,6 +36,8 @@ class Reader(Methods):
             return Sym(config.node(name), getattr(config.real, name, MISSING), ("list",))
         if name == "per_layer_config":
             return PerLayer(config)
+        if self.undecided(config) and name in DICT_METHODS:
+            return self.dict_attribute(config, name)
         seen = seen_field(config.real, name)
         if isinstance(seen, dict) and name not in config.store and name not in STILL:
             made = self.model(config.cls, config.real).fixed.get(name)
@@ -135,6 +137,18 @@ class Reader(Methods):
         """Reads a config class once.  Fields of a plain class are what its object has."""
         if cls in self.models:
             return self.models[cls]
+        before, unread = (self.dicts_read, self.dicts_asked, self.dicts_open), self.unread
+        self.dicts_read, self.dicts_asked = True, False
+        try:
+            found = self.modelled(cls, real)
+            if self.dicts_asked and self.unread > unread:  # as if sub-configs were no dicts, as before
+                self.dicts_read, self.unread = False, unread
+                found = self.modelled(cls, real)
+        finally:
+            self.dicts_read, self.dicts_asked, self.dicts_open = before
+        return found
+
+    def modelled(self, cls: type, real: Any) -> ConfigModel:
         if real is None:
             real = cls()
         found = self.models[cls] = ConfigModel(cls, real)
@@ -166,7 +180,9 @@ class Reader(Methods):
         try:
             self.early: dict[str, Any] | None = None
             self.layers = None
+            self.dicts_open = self.dicts_read
             self.effects(raw, "__post_init__", model)
+            self.dicts_open = False
             values = dict(raw.store)
             for part, child in raw.children.items():
                 if isinstance(child, Config) and child.store:
@@ -260,8 +276,10 @@ class Reader(Methods):
                 try:
                     self.run_function(function, [raw], {"$kwargs": Kwargs()} if name == "__post_init__" else {}, base)
                 except Raised as error:
+                    self.unread += 1
                     model.notes.append(f"{name} was not followed: {error}")
                 except Unsupported as error:
+                    self.unread += 1
                     model.notes.append(f"{name} was not read to its end: {error}")
                 return
 
@@ -317,9 +335,12 @@ class Reader(Methods):
         return self.attribute(raw, part)
 
     def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        if name == "$get":
+            return self.scalar_method(dict_given(config), "get", arguments)
         if name == "$super":
             return self.run_function(function, [config, *arguments], keywords)
         if name == "$defaults":  # PreTrainedConfig's own: what of it matters is known, but for the layers' own fields
+            self.dicts_open = False
             self.layers = keywords.get("$kwargs", {}).get("per_layer_config")
             return None
         if name == "set_output_features_output_indices" and not isinstance(config.real, Raw):
@@ -327,26 +348,3 @@ class Reader(Methods):
         if name in CONFIG_SKIPPED:
             return keywords.get("$kwargs", Kwargs()) if name == "convert_rope_params_to_dict" else None
         return super().config_method(config, name, function, arguments, keywords)
-
-    def stages_set(self, config: Config, keywords: dict[str, Any]) -> None:
-        """The model itself says which stages of a backbone it takes, by their names or their positions."""
-        names = self.attribute(config, "stage_names")
-        by, given = next((pair for pair in keywords.items() if pair[1] is not None), ("", None))
-        if not by:
-            return
-        features: Any = given
-        indices: Any = given
-        item = terms.name(self.fresh("stage"))
-        loop = ast.comprehension(item, self.node(given), [], 0)
-        if by == "out_features":
-            index = ast.Call(ast.Attribute(self.node(names), "index", ast.Load()), [item], [])
-            seen = self.seen(lambda stages, chosen: [stages.index(one) for one in chosen], names, given)
-            indices = Sym(ast.ListComp(index, [loop]), seen, ("list",))
-            here = terms.compare(item, ast.In, self.node(given))
-            ordered = ast.ListComp(item, [ast.comprehension(item, self.node(names), [here], 0)])
-            self.enforce(terms.compare(self.node(given), ast.Eq, ordered), "stages that the backbone does not have")
-        else:
-            seen = self.seen(lambda stages, chosen: [stages[one] for one in chosen], names, given)
-            features = Sym(ast.ListComp(terms.subscript(self.node(names), item), [loop]), seen, ("list",))
-        self.write(config.store, "out_features", features)
-        self.write(config.store, "out_indices", indices)
