@@ -60,10 +60,12 @@ class Edges:
         return 0 if name in self.zeros and self.sampler.random.random() < 0.5 else self.sampler.random.choice(EDGES)
 
     def one_at_edge(self, name: str, known: list[Any]) -> list[Any]:
-        """A list with one number at an edge, or with one text that may be none of those known."""
+        """A list with one number at an edge, or with one text that may be none of those known; so also within lists."""
         items, place = list(known), self.sampler.random.randrange(len(known))
         if type(items[place]) is int:
             items[place] = self.number(name)
+        elif isinstance(items[place], list) and items[place]:
+            items[place] = self.one_at_edge(name, items[place])
         elif isinstance(items[place], str):
             items[place] = self.sampler.random.choice((*self.sampler.others.get(name, ()), f"{items[place]}-{items[place]}"))
         return items

@@ -132,7 +132,7 @@ class Guide:
             for expression in leaves(module.body):
                 for node in ast.walk(expression.tree):
                     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called.name:
-                        yield reads(node) - {called.name}, module
+                        yield (reads(node) | turned(expression.tree, reads(node))) - {called.name}, module
 
     def read(self, found: set[str], module: Module | None, trail: frozenset[str] = frozenset()) -> list[str]:
         """The config fields behind some names: through local names, arguments, and computed defaults."""
@@ -188,3 +188,9 @@ def without(spec: Spec, condition: Expression, owner: Module | None) -> Spec:
         return spec._replace(require=tuple(other for other in spec.require if other is not condition))
     kept = owner._replace(require=tuple(other for other in owner.require if other is not condition))
     return spec._replace(modules={name: kept if module is owner else module for name, module in spec.modules.items()})
+
+
+def turned(tree: ast.AST, found: set[str]) -> set[str]:
+    """The names in what a loop runs over, of the loops that give some names their values."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.comprehension) and names(node.target) & found]
+    return {name for loop in loops for name in reads(loop.iter)}

@@ -176,12 +176,21 @@ def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> li
     found: list[Place] = []
     for name in owners:
         module, scope = (built[name][1].module, built[name][1].scope) if name in built else (spec.module(name), None)
-        if module is not None:
-            found.append(module.place)
-            for condition in module.require:
-                found += [condition.place, *read_places(condition, module, scope)[::-1]]
+        if module is None:
+            continue
+        parts = [] if found or name == owners[0] else _parts(built, name)  # the class that refused goes by another name here
+        for one in (module, *parts):
+            found.append(one.place)
+            for condition in one.require:
+                found += [condition.place, *read_places(condition, one, scope)[::-1]]
+            found += [local.place for local in one.where.values()]
     way = next((trail(tree, built[name][0]) for name in owners if tree is not None and name in built), [])
     return list(dict.fromkeys([*found, *way[::-1]]))
+
+
+def _parts(built: dict[str, tuple[str, Node]], name: str) -> list[Module]:
+    """The modules that are attributes of one."""
+    return [child.module for child in built[name][1].children.values() if child.module] if name in built else []
 
 
 def _unique(places: list[Place]) -> list[Place]:

@@ -189,10 +189,13 @@ class Sampler:
     def default(self, field: Field, raw: dict[str, Any]) -> Any:
         """What the field is where it is left out; a computed default follows the fields drawn so far."""
         try:
-            if not field.computed:
-                return self.defaults.get(field.name)
-            others = {name: value for name, value in raw.items() if name != field.name}
-            return Scope(self.spec, others).get(field.name)
+            if field.computed:
+                others = {name: value for name, value in raw.items() if name != field.name}
+                return Scope(self.spec, others).get(field.name)
+            value = self.defaults.get(field.name)
+            if value is None and _is_part(field) and self.random.random() < 0.5:  # null by default, and for a draw at times
+                return Scope(self.spec, {field.name: {}}).get(field.name)
+            return value
         except ArchspecError:
             return None
 
@@ -352,6 +355,12 @@ def _branches(field: Field) -> list[str]:
     both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else ()
     types = [str(branch.value) for branch in both if isinstance(branch, ast.Constant)]
     return [model_type for model_type in types if not load(model_type).refuse]
+
+
+def _is_part(field: Field) -> bool:
+    """Whether a field is a sub-config."""
+    tree = field.default.tree if field.default else None
+    return isinstance(tree, ast.Call) and ast.unparse(tree.func) in ("Config", "AutoConfig")
 
 
 def _kinds(field: Field) -> set[str]:

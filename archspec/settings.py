@@ -48,7 +48,7 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
         except ArchspecError as error:
             if theirs is not _ABSENT and field is not None and not field.required:
                 told = tuple(problem.place for problem in error.problems if problem.place)
-                yield SettingDifference("default", path + name, _shown(theirs), str(error), told or places)
+                yield SettingDifference("default", path + name, _shown(theirs), str(error), (*told, *places))
             continue
         if isinstance(ours, SubConfig):
             if theirs is None or theirs is _ABSENT:

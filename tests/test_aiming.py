@@ -18,6 +18,7 @@ from archspec.texts import conditions
         *(("nemotron_h", "NemotronHModel", "all(", seed) for seed in range(3)),  # a kind of layer that this spec does not have
         *(("encoder-decoder", "EncoderDecoderModel", "decoder.model_type in", seed) for seed in range(3)),  # another type
         *(("encoder-decoder", "EncoderDecoderModel", "cross_", seed) for seed in range(3)),  # what a part is asked for by name
+        *(("gpt_neo", "GPTNeoModel", "kind in", seed) for seed in range(3)),  # a turn of a loop, in a list within a list
     ],
 )
 def test_a_condition_is_broken(model_type: str, architecture: str, text: str, seed: int) -> None:
@@ -44,3 +45,8 @@ def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
     configs = list(guide.violations([{"model_type": "vjepa2"}]))
     for condition in owner.require:
         assert any(Guide(without(spec, condition, owner), architecture, guide.sampler).watched(raw)[1] is None for raw in configs)
+
+
+def test_a_part_that_is_null_by_default_is_drawn_too() -> None:
+    sampler = Sampler(load("gemma4_unified"), 0)
+    assert {type(sampler.sample().get("vision_config")) for _ in range(20)} == {dict, type(None)}

@@ -279,6 +279,7 @@ def test_a_tensor_leads_to_its_line(model_type: str, architecture: str, name: st
         (("Linear", "BertSelfAttention", "BertAttention", "BertLayer"), "BertAttention(is"),  # the outer class
         (("Linear", "BertSelfAttention", "BertAttention", "BertLayer"), "attention: BertAttention"),  # and the way to it
         (("BertCrossAttention", "BertEncoder"), "BertEncoder:"),  # of a class that is not built, where it should be
+        (("BertSparseAttention", "BertAttention"), "BertSelfAttention(is"),  # or the one that stands for it
     ],
 )
 def test_a_class_that_refuses_leads_to_its_lines(owners: tuple[str, ...], start: str) -> None:
