@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from archspec.errors import Place
 from archspec.expression import Expression
 from archspec.layers import LEAVES
+from archspec.settled import living, nothing, settled
 from archspec.spec import Module, Part, Spec
 
 # Arguments of torch's constructors that no shape and no check depends on.
@@ -79,9 +80,11 @@ def _settings(spec: Spec) -> Iterator[Alteration]:
 
 def _modules(module: Module, spec: Spec) -> Iterator[tuple[Module, Place, str]]:
     for path, expression in _places(module.body, ()):
-        for altered, what in _expressions(expression, spec):
+        own = expression.place.source.name == spec.source.name  # a line taken over may be idle here, an own one must not
+        nodes = ast.walk(expression.tree) if own else living(expression.tree, module, spec)
+        for altered, what in _expressions(expression, spec, nodes):
             yield module._replace(body=_with(module.body, path, altered)), expression.place, what
-        if path and not _idle(expression):
+        if path and not _idle(expression) and (own or not nothing(expression.tree, module, spec)):
             yield module._replace(body=_with(module.body, path, None)), module.place, f"{'.'.join(path)} left out"
     for name, expression in module.where.items():
         for altered, what in _values(expression):
@@ -90,15 +93,17 @@ def _modules(module: Module, spec: Spec) -> Iterator[tuple[Module, Place, str]]:
         rest = (*module.ties[:index], *module.ties[index + 1 :])
         yield module._replace(ties=rest), module.place, f"tie of {tie.target} left out"
     for index, condition in enumerate(module.require):
+        if condition.place.source.name != spec.source.name and settled(condition.tree, module, spec):
+            continue
         before, after = module.require[:index], module.require[index + 1 :]
         yield module._replace(require=(*before, *after)), module.place, f"require: {condition.text} left out"
         altered, what = _altered(condition, condition.tree, _negated)
         yield module._replace(require=(*before, altered, *after)), condition.place, f"require: {what}"
 
 
-def _expressions(expression: Expression, spec: Spec) -> Iterator[tuple[Expression, str]]:
-    """A constructor expression with one argument, condition or loop altered."""
-    for node in ast.walk(expression.tree):
+def _expressions(expression: Expression, spec: Spec, nodes: Iterator[ast.AST]) -> Iterator[tuple[Expression, str]]:
+    """A constructor expression with one argument, condition or loop altered, among some of its nodes."""
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _call(expression, node, spec)
         elif isinstance(node, ast.IfExp):

@@ -10,6 +10,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from archspec.edges import Edges, above_zero
@@ -42,6 +43,13 @@ class Watcher(Builder):
         self.tests.setdefault(id(node), (node, self.module))
         self.taken.add((id(node), outcome))
         return outcome
+
+    def name(self, name: str, node: ast.Name) -> Any:
+        value = super().name(name, node)
+        if isinstance(value, bool):  # a flag that is handed on: `bias=mlp_bias` wants both values where it is built
+            self.tests.setdefault(id(node), (node, self.module))
+            self.taken.add((id(node), value))
+        return value
 
     def instantiate(self, module: Module, *rest: Any) -> Any:
         outer, self.module = self.module, module
@@ -100,11 +108,19 @@ class Guide:
                     yield found
 
     def search(self, configs: list[Config], fields: list[str], branch: Branch) -> Config | None:
-        for raw in self.drawn(configs, fields):
+        for raw in chain(self.drawn(configs, fields), self.drawn(configs, self.joined(fields))):
             taken, place = self.watched(raw)
             if place is None and branch in taken:
                 return raw
         return None
+
+    def joined(self, fields: list[str]) -> list[str]:
+        """The same fields and those that a condition holds against one of them; none where there are no others."""
+        found = list(fields)
+        for condition in conditions(self.spec):
+            read = self.read(reads(condition.tree), self.owners.get(id(condition)))
+            found += [name for name in read if name not in found] if set(read) & set(fields) else []
+        return found if len(found) > len(fields) else []
 
     def violations(self, configs: list[Config], each: int = 3) -> Iterator[Config]:
         """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from archspec.alterations import alterations
 from archspec.guided import Guide, without
 from archspec.library import load
 from archspec.sampling import Sampler
@@ -50,3 +51,22 @@ def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
 def test_a_part_that_is_null_by_default_is_drawn_too() -> None:
     sampler = Sampler(load("gemma4_unified"), 0)
     assert {type(sampler.sample().get("vision_config")) for _ in range(20)} == {dict, type(None)}
+
+
+def test_a_flag_and_what_it_needs_are_drawn_together() -> None:
+    """ESM's cross-attention wants both is_decoder and add_cross_attention; DINOv3's bias shows only without the gated layers."""
+    for model_type, name, given, (field, other) in (
+        ("esm", "EsmModel", {"vocab_size": 48}, ("add_cross_attention", True)),
+        ("dinov3_vit", "DINOv3ViTModel", {"use_gated_mlp": True, "mlp_bias": False}, ("use_gated_mlp", False)),
+    ):
+        spec = load(model_type)
+        raw = {"model_type": model_type, "num_hidden_layers": 1, **given}
+        found = list(Guide(spec, name, Sampler(spec, 0)).branches([raw]))
+        assert any(one.get(field) is other for one in found)
+
+
+def test_what_never_is_in_a_line_that_was_taken_over() -> None:
+    """DeepSeek-V3.2 always has low-rank queries: a slip in the others is no slip of its own."""
+    for model_type, there in (("deepseek_v3", True), ("deepseek_v32", False)):
+        found = [one.what for one in alterations(load(model_type)) if "Attention: q_proj left out" in one.what]
+        assert bool(found) is there
