@@ -36,7 +36,8 @@ def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> 
 def refusing(spec: Spec, architecture: str, raw: dict[str, Any], tree: Node | None, error: ArchspecError) -> list[Place]:
     """The lines that refuse a config, and those on the way to them.
 
-    For a tie of nothing, also the lines that should give its ends.
+    For a tie of nothing, also the lines that should give its ends. What no line refuses, a rule for all specs does,
+    where the spec could have a condition of its own.
     """
     found = [problem.place for problem in error.problems if problem.place]
     if tree is None:
@@ -46,7 +47,7 @@ def refusing(spec: Spec, architecture: str, raw: dict[str, Any], tree: Node | No
             if tie.place in found:
                 for end in (target, source):
                     found += trail(node, end)[::-1]
-    return found
+    return found or [Place(spec.source, 1, 1)]
 
 
 def _traced(spec: Spec, architecture: str, raw: dict[str, Any], refused: list[Place]) -> list[Place]:

@@ -30,8 +30,8 @@ class Edges:
         chance = self.sampler.random.random()
         if chance < 0.1:
             return ...
-        if isinstance(value, SubConfig):
-            return self.part(field, value)
+        if types := self.sampler.parts(field, value):
+            return self.part(field, value, types)
         if chance < 0.2 and value is not None:
             return value
         if chance < 0.6 and isinstance(value, int) and not isinstance(value, bool):
@@ -41,23 +41,35 @@ class Edges:
             if known and self.sampler.random.random() < 0.6:
                 return self.one_at_edge(name, known)
             return [*known, *known[-1:]] if self.sampler.random.random() < 0.5 else known[:-1]
-        if chance < 0.3 and isinstance(value, str):
-            return f"{value}-{value}"
+        texts = [value] if isinstance(value, str) else self.sampler.strings.get(name, ()) if "str" in field.types else ()
+        if chance < 0.3 and texts:
+            return f"{texts[0]}-{texts[0]}"
+        if chance < 0.5 and isinstance(raw.get(name), dict):
+            return self.one_key_less(raw[name])
         return self.sampler.draw(field, value, raw)
 
-    def part(self, field: Field, value: SubConfig) -> dict[str, Any]:
+    def part(self, field: Field, value: SubConfig | None, types: list[str]) -> dict[str, Any]:
         """A sub-config: at times of a type that is compared, or of any other, or with a field that it is asked for."""
-        types = self.types.get(field.name) if value.dynamic else None
-        if types and self.sampler.random.random() < 0.3:
-            others = [model_type for model_type in model_types() if model_type not in types]
-            return {"model_type": self.sampler.random.choice(self.sampler.random.choice((types, others)))}
-        drawn = self.sampler.sub_config(field, value)
+        compared = self.types.get(field.name) if value is not None and value.dynamic else None
+        if compared and self.sampler.random.random() < 0.3:
+            others = [model_type for model_type in model_types() if model_type not in compared]
+            return {"model_type": self.sampler.random.choice(self.sampler.random.choice((compared, others)))}
+        drawn = self.sampler.sub_config(field, value, types)
         wanted = [name for name in self.asked.get(field.name, ()) if self.sampler.random.random() < 0.3]
         return {**drawn, **{name: self.number(name) for name in wanted}}
 
     def number(self, name: str) -> int:
         """A small one; half of them 0 where a condition wants more than that."""
         return 0 if name in self.zeros and self.sampler.random.random() < 0.5 else self.sampler.random.choice(EDGES)
+
+    def one_key_less(self, known: dict[str, Any]) -> dict[str, Any]:
+        """A mapping without one of its keys, or with nothing under it."""
+        rest = dict(known)
+        for key in self.sampler.random.sample([*known], min(1, len(known))):
+            del rest[key]
+            if self.sampler.random.random() < 0.5:
+                rest[key] = {}
+        return rest
 
     def one_at_edge(self, name: str, known: list[Any]) -> list[Any]:
         """A list with one number at an edge, or with one text that may be none of those known; so also within lists."""

@@ -11,18 +11,19 @@ import copy
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from archspec.edges import Edges, above_zero
 from archspec.errors import ArchspecError, Place
-from archspec.expression import Expression, names
+from archspec.expression import EvaluationError, Expression, Locals, names
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions
-from archspec.tree import Builder
+from archspec.tree import Builder, Frame
 
 _TRIES = 12
+_STEPS = 6
 _REFUSED_TRIES = 200  # for a condition to be broken: those cost no instantiation until it is
 
 Config = dict[str, Any]
@@ -30,13 +31,28 @@ Branch = tuple[int, bool]
 
 
 class Watcher(Builder):
-    """A builder that notes how each test came out; a test is known by its node."""
+    """A builder that notes how each test came out, and what refused a config; a test is known by its node."""
 
     def __init__(self, scope: Scope, tests: dict[int, tuple[ast.expr, Module | None]]) -> None:
         super().__init__(scope)
         self.tests = tests
         self.module: Module | None = None
         self.taken: set[Branch] = set()
+        self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
+
+    def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
+        try:
+            return super().evaluate(expression, local)
+        except (EvaluationError, ArchspecError):
+            self.refusing = self.refusing or (reads(expression.tree), self.module)
+            raise
+
+    def demand(self, condition: Expression, frame: Frame) -> None:
+        try:
+            super().demand(condition, frame)
+        except (EvaluationError, ArchspecError):
+            self.refusing = self.refusing or (reads(condition.tree), self.module)
+            raise
 
     def truth(self, value: Any, node: ast.expr) -> bool:
         outcome = super().truth(value, node)
@@ -59,6 +75,14 @@ class Watcher(Builder):
             self.module = outer
 
 
+class Watched(NamedTuple):
+    """The branches that a config takes, the line that refuses it, and the fields that what refuses it reads."""
+
+    taken: set[Branch]
+    place: Place | None
+    wanting: list[str]
+
+
 class Guide:
     """Finds configs for one architecture of a spec; ``configs`` are valid ones to start from."""
 
@@ -74,7 +98,7 @@ class Guide:
         wanted = ((above_zero(one.tree), self.owners.get(id(one))) for one in conditions(self.spec))
         return Edges(self.sampler, {name for some, owner in wanted for name in self.read(some, owner)})
 
-    def watched(self, raw: Config) -> tuple[set[Branch], Place | None]:
+    def watched(self, raw: Config) -> Watched:
         """The branches that a config takes, and the line that refuses it, if one does."""
         builder: Watcher | None = None
         try:
@@ -84,17 +108,18 @@ class Guide:
             builder.build(self.architecture)
         except ArchspecError as error:
             place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
-            return builder.taken if builder else set(), place
-        return builder.taken, None
+            wanting = self.read(*builder.refusing) if builder and builder.refusing else []
+            return Watched(builder.taken if builder else set(), place, wanting)
+        return Watched(builder.taken, None, [])
 
     def branches(self, configs: list[Config]) -> Iterator[Config]:
         """Valid configs that take branches which none of some valid configs takes."""
-        taken = {branch for raw in configs for branch in self.watched(raw)[0]}
+        taken = {branch for raw in configs for branch in self.watched(raw).taken}
         for goal in self.sampler.goals if configs else ():
             for _ in range(_TRIES // 2):
                 raw = next(self.drawn(configs, [goal.field]))
                 raw[goal.field] = goal.value
-                if self.watched(raw)[1] is None:
+                if self.watched(raw).place is None:
                     yield raw
                     break
         for number in list(self.tests):
@@ -104,13 +129,18 @@ class Guide:
                     continue
                 found = self.search(configs, self.read(reads(node), module), (number, outcome))
                 if found is not None:
-                    taken |= self.watched(found)[0]
+                    taken |= self.watched(found).taken
                     yield found
 
     def search(self, configs: list[Config], fields: list[str], branch: Branch) -> Config | None:
         for raw in chain(self.drawn(configs, fields), self.drawn(configs, self.joined(fields))):
-            taken, place = self.watched(raw)
-            if place is None and branch in taken:
+            seen = self.watched(raw)
+            for _ in range(_STEPS):  # a branch may need fields that nothing else reads
+                if seen.place is None or branch not in seen.taken or not seen.wanting:
+                    break
+                raw = next(self.drawn([raw], seen.wanting))
+                seen = self.watched(raw)
+            if seen.place is None and branch in seen.taken:
                 return raw
         return None
 
@@ -132,10 +162,10 @@ class Guide:
             for raw in self.drawn(configs, fields, _REFUSED_TRIES):
                 if self.random.random() < 0.2:  # without layers their conditions are silent
                     raw |= {name: 0 for name in self.sampler.turns if name not in fields}
-                _, place = self.watched(raw)
+                place = self.watched(raw).place
                 if place is None or place[1:3] != condition.place[1:3] or place.source.name != condition.place.source.name:
                     continue
-                only = not alone and others.watched(raw)[1] is None
+                only = not alone and others.watched(raw).place is None
                 if count < each or only:
                     yield raw
                     count, alone = count + 1, alone or only

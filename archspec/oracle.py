@@ -158,9 +158,10 @@ def _verdict(error: Exception) -> Refused | Unavailable:
     while trace is not None:
         frame = trace.tb_frame
         if frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), torch.nn.Module):
-            name = type(frame.f_locals["self"]).__name__
-            if name not in owners[:1]:
-                owners.insert(0, name)
+            # the class that the constructor is written in, and the one that is made: a subclass may have none of its own
+            for name in (type(frame.f_locals["self"]).__name__, frame.f_code.co_qualname.rpartition(".__init__")[0]):
+                if name not in owners[:2]:
+                    owners.insert(0, name)
         trace = trace.tb_next
     return Refused(text, tuple(owners))
 

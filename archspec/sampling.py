@@ -156,8 +156,9 @@ class Sampler:
         self.lengths = {} if self.random.random() < 0.4 else None
         for field in sorted(self.spec.fields.values(), key=lambda field: field.computed):
             value = self.default(field, raw)
-            if isinstance(value, SubConfig):
-                raw[field.name] = self.sub_config(field, value)
+            if types := self.parts(field, value):
+                if value is not None or self.random.random() < 0.5:
+                    raw[field.name] = self.sub_config(field, value, types)
                 continue
             deep = _is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
             resized = isinstance(value, list) and self.lengths is not None and not field.computed
@@ -180,8 +181,8 @@ class Sampler:
         fields = list(self.spec.fields.values())
         for field in self.random.sample(fields, min(len(fields), self.random.randint(1, 3))):
             value = self.default(field, raw)
-            if isinstance(value, SubConfig):
-                raw[field.name] = self.sub_config(field, value)
+            if types := self.parts(field, value):
+                raw[field.name] = self.sub_config(field, value, types)
             elif (drawn := self.draw(field, value, raw)) is not ...:
                 raw[field.name] = drawn
         return raw
@@ -189,34 +190,38 @@ class Sampler:
     def default(self, field: Field, raw: dict[str, Any]) -> Any:
         """What the field is where it is left out; a computed default follows the fields drawn so far."""
         try:
-            if field.computed:
-                others = {name: value for name, value in raw.items() if name != field.name}
-                return Scope(self.spec, others).get(field.name)
-            value = self.defaults.get(field.name)
-            if value is None and _is_part(field) and self.random.random() < 0.5:  # null by default, and for a draw at times
-                return Scope(self.spec, {field.name: {}}).get(field.name)
-            return value
+            if not field.computed:
+                return self.defaults.get(field.name)
+            others = {name: value for name, value in raw.items() if name != field.name}
+            return Scope(self.spec, others).get(field.name)
         except ArchspecError:
             return None
 
-    def sub_config(self, field: Field, value: SubConfig) -> dict[str, Any]:
+    def parts(self, field: Field, value: Any) -> list[str]:
+        """The model types that a sub-config may be of, also where it is null by default; none for any other field."""
+        if isinstance(value, SubConfig):
+            return _branches(field) or [value.model_type]
+        return _branches(field, sole=True) if value is None else []
+
+    def sub_config(self, field: Field, value: SubConfig | None, types: list[str]) -> dict[str, Any]:
         """A drawn sub-config; one sampler a field and model type remembers what was valid there."""
         from archspec.library import load
 
-        model_type = self.random.choice(_branches(field) or [value.model_type])
+        own = dict(value.raw) if value is not None else {}
+        model_type = self.random.choice(types)
         child = self.children.get(field.name)
         if child is None or child.spec.model_type != model_type:
             try:
                 child = Sampler(load(model_type), self.random.randrange(2**30))
             except ArchspecError:  # not described yet: its defaults will do
-                return dict(value.raw)
+                return own
             self.children[field.name] = child
         drawn = child.sample()
         if self.random.random() < 0.5:
             return drawn
-        own = child.spec.attribute_map
-        known = {own.get(key, key) for key in drawn}  # maybe under another name
-        return {key: default for key, default in value.raw.items() if own.get(key, key) not in known} | drawn
+        called = child.spec.attribute_map
+        known = {called.get(key, key) for key in drawn}  # maybe under another name
+        return {key: default for key, default in own.items() if called.get(key, key) not in known} | drawn
 
     def draw(self, field: Field, default: Any, raw: dict[str, Any]) -> Any:
         """A value of the field's type, or ... to leave it out."""
@@ -346,21 +351,17 @@ class Sampler:
         return ...
 
 
-def _branches(field: Field) -> list[str]:
-    """The model types between which a sub-config's own default chooses, those that are counted."""
+def _branches(field: Field, sole: bool = False) -> list[str]:
+    """The model types between which a sub-config's own default chooses, those that are counted; ``sole``: or the only one."""
     from archspec.library import load
 
     tree = field.default.tree if field.default else None
     first = tree.args[0] if isinstance(tree, ast.Call) and tree.args else None
     both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else ()
     types = [str(branch.value) for branch in both if isinstance(branch, ast.Constant)]
+    if sole and isinstance(tree, ast.Call) and ast.unparse(tree.func) in ("Config", "AutoConfig"):
+        types += [ast.unparse(first)] if isinstance(first, ast.Name) else []
     return [model_type for model_type in types if not load(model_type).refuse]
-
-
-def _is_part(field: Field) -> bool:
-    """Whether a field is a sub-config."""
-    tree = field.default.tree if field.default else None
-    return isinstance(tree, ast.Call) and ast.unparse(tree.func) in ("Config", "AutoConfig")
 
 
 def _kinds(field: Field) -> set[str]:

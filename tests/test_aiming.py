@@ -27,7 +27,7 @@ def test_a_condition_is_broken(model_type: str, architecture: str, text: str, se
     (condition,) = (found for found in conditions(spec) if found.text.startswith(text) and "layer_types" not in found.text)
     guide = Guide(spec, architecture, Sampler(spec, seed))
     configs = guide.violations([{"model_type": model_type}])
-    places = [place for _, place in map(guide.watched, configs) if place is not None]
+    places = [seen.place for seen in map(guide.watched, configs) if seen.place is not None]
     assert (condition.place.line, condition.place.column) in [(place.line, place.column) for place in places]
 
 
@@ -45,7 +45,7 @@ def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
     guide = Guide(spec, architecture, Sampler(spec, 0))
     configs = list(guide.violations([{"model_type": "vjepa2"}]))
     for condition in owner.require:
-        assert any(Guide(without(spec, condition, owner), architecture, guide.sampler).watched(raw)[1] is None for raw in configs)
+        assert any(Guide(without(spec, condition, owner), architecture, guide.sampler).watched(raw).place is None for raw in configs)
 
 
 def test_a_part_that_is_null_by_default_is_drawn_too() -> None:
@@ -70,3 +70,21 @@ def test_what_never_is_in_a_line_that_was_taken_over() -> None:
     for model_type, there in (("deepseek_v3", True), ("deepseek_v32", False)):
         found = [one.what for one in alterations(load(model_type)) if "Attention: q_proj left out" in one.what]
         assert bool(found) is there
+
+
+@pytest.mark.parametrize("text", ["not pooling", "all([rope_parameters"])
+def test_a_text_without_default_and_a_mapping_are_at_an_edge(text: str) -> None:
+    spec = load("cohere_compass_text")
+    (condition,) = (found for found in conditions(spec) if found.text.startswith(text))
+    guide = Guide(spec, "CohereCompassTextForSequenceClassification", Sampler(spec, 0))
+    kinds = {"full_attention": {"rope_theta": 1e4}}
+    configs = guide.violations([{"model_type": spec.model_type, "num_hidden_layers": 1, "rope_parameters": kinds}])
+    assert condition.place.line in [seen.place.line for seen in map(guide.watched, configs) if seen.place is not None]
+
+
+def test_a_branch_that_needs_other_fields_is_taken() -> None:
+    """Gemma 4's experts need three numbers that are null by default: what refuses a config is drawn anew."""
+    spec = load("gemma4_text")
+    guide = Guide(spec, "Gemma4TextModel", Sampler(spec, 0))
+    configs = list(guide.branches([{"model_type": "gemma4_text", "num_hidden_layers": 1}]))
+    assert any(raw.get("enable_moe_block") for raw in configs)

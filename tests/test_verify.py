@@ -273,6 +273,13 @@ def test_a_tensor_leads_to_its_line(model_type: str, architecture: str, name: st
     assert place.source.line(place.line).strip().startswith(start)
 
 
+def test_a_class_that_has_no_constructor_of_its_own_is_told_with_its_parent() -> None:
+    raw = {"model_type": "data2vec-vision", "num_attention_heads": 7, "num_hidden_layers": 1}
+    with pytest.raises(Refused) as refusal:
+        transformers_rows("Data2VecVisionModel", raw, "data2vec-vision")
+    assert set(refusal.value.owners[:2]) == {"Data2VecVisionSelfAttention", "Data2VecVisionSdpaSelfAttention"}
+
+
 @pytest.mark.parametrize(
     ("owners", "start"),
     [
@@ -480,3 +487,12 @@ def test_a_zero_that_no_condition_forbids_is_found() -> None:
     bare = altered(load("bart"), "ScaledMultiHeadProjections", "MultiHeadProjections")
     found = verify_spec(bare, "BartModel", 2).differences
     assert [(difference.kind, difference.config["d_model"]) for difference in found] == [("accepted", 0)]
+
+
+def test_what_no_line_refuses_leads_to_where_a_condition_would_be() -> None:
+    """DeepSeek-V4 has lists of layers longer than they need be: without its condition the rule for all specs refuses them."""
+    spec = load("deepseek_v4")
+    raw = {"model_type": "deepseek_v4"}
+    count = counted(spec._replace(require=spec.require[1:]), "DeepseekV4Model", raw)
+    assert count.error is not None
+    assert [place.line for place in refusing(spec, "DeepseekV4Model", raw, count.tree, count.error)] == [1]
