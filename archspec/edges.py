@@ -21,6 +21,20 @@ class Edges:
         self.sampler, self.zeros = sampler, zeros
         self.types, self.asked = asked(sampler.spec)
 
+    def beside(self, name: str, others: list[str], raw: dict[str, Any]) -> Any:
+        """A value for one of some fields that are read together: that of another, or one more or less than it is."""
+        here = self.number_of(name, raw)
+        if here is not None:
+            near = [number for other in others if (number := self.number_of(other, raw)) is not None and other != name]
+            return self.sampler.random.choice([*near, here + 1, here - 1])
+        return self.value(name, raw)
+
+    def number_of(self, name: str, raw: dict[str, Any]) -> int | None:
+        """What a field is in a config, where that is a whole number of one or more."""
+        field = self.sampler.spec.fields.get(name)
+        value = raw[name] if name in raw else self.sampler.default(field, raw) if field is not None else None
+        return value if type(value) is int and value > 0 else None
+
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
         field = self.sampler.spec.fields.get(name)

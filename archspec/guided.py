@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -30,15 +30,30 @@ Config = dict[str, Any]
 Branch = tuple[int, bool]
 
 
-class Watcher(Builder):
-    """A builder that notes how each test came out, and what refused a config; a test is known by its node."""
+class Test(NamedTuple):
+    """A node whose outcome is watched, and its module; at an edge also the call that brings a number to it, and its module."""
 
-    def __init__(self, scope: Scope, tests: dict[int, tuple[ast.expr, Module | None]]) -> None:
+    node: ast.expr
+    module: Module | None
+    edge: bool = False
+    call: tuple[ast.AST, Module | None] | None = None
+
+
+class Watcher(Builder):
+    """A builder that notes how each test came out, and what refused a config; a test is known by its node.
+
+    Tests of its own: whether a quotient would be another with one more above, and whether a condition would hold
+    with one more of what the module is called with.
+    """
+
+    def __init__(self, scope: Scope, tests: dict[int, Test]) -> None:
         super().__init__(scope)
         self.tests = tests
         self.module: Module | None = None
         self.taken: set[Branch] = set()
         self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
+        self.quiet = False
+        self.called_by: tuple[ast.AST, Module | None] | None = None  # the call under way, and the module that it is in
 
     def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
         try:
@@ -53,26 +68,56 @@ class Watcher(Builder):
         except (EvaluationError, ArchspecError):
             self.refusing = self.refusing or (reads(condition.tree), self.module)
             raise
+        if self.module is not None and self.module.parameters:
+            self.quiet = True
+            for changed in one_more(condition, tuple(self.module.parameters)):
+                self.note_edge(changed.tree, self.holds(changed, frame))
+            self.quiet = False
+
+    def holds(self, condition: Expression, frame: Frame) -> bool:
+        try:
+            return bool(super().evaluate(condition, dict(frame.local)))
+        except (EvaluationError, ArchspecError):
+            return False
+
+    def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
+        arguments = list(arguments)
+        divided = isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and not self.quiet
+        if divided and all(type(number) is int for number in arguments):
+            self.note_edge(node, 1 < arguments[1] == arguments[0] % arguments[1] + 1)
+        return super().guarded(function, arguments, node)
+
+    def note(self, node: ast.expr, outcome: bool) -> None:
+        self.tests.setdefault(id(node), Test(node, self.module))
+        self.taken.add((id(node), outcome))
+
+    def note_edge(self, node: ast.expr, outcome: bool) -> None:
+        """The same for each call of the module, if a number of the call's enters."""
+        brought = self.module is not None and names(node) & {*self.module.parameters}
+        call = self.called_by if brought else None
+        number = hash((id(node), id(call[0] if call else None)))
+        self.tests.setdefault(number, Test(node, self.module, True, call))
+        self.taken.add((number, outcome))
 
     def truth(self, value: Any, node: ast.expr) -> bool:
         outcome = super().truth(value, node)
-        self.tests.setdefault(id(node), (node, self.module))
-        self.taken.add((id(node), outcome))
+        if not self.quiet:
+            self.note(node, outcome)
         return outcome
 
     def name(self, name: str, node: ast.Name) -> Any:
         value = super().name(name, node)
-        if isinstance(value, bool):  # a flag that is handed on: `bias=mlp_bias` wants both values where it is built
-            self.tests.setdefault(id(node), (node, self.module))
-            self.taken.add((id(node), value))
+        if isinstance(value, bool) and not self.quiet:  # a flag that is handed on: `bias=mlp_bias` wants both values
+            self.note(node, value)
         return value
 
-    def instantiate(self, module: Module, *rest: Any) -> Any:
-        outer, self.module = self.module, module
+    def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Any:
+        outer = self.module, self.called_by
+        self.module, self.called_by = module, (node, self.module)
         try:
-            return super().instantiate(module, *rest)
+            return super().instantiate(module, scope, arguments, node)
         finally:
-            self.module = outer
+            self.module, self.called_by = outer
 
 
 class Watched(NamedTuple):
@@ -89,7 +134,7 @@ class Guide:
     def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.random = sampler.random
-        self.tests: dict[int, tuple[ast.expr, Module | None]] = {}
+        self.tests: dict[int, Test] = {}
         self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
 
     @cached_property
@@ -123,17 +168,26 @@ class Guide:
                     yield raw
                     break
         for number in list(self.tests):
-            node, module = self.tests[number]
+            test = self.tests[number]
             for outcome in (True, False):
                 if (number, outcome) in taken or not configs:
                     continue
-                found = self.search(configs, self.read(reads(node), module), (number, outcome))
+                found = self.search(configs, self.behind(test), (number, outcome), test.edge)
                 if found is not None:
                     taken |= self.watched(found).taken
                     yield found
 
-    def search(self, configs: list[Config], fields: list[str], branch: Branch) -> Config | None:
-        for raw in chain(self.drawn(configs, fields), self.drawn(configs, self.joined(fields))):
+    def behind(self, test: Test) -> list[str]:
+        """The config fields that a test depends on."""
+        if test.call is None or test.module is None:
+            return self.read(reads(test.node), test.module)
+        own = self.read(reads(test.node) - {*test.module.parameters}, test.module)
+        return list(dict.fromkeys([*own, *self.read(reads(test.call[0]), test.call[1])]))
+
+    def search(self, configs: list[Config], fields: list[str], branch: Branch, edge: bool) -> Config | None:
+        tries, beside = (2 * _TRIES, 0.7) if edge else (_TRIES, 0.1)
+        joined = [] if edge else self.joined(fields)
+        for raw in chain(self.drawn(configs, fields, tries, beside), self.drawn(configs, joined, tries, beside)):
             seen = self.watched(raw)
             for _ in range(_STEPS):  # a branch may need fields that nothing else reads
                 if seen.place is None or branch not in seen.taken or not seen.wanting:
@@ -207,12 +261,12 @@ class Guide:
                 pending += sorted(reads(field.default.tree)) if field.computed and field.default else []
         return fields
 
-    def drawn(self, configs: list[Config], fields: list[str], tries: int = _TRIES) -> Iterator[Config]:
-        """Valid configs with some of these fields drawn anew; flags go along now and then."""
+    def drawn(self, configs: list[Config], fields: list[str], tries: int = _TRIES, beside: float = 0.1) -> Iterator[Config]:
+        """Valid configs with some of these fields drawn anew, ``beside`` their values at times; flags go along now and then."""
         for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))
             for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
-                value = self.edges.value(name, raw)
+                value = self.edges.beside(name, fields, raw) if self.random.random() < beside else self.edges.value(name, raw)
                 if value is ...:
                     raw.pop(name, None)
                 else:
@@ -220,6 +274,24 @@ class Guide:
             if self.random.random() < 0.3:
                 raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
             yield raw
+
+
+@cache
+def one_more(condition: Expression, parameters: tuple[str, ...]) -> list[Expression]:
+    """The condition with one more of each parameter that it reads, one at a time."""
+    found = []
+    for name in sorted(names(condition.tree) & {*parameters}):
+        tree = _More(name).visit(copy.deepcopy(condition.tree))
+        found.append(condition._replace(tree=ast.fix_missing_locations(tree)))
+    return found
+
+
+class _More(ast.NodeTransformer):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.BinOp(node, ast.Add(), ast.Constant(1)) if node.id == self.name else node
 
 
 def reads(tree: ast.AST) -> set[str]:

@@ -45,7 +45,9 @@ def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
     guide = Guide(spec, architecture, Sampler(spec, 0))
     configs = list(guide.violations([{"model_type": "vjepa2"}]))
     for condition in owner.require:
-        assert any(Guide(without(spec, condition, owner), architecture, guide.sampler).watched(raw).place is None for raw in configs)
+        assert any(
+            Guide(without(spec, condition, owner), architecture, guide.sampler).watched(raw).place is None for raw in configs
+        )
 
 
 def test_a_part_that_is_null_by_default_is_drawn_too() -> None:
@@ -88,3 +90,22 @@ def test_a_branch_that_needs_other_fields_is_taken() -> None:
     guide = Guide(spec, "Gemma4TextModel", Sampler(spec, 0))
     configs = list(guide.branches([{"model_type": "gemma4_text", "num_hidden_layers": 1}]))
     assert any(raw.get("enable_moe_block") for raw in configs)
+
+
+def test_one_more_would_change_a_quotient() -> None:
+    """ConvBERT's grouped layers round down: only a size that is one short of the next quotient shows a size that is one off."""
+    spec = load("convbert")
+    guide = Guide(spec, "ConvBertModel", Sampler(spec, 0))
+    configs = guide.branches([{"model_type": "convbert", "num_hidden_layers": 1, "num_groups": 2}])
+    assert any(
+        (raw.get("intermediate_size", 3072) + 1) % groups == 0 for raw in configs if (groups := raw.get("num_groups", 1)) > 1
+    )
+
+
+def test_one_more_would_break_a_condition() -> None:
+    """DETR's heads may be as many as it is wide, and not one more."""
+    spec = load("detr")
+    guide = Guide(spec, "DetrModel", Sampler(spec, 0))
+    small = {"encoder_layers": 1, "decoder_layers": 1, "use_timm_backbone": False, "backbone_config": {"model_type": "resnet"}}
+    configs = guide.branches([{"model_type": "detr", "d_model": 12, "decoder_attention_heads": 6, **small}])
+    assert any(raw["d_model"] == raw.get("decoder_attention_heads", 8) for raw in configs)
