@@ -38,6 +38,8 @@ class Edges:
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
         field = self.sampler.spec.fields.get(name)
+        if field is None and name != "num_labels":  # only given() reads it
+            return self.sampler.random.choice((None, 1, 7))
         if field is None or name == "num_labels":
             return self.sampler.random.choice((1, 2, 3, 7))
         value = self.sampler.default(field, raw)
@@ -51,6 +53,8 @@ class Edges:
         if chance < 0.6 and isinstance(value, int) and not isinstance(value, bool):
             return self.number(name)
         known = raw[name] if isinstance(raw.get(name), list) else value
+        if known == [] and "list[str]" in field.types:
+            return [self.sampler.random.choice((*self.sampler.strings.get(name, ()), "none"))]
         if chance < 0.7 and isinstance(known, list):
             if known and self.sampler.random.random() < 0.6:
                 return self.one_at_edge(name, known)
@@ -101,7 +105,8 @@ def above_zero(tree: ast.expr) -> set[str]:
     """The names that a condition wants above zero."""
     found: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Gt) and ast.unparse(node.comparators[0]) == "0":
+        bound = (type(node.ops[0]), ast.unparse(node.comparators[0])) if isinstance(node, ast.Compare) else None
+        if isinstance(node, ast.Compare) and bound in ((ast.Gt, "0"), (ast.GtE, "1")):
             found |= names(node.left)
     return found
 

@@ -19,7 +19,7 @@ from archspec.expression import EvaluationError, Expression, Locals, names
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
-from archspec.texts import conditions
+from archspec.texts import conditions, expressions
 from archspec.tree import Builder, Frame
 
 _TRIES = 12
@@ -138,6 +138,11 @@ class Guide:
         self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
 
     @cached_property
+    def given(self) -> set[str]:
+        """The names under which given() looks for a field."""
+        return {name for one in expressions(self.spec) for name in reads(one.tree) - names(one.tree)}
+
+    @cached_property
     def edges(self) -> Edges:
         """Values at the edge; zero also for what a local name or a parameter above zero is computed from."""
         wanted = ((above_zero(one.tree), self.owners.get(id(one))) for one in conditions(self.spec))
@@ -240,7 +245,9 @@ class Guide:
         pending, seen = sorted(found), set[str]()
         while pending:
             name = pending.pop()
-            name = self.spec.attribute_map.get(name, name)
+            alias, name = name, self.spec.attribute_map.get(name, name)
+            if alias in self.given and alias not in fields and (alias != name or name not in self.spec.fields):
+                fields.append(alias)
             if name in seen:
                 continue
             seen.add(name)

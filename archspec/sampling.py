@@ -228,6 +228,8 @@ class Sampler:
         kinds = _kinds(field)
         if ("None" in kinds or field.computed) and self.random.random() < 0.25:
             return self.random.choice((None, 0)) if field.falsy and type(default) is int else None
+        if "str" in kinds and isinstance(default, int) and (texts := self.strings.get(field.name)) and self.random.random() < 0.2:
+            return self.random.choice(texts)
         if isinstance(default, bool) or (kinds & {"bool"} and not kinds & {"int", "str"}):
             return self.random.random() < 0.5
         if isinstance(default, str) or ("str" in kinds and default is None):

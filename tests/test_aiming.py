@@ -20,6 +20,9 @@ from archspec.texts import conditions
         *(("encoder-decoder", "EncoderDecoderModel", "decoder.model_type in", seed) for seed in range(3)),  # another type
         *(("encoder-decoder", "EncoderDecoderModel", "cross_", seed) for seed in range(3)),  # what a part is asked for by name
         *(("gpt_neo", "GPTNeoModel", "kind in", seed) for seed in range(3)),  # a turn of a loop, in a list within a list
+        ("iquestcoder", "LlamaModel", 'given("clip_qkv")', 0),  # a field that only given() knows
+        ("nemotron3_5_transcribe_word_timestamp", "Nemotron3_5TranscribeWordTimestampModel", "upsampling_factor >= 1", 0),
+        ("falcon_h1", "FalconH1Model", "mamba_inner %", 0),  # a text among numbers
     ],
 )
 def test_a_condition_is_broken(model_type: str, architecture: str, text: str, seed: int) -> None:
