@@ -41,6 +41,8 @@ def trail(root: Node, name: str) -> list[Place]:
             break
         child = node.children.get(parts[0])
         given = next((part for inner in bodies if (part := _given(inner, parts[0])) is not None), None)
+        if isinstance(body, list) and owner is not None:  # an item too few moves those after it
+            found.append(owner.place)
         if isinstance(given, Expression):
             found += [*read_places(given, owner, scope), given.place]
         elif child is None and node.module is not None:

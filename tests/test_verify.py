@@ -25,11 +25,12 @@ from archspec.blame import refusing
 from archspec.cli import main
 from archspec.errors import Place
 from archspec.library import load
-from archspec.oracle import Refused, Unavailable, config_of, transformers_rows
+from archspec.oracle import Refused, Unavailable, config_of, spec_rows, transformers_rows
 from archspec.places import refused_places, trail
 from archspec.pool import Failure, spread
 from archspec.scope import Scope
 from archspec.spec import Spec
+from archspec.tensors import tensors
 from archspec.tree import Builder
 from archspec.verify import Difference, Verifier, counted, verify, verify_spec
 
@@ -496,3 +497,12 @@ def test_what_no_line_refuses_leads_to_where_a_condition_would_be() -> None:
     count = counted(spec._replace(require=spec.require[1:]), "DeepseekV4Model", raw)
     assert count.error is not None
     assert [place.line for place in refusing(spec, "DeepseekV4Model", raw, count.tree, count.error)] == [1]
+
+
+def test_an_item_of_a_list_leads_to_the_class_that_may_lack_another() -> None:
+    """An item too few in a Sequential moves those after it: no line of an item is at fault."""
+    spec = load("regnet")
+    tree = Builder(Scope(spec, {"model_type": "regnet"})).build("RegNetModel")
+    name = next(row[0] for row in spec_rows(tensors(tree)) if ".attention.2.weight" in row[0])
+    lines = [place.line for place in trail(tree, name)]
+    assert {spec.modules["RegNetSELayer"].place.line, lines[-1]} <= set(lines) and lines[-1] != lines[-2]
