@@ -30,7 +30,7 @@ _NODES: tuple[type[ast.AST], ...] = (
 )
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
-METHODS = frozenset({"split", "startswith", "endswith", "lower", "get", "index", "count", "requires_grad_", "routed"})
+METHODS = frozenset({"split", "startswith", "endswith", "lower", "strip", "get", "index", "count", "requires_grad_", "routed"})
 
 
 class Expression(NamedTuple):
@@ -152,7 +152,7 @@ def names(tree: ast.AST) -> set[str]:
 
 Locals = dict[str, Any]
 _METHODS_OF: dict[type, tuple[str, ...]] = {
-    str: ("split", "startswith", "endswith", "lower"),
+    str: ("split", "startswith", "endswith", "lower", "strip"),
     dict: ("get",),
     list: ("index", "count"),
 }

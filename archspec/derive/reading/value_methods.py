@@ -24,9 +24,9 @@ class ValueMethods(Reflection):
 
     def scalar_method(self, owner: Sym, name: str, arguments: list[Any]) -> Any:
         seen = self.seen(lambda v, *a: getattr(v, name)(*a), owner, *arguments)
-        if name in ("split", "startswith", "endswith", "lower", "get", "index", "count") and not self.fitted(owner, *arguments):
+        if name in ("split", "startswith", "endswith", "lower", "strip", "get", "index", "count") and not self.fitted(owner, *arguments):
             function = ast.Attribute(self.node(owner), name, ast.Load())
-            kinds = {"startswith": ("bool",), "endswith": ("bool",), "split": ("list",), "lower": ("str",)}
+            kinds = {"startswith": ("bool",), "endswith": ("bool",), "split": ("list",), "lower": ("str",), "strip": ("str",)}
             types = kinds.get(name, ())
             return Sym(ast.Call(function, [self.node(a) for a in arguments], []), seen, types)
         if name in ("copy", "item", "tolist"):
