@@ -85,6 +85,10 @@ class Sampler:
             if goal.value is True and self.random.random() < 0.5:  # a flag may need others
                 raw |= {name: self.random.random() < 0.5 for name in self.flags if self.random.random() < 0.5}
             raw[goal.field] = copy.deepcopy(goal.value)
+            for name in [name for name, layers in self.depths.items() if layers == goal.field]:  # lists are as long
+                field = self.spec.fields[name]
+                if (drawn := self.draw_list(field, self.default(field, raw), raw)) is not ...:
+                    raw[name] = drawn
         self.drawn = copy.deepcopy(raw)
         return self.renamed(raw)
 

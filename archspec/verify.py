@@ -346,10 +346,7 @@ class Verifier:
                 continue
 
     def zeros(self) -> None:
-        """With the base model: each number zero in a valid config; what transformers refuses there is not to be counted.
-
-        A zero that the spec alone refuses, by dividing by it, does no harm.
-        """
+        """With the base model: each number zero in a valid config; what transformers refuses there is not to be counted."""
         if self.architecture != next(iter(self.spec.architectures), None):
             return
         for raw in zeros(self.spec, self.sampler.accepted[:1]):
@@ -357,7 +354,7 @@ class Verifier:
                 found = self.compare(raw)[0]
             except Unavailable:
                 continue
-            self.differences += [difference for difference in found if difference.kind != "refused"]
+            self.differences += [one for one in found if one.kind != "refused"]  # a zero that the spec alone divides by
 
     def add(self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]) -> None:
         self.differences.append(self.difference(raw, kind, name, expected, found, places))

@@ -71,9 +71,11 @@ def test_a_flag_and_what_it_needs_are_drawn_together() -> None:
 
 
 def test_what_never_is_in_a_line_that_was_taken_over() -> None:
-    """DeepSeek-V3.2 always has low-rank queries: a slip in the others is no slip of its own."""
-    for model_type, there in (("deepseek_v3", True), ("deepseek_v32", False)):
-        found = [one.what for one in alterations(load(model_type)) if "Attention: q_proj left out" in one.what]
+    """DeepSeek-V3.2 always has low-rank queries: a slip in the others is no slip of its own, as it would be with a null."""
+    spec = load("deepseek_v32")
+    nullable = {**spec.fields, "q_lora_rank": spec.fields["q_lora_rank"]._replace(types=("int", "None"))}
+    for fields, there in ((spec.fields, False), (nullable, True)):
+        found = [one.what for one in alterations(spec._replace(fields=fields)) if "Attention: q_proj left out" in one.what]
         assert bool(found) is there
 
 

@@ -287,7 +287,7 @@ def test_a_class_that_has_no_constructor_of_its_own_is_told_with_its_parent() ->
         (("Linear", "BertSelfAttention", "BertAttention", "BertLayer"), "BertAttention(is"),  # the outer class
         (("Linear", "BertSelfAttention", "BertAttention", "BertLayer"), "attention: BertAttention"),  # and the way to it
         (("BertCrossAttention", "BertEncoder"), "BertEncoder:"),  # of a class that is not built, where it should be
-        (("BertSparseAttention", "BertAttention"), "BertSelfAttention(is"),  # or the one that stands for it
+        (("BertSparseAttention", "BertAttention"), "BertSelfAttention:"),  # or the one that stands for it
     ],
 )
 def test_a_class_that_refuses_leads_to_its_lines(owners: tuple[str, ...], start: str) -> None:

@@ -24,7 +24,9 @@ class ValueMethods(Reflection):
 
     def scalar_method(self, owner: Sym, name: str, arguments: list[Any]) -> Any:
         seen = self.seen(lambda v, *a: getattr(v, name)(*a), owner, *arguments)
-        if name in ("split", "startswith", "endswith", "lower", "strip", "get", "index", "count") and not self.fitted(owner, *arguments):
+        if name in ("split", "startswith", "endswith", "lower", "strip", "get", "index", "count") and not self.fitted(
+            owner, *arguments
+        ):
             function = ast.Attribute(self.node(owner), name, ast.Load())
             kinds = {"startswith": ("bool",), "endswith": ("bool",), "split": ("list",), "lower": ("str",), "strip": ("str",)}
             types = kinds.get(name, ())
