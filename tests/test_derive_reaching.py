@@ -205,6 +205,19 @@ def test_an_item_that_is_deleted_from_a_table_of_ties(module: Callable[..., None
     assert "heads: others if not same\n" in draft
 
 
+def test_two_tables_of_ties_that_have_a_target_in_common(module: Callable[..., None]) -> None:
+    """As Marian's: the head is tied to the decoder's embedding, and where that is tied to a shared one, to the same."""
+    tables = """        self._tied_weights_keys = {"tails": "others"}
+        if config.same:
+            self._tied_weights_keys = {"tails": "bases", "others": "bases"}
+        self.post_init()"""
+    module(TIES.partition("    @property")[0].replace("        self.post_init()", tables))
+    found = derived("own:Net", samples=10)
+    draft = next(iter(found["drafts"].values()))
+    assert (found["code"], found["verify"][0]["differences"]) == (0, []), draft
+    assert "tails: others\n      others: bases if same\n" in draft
+
+
 def test_a_table_of_ties_that_depends_on_the_config(module: Callable[..., None]) -> None:
     module(TIES)
     found = derived("own:Net", samples=10)

@@ -24,9 +24,17 @@ def declared(module: Module, template: Template) -> None:
         return
     keys = template.proto.attrs.get("_tied_weights_keys", getattr(template.cls, "_tied_weights_keys", None))
     if isinstance(keys, Choice):
-        for side, test in ((keys.then, keys.test), (keys.other, terms.negation(keys.test))):
-            if isinstance(side, dict):
-                tied(module, template, side, (test,))
+        then, other = (dict(side) if isinstance(side, dict) else {} for side in (keys.then, keys.other))
+        for target in [target for target in then if target in other and then[target] != other[target]]:
+            if then.get(other[target]) == then[target]:  # the other's source is tied to the same tensor
+                then[target] = other[target]
+            elif other.get(then[target]) == other[target]:
+                other[target] = then[target]
+            else:
+                module.notes.append(f"another tie where {terms.text(terms.negation(keys.test))}: {target}: {other.pop(target)}")
+        both = {target: source for target, source in then.items() if target in other and other[target] == source}
+        for side, given in ((both, ()), (then, (keys.test,)), (other, (terms.negation(keys.test),))):
+            tied(module, template, side if side is both else {key: side[key] for key in side if key not in both}, given)
         return
     if isinstance(keys, Mod) or keys is None:
         return
