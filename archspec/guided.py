@@ -23,7 +23,7 @@ from archspec.texts import conditions, expressions
 from archspec.tree import Builder, Frame
 
 _TRIES = 12
-_STEPS = 6
+_STEPS = 12
 _REFUSED_TRIES = 200  # for a condition to be broken: those cost no instantiation until it is
 
 Config = dict[str, Any]
@@ -159,6 +159,13 @@ class Guide:
         except ArchspecError as error:
             place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
             wanting = self.read(*builder.refusing) if builder and builder.refusing else []
+            if builder is None:
+                broken = [
+                    one
+                    for one in self.spec.require
+                    if one.place[1:3] == place[1:3] and one.place.source.name == place.source.name
+                ]
+                wanting = self.read({name for one in broken for name in reads(one.tree)}, None)
             return Watched(builder.taken if builder else set(), place, wanting)
         return Watched(builder.taken, None, [])
 
@@ -194,8 +201,9 @@ class Guide:
         joined = [] if edge else self.joined(fields)
         for raw in chain(self.drawn(configs, fields, tries, beside), self.drawn(configs, joined, tries, beside)):
             seen = self.watched(raw)
-            for _ in range(_STEPS):  # a branch may need fields that nothing else reads
-                if seen.place is None or branch not in seen.taken or not seen.wanting:
+            reached = branch in seen.taken
+            for _ in range(_STEPS):  # a branch may need fields that nothing else reads, and those others
+                if seen.place is None or not reached or not seen.wanting:
                     break
                 raw = next(self.drawn([raw], seen.wanting))
                 seen = self.watched(raw)
@@ -272,6 +280,8 @@ class Guide:
         """Valid configs with some of these fields drawn anew, ``beside`` their values at times; flags go along now and then."""
         for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))
+            if self.random.random() < 0.3:
+                raw |= {name: self.edges.number(name) or 1 for name in self.unset(fields, raw)}
             for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
                 value = self.edges.beside(name, fields, raw) if self.random.random() < beside else self.edges.value(name, raw)
                 if value is ...:
@@ -281,6 +291,12 @@ class Guide:
             if self.random.random() < 0.3:
                 raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
             yield raw
+
+    def unset(self, fields: list[str], raw: Config) -> list[str]:
+        """The numbers among some fields that are null, which may have to be given all or none."""
+        known = [field for name in fields if raw.get(name) is None and (field := self.spec.fields.get(name)) is not None]
+        numbers = [field for field in known if {"int", "None"} <= {*field.types} and not field.computed]
+        return [field.name for field in numbers if self.sampler.default(field, raw) is None]
 
 
 @cache
