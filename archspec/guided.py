@@ -24,7 +24,8 @@ from archspec.tree import Builder, Frame
 
 _TRIES = 12
 _STEPS = 12
-_REFUSED_TRIES = 200  # for a condition to be broken: those cost no instantiation until it is
+_REFUSED_TRIES = 100  # for a condition to be broken: those cost no instantiation until it is
+_ALONE_TRIES = 40  # for it to be broken alone after that
 
 Config = dict[str, Any]
 Branch = tuple[int, bool]
@@ -181,6 +182,8 @@ class Guide:
                     break
         for number in list(self.tests):
             test = self.tests[number]
+            if test.module is not None and test.module.name in self.with_the_first:
+                continue
             for outcome in (True, False):
                 if (number, outcome) in taken or not configs:
                     continue
@@ -219,14 +222,35 @@ class Guide:
             found += [name for name in read if name not in found] if set(read) & set(fields) else []
         return found if len(found) > len(fields) else []
 
-    def violations(self, configs: list[Config], each: int = 3) -> Iterator[Config]:
-        """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be."""
+    @cached_property
+    def own(self) -> set[str]:
+        """The modules that the architecture may have."""
+        return reached(self.spec, self.architecture)
+
+    @cached_property
+    def with_the_first(self) -> set[str]:
+        """The modules that the first architecture may have too, where this is another one; they are looked into there."""
+        first = next(iter(self.spec.architectures), self.architecture)
+        return reached(self.spec, first) if first != self.architecture else set()
+
+    def violations(self, configs: list[Config]) -> Iterator[Config]:
+        """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be.
+
+        One is enough for what the first architecture is held to as well.
+        """
         for condition in conditions(self.spec):
             owner = self.owners.get(id(condition))
+            if owner is not None and owner.name not in self.own:
+                continue
+            again = owner.name in self.with_the_first if owner is not None else bool(self.with_the_first)
+            each = 1 if again else 3
             others = Guide(without(self.spec, condition, owner), self.architecture, self.sampler)
             fields = self.read(reads(condition.tree), owner)
-            count, alone = 0, False
+            count, alone, more = 0, again, _ALONE_TRIES
             for raw in self.drawn(configs, fields, _REFUSED_TRIES):
+                more -= count >= each
+                if not more:
+                    break
                 if self.random.random() < 0.2:  # without layers their conditions are silent
                     raw |= {name: 0 for name in self.sampler.turns if name not in fields}
                 place = self.watched(raw).place
@@ -315,6 +339,20 @@ class _More(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.BinOp(node, ast.Add(), ast.Constant(1)) if node.id == self.name else node
+
+
+def reached(spec: Spec, architecture: str) -> set[str]:
+    """The modules that an architecture may have, by name."""
+    found, pending = set[str](), [architecture]
+    while pending:
+        name = pending.pop()
+        if name not in found and (module := spec.modules.get(name)) is not None:
+            found.add(name)
+            trees = [
+                one.tree for one in (*leaves(module.body), *module.where.values(), *module.parameters.values()) if one is not None
+            ]
+            pending += [read for tree in trees for read in names(tree)]
+    return found
 
 
 def reads(tree: ast.AST) -> set[str]:

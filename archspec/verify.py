@@ -165,7 +165,7 @@ class Verifier:
 
     def aimed(self, default: Config) -> None:
         """Configs for the branches and conditions of the spec that no random config came to."""
-        configs = [default, *self.sampler.accepted]
+        configs = self.sampler.accepted or [default]  # the default is deep: each step from it would cost a hundred others
         guide = Guide(self.spec, self.architecture, self.sampler)
         for found in (guide.branches(configs), guide.violations(configs)):
             for raw in found:
