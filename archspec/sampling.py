@@ -87,7 +87,8 @@ class Sampler:
             raw[goal.field] = copy.deepcopy(goal.value)
             for name in [name for name, layers in self.depths.items() if layers == goal.field]:  # lists are as long
                 field = self.spec.fields[name]
-                if (drawn := self.draw_list(field, self.default(field, raw), raw)) is not ...:
+                known = self.default(field, raw)  # null where the rest of the config allows none
+                if isinstance(known, list) and (drawn := self.draw_list(field, known, raw)) is not ...:
                     raw[name] = drawn
         self.drawn = copy.deepcopy(raw)
         return self.renamed(raw)
