@@ -108,6 +108,10 @@ DEMANDS = {
         ],
         "require:\n      - width * depth * 4 != 0\n",
     ),
+    "of a division, by what a condition chooses": (
+        ["size = config.width if config.extra else 7", "self.count = config.depth // size", "self.b = Block(config)"],
+        "require:\n      - not extra or width != 0\n",
+    ),
     "of torch, for a padding": (
         ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],
         "require:\n      - depth == 2 or depth == 1\n",

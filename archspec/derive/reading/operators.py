@@ -92,13 +92,9 @@ class Operators(State):
             if isinstance(value, Sym) and value.node is not None and {"int", "list"} <= set(value.types) and op is not ast.Add:
                 self.demand(terms.negation(terms.call("is_list", self.node(value))))
             self.not_null(value)
-        if (
-            isinstance(by, Sym)
-            and by.node is not None
-            and isinstance(by.value, int | float)
-            and not isinstance(by.node, ast.IfExp)
-        ):
-            self.demand(terms.compare(self.node(by), ast.NotEq, terms.constant(0)))
+        if isinstance(by, Sym) and by.node is not None and isinstance(by.value, int | float):
+            for asked in _nonzero(self.node(by)):
+                self.demand(asked)
 
     def not_null(self, value: Any) -> None:
         """Python neither calculates with None nor finds it smaller than a number."""
@@ -341,6 +337,16 @@ def broadcast(one: list[Any], two: list[Any]) -> list[Any]:
     longer, shorter = (one, two) if len(one) >= len(two) else (two, one)
     padded = [1] * (len(longer) - len(shorter)) + list(shorter)
     return [b if type(a) is int and a == 1 else a for a, b in zip(longer, padded, strict=True)]
+
+
+def _nonzero(node: ast.expr) -> list[ast.expr]:
+    """That a number is not zero, on either side of a choice."""
+    if isinstance(node, ast.IfExp):
+        then = [terms.either([terms.negation(node.test), one]) for one in _nonzero(node.body)]
+        return then + [terms.either([node.test, one]) for one in _nonzero(node.orelse)]
+    if terms.is_constant(node) and terms.value_of(node):
+        return []
+    return [terms.compare(node, ast.NotEq, terms.constant(0))]
 
 
 def _operator(op: type[ast.operator]) -> Any:
