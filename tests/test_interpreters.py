@@ -350,7 +350,7 @@ def test_a_closed_form_is_refused_where_what_it_assumes_does_not_hold() -> None:
     fused = archspec.load(raw, "HieraForPreTraining").formula
     with pytest.raises(ArchspecError, match=r"at num_query_pool=2 this formula does not hold.* num_query_pool == 3"):
         fused.evaluate(num_query_pool=2)
-    with pytest.raises(ArchspecError, match=r"at n_embd=1600: .* demands `n_embd % n_head == 0`"):
+    with pytest.raises(ArchspecError, match=r"at n_embd=1600: .* demands `n_embd % n_head == 0 and n_embd > 0`"):
         archspec.formula("GPT2Model").evaluate(n_embd=1600)
     with pytest.raises(ArchspecError, match="no_such does not enter"):
         archspec.formula("GPT2Model").evaluate(no_such=1)
