@@ -181,6 +181,8 @@ class SymbolicBuilder(Decisions):
         if not found and isinstance(ends, SymRange):
             self.empty(ends)
         if not found or not isinstance(found[0], Node):
+            if found and isinstance(ends, SymRange) and _counted(found[0]):
+                self.pin_loops([Loop("", ends.start, ends.stop, len(found))])
             return found
         count = length_of(ends) if isinstance(ends, SymRange) else len(found)
         copy = found[0].copy()
@@ -337,3 +339,10 @@ class SymbolicBuilder(Decisions):
 
 _TURNS = " turns"
 _TURN = " turn"  # no name of an expression can be this
+
+
+def _counted(value: Any) -> bool:
+    """Whether a turn gives modules or numbers, which are counted one by one where it gives several."""
+    if isinstance(value, list):
+        return any(map(_counted, value))
+    return isinstance(value, Node) or (isinstance(value, Sym) and value.expr is not None)
