@@ -24,8 +24,8 @@ from archspec.tree import Builder, Frame
 
 _TRIES = 12
 _STEPS = 12
-_REFUSED_TRIES = 100  # for a condition to be broken: those cost no instantiation until it is
-_ALONE_TRIES = 40  # for it to be broken alone after that
+_REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
+_ALONE_TRIES = 15  # for it to be broken alone after that
 
 Config = dict[str, Any]
 Branch = tuple[int, bool]
