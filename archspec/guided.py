@@ -225,13 +225,13 @@ class Guide:
     @cached_property
     def own(self) -> set[str]:
         """The modules that the architecture may have."""
-        return reached(self.spec, self.architecture)
+        return modules_of(self.spec, self.architecture)
 
     @cached_property
     def with_the_first(self) -> set[str]:
         """The modules that the first architecture may have too, where this is another one; they are looked into there."""
         first = next(iter(self.spec.architectures), self.architecture)
-        return reached(self.spec, first) if first != self.architecture else set()
+        return modules_of(self.spec, first) if first != self.architecture else set()
 
     def violations(self, configs: list[Config]) -> Iterator[Config]:
         """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be.
@@ -341,13 +341,13 @@ class _More(ast.NodeTransformer):
         return ast.BinOp(node, ast.Add(), ast.Constant(1)) if node.id == self.name else node
 
 
-def reached(spec: Spec, architecture: str) -> set[str]:
+def modules_of(spec: Spec, architecture: str) -> set[str]:
     """The modules that an architecture may have, by name."""
     found, pending = set[str](), [architecture]
     while pending:
-        name = pending.pop()
-        if name not in found and (module := spec.modules.get(name)) is not None:
-            found.add(name)
+        module = spec.module(pending.pop())
+        if module is not None and module.name not in found:
+            found.add(module.name)
             trees = [
                 one.tree for one in (*leaves(module.body), *module.where.values(), *module.parameters.values()) if one is not None
             ]

@@ -6,19 +6,18 @@ those answers.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
 from archspec.edges import zeros
-from archspec.guided import Guide
+from archspec.guided import Guide, modules_of
 from archspec.layers import Size
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
 from archspec.settings import SettingDifference, settings_differences
-from archspec.spec import Spec, leaves
+from archspec.spec import Spec
 from archspec.tree import Node
 from archspec.unmentioned import source_texts
 from archspec.verify import Config, compare, counted
@@ -97,7 +96,7 @@ def mutate(spec: Spec, samples: int = 12, seed: int = 0) -> list[Found]:
     """Every alteration of a spec and how it fared. The spec itself must be exact."""
     told = [answer for answer in answers(spec, samples, seed) if _agrees(spec, answer)]
     known = frozenset(settings_differences(spec))
-    reached = {architecture: set(_reached(spec, architecture)) for architecture in spec.architectures}
+    reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
     results = []
     for alteration in alterations(spec):
         places = _told(alteration, told, reached, known)
@@ -183,20 +182,3 @@ def summary(task: tuple[str, int]) -> Summary:
             lines.append(f"{result.alteration.place}: {word}: {result.alteration.what}")
     found, named, hidden = (sum(getattr(result, what) for result in results) for what in ("found", "named", "hidden"))
     return Summary(len(results), found, named, hidden, lines)
-
-
-def _reached(spec: Spec, architecture: str) -> Iterator[str]:
-    """The modules that an architecture is made of, by the calls in the spec."""
-    pending, seen = [architecture], set[str]()
-    while pending:
-        module = spec.module(pending.pop())
-        if module is None or module.name in seen:
-            continue
-        seen.add(module.name)
-        yield module.name
-        for expression in (*leaves(module.body), *module.where.values()):
-            pending += [
-                node.func.id
-                for node in ast.walk(expression.tree)
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-            ]
