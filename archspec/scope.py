@@ -16,7 +16,7 @@ from archspec.layer_types import ALLOWED, renamed
 from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
 from archspec.texts import compared_texts
-from archspec.values import MAX_INT, fits, frozen, is_negative, kind_of, numbers, shown
+from archspec.values import MAX_INT, fits, frozen, has_negative, kind_of, numbers, shown
 
 MAX_PATH = 300  # a sub-config within a sub-config, and so on
 
@@ -259,12 +259,14 @@ class Scope(Evaluator):
             if not -MAX_INT <= number <= MAX_INT:
                 what = "NaN is not a number" if number != number else "the number is beyond 64 bits"
                 raise ConfigError(self.problem(field.name, what, f"declared at {field.place}"))
-            negative_default = field.default is not None and not field.computed and is_negative(self.read(field.default))
-            if number < 0 and isinstance(number, int) and not field.name.endswith(("_idx", "_indices")) and not negative_default:
-                if field.name.endswith(("_token_id", "_id")):
-                    continue
+            if number < 0 and isinstance(number, int) and not self._may_be_negative(field):
                 raise ConfigError(self.problem(field.name, f"{number} is negative", f"declared at {field.place}"))
         return frozen(value)
+
+    def _may_be_negative(self, field: Field) -> bool:
+        """The number of a token or of a layer, and a field whose own default is below zero."""
+        number_of_something = field.name.endswith(("_token_id", "_id", "_idx", "_indices"))
+        return number_of_something or (field.default is not None and has_negative(field.default.tree))
 
     def _default_kinds(self, field: Field) -> tuple[str, ...]:
         """The types that a default without a written type stands for."""

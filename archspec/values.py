@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -59,9 +60,12 @@ def numbers(value: Any) -> list[Any]:
     return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
-def is_negative(value: Any) -> bool:
-    """Whether a number is below zero, or one in a list."""
-    return any(map(is_negative, value)) if isinstance(value, list | tuple) else isinstance(value, int | float) and value < 0
+def has_negative(tree: ast.expr) -> bool:
+    """Whether an expression gives a number below zero as it stands, alone or in a list: `-1`, `[-1] * 25 + sizes[-1:]`."""
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub) and isinstance(tree.operand, ast.Constant):
+        return True
+    inner = [tree.value] if isinstance(tree, ast.Subscript) else ast.iter_child_nodes(tree)  # an index counts from the end
+    return any(has_negative(child) for child in inner if isinstance(child, ast.expr))
 
 
 def frozen(value: Any) -> Any:

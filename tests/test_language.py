@@ -106,6 +106,21 @@ def test_1_what_is_not_zero_is_checked_as_in_other_fields(says: Says, given: Any
         says(text, size=given)
 
 
+@pytest.mark.parametrize(
+    ("default", "allowed"),
+    [("-1", True), ("[-1] * 2 + [3]", True), ("None if size else [-1]", True), ("[1, 2][-1:]", False), ("[size - 1]", False)],
+)
+def test_1_a_number_is_below_zero_only_where_the_default_has_one(says: Says, default: str, allowed: bool) -> None:
+    kinds = "int" if default == "-1" else "list[int]"
+    text = f"config:\n  size: 8\n  sizes: {kinds} = {default}\narchitectures:\n  A:\n    a: Linear(size, size)"
+    given = -1 if kinds == "int" else [-1]
+    if allowed:
+        assert shapes(says(text, sizes=given))
+    else:
+        with pytest.raises(archspec.ArchspecError, match="-1 is negative"):
+            says(text, sizes=given)
+
+
 def test_1_null_is_absent_and_zero_is_not(says: Says) -> None:
     spec = """
 config: {heads: 8, size: 64, kv_heads: = heads, head_dim: = size // heads}

@@ -25,7 +25,7 @@ from archspec.blame import refusing
 from archspec.cli import main
 from archspec.errors import Place
 from archspec.library import load
-from archspec.oracle import Refused, Unavailable, config_of, spec_rows, transformers_rows
+from archspec.oracle import Refused, Unavailable, built, config_of, spec_rows, transformers_rows
 from archspec.places import refused_places, trail
 from archspec.pool import Failure, spread
 from archspec.scope import Scope
@@ -506,3 +506,34 @@ def test_an_item_of_a_list_leads_to_the_class_that_may_lack_another() -> None:
     name = next(row[0] for row in spec_rows(tensors(tree)) if ".attention.2.weight" in row[0])
     lines = [place.line for place in trail(tree, name)]
     assert {spec.modules["RegNetSELayer"].place.line, lines[-1]} <= set(lines) and lines[-1] != lines[-2]
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda init, weight: init.kaiming_uniform_(weight[0], a=1),
+        lambda init, weight: init.kaiming_uniform_(weight, nonlinearity="none"),
+        lambda init, weight: init.uniform_(weight, "0", 1.0),
+        lambda init, weight: init.normal_(weight, 0.0, -1.0),
+    ],
+)
+def test_layers_are_not_filled_but_what_could_be_refused_is_called(fill: Callable[..., Any]) -> None:
+    from torch import nn
+
+    def calls(filled: Callable[..., Any]) -> type:
+        return type("Toy", (nn.Module,), {"__init__": lambda self, config: (nn.Module.__init__(self), filled(self))[0]})
+
+    def layers(self: Any) -> None:
+        self.dense, self.embed, self.norm = nn.Linear(2, 3), nn.Embedding(4, 2), nn.LayerNorm(2)
+
+    called: set[str] = set()
+    sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_qualname) if event == "call" else None)
+    try:
+        built(calls(layers), None)
+    finally:
+        sys.setprofile(None)
+    assert "Linear.reset_parameters" in called
+    assert not called & {"kaiming_uniform_", "uniform_", "normal_", "ones_", "zeros_"}
+    with pytest.raises(Refused):
+        built(calls(lambda self: fill(nn.init, nn.Linear(2, 3, device="meta").weight)), None)
+    assert nn.init.normal_.__module__ == "torch.nn.init"  # as it was
