@@ -27,6 +27,7 @@ _ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)
 _COUNTS = (1, 2, 3, 4, 6)
 _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
 _DEEP = ("layer", "depth", "block")
+_WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
 EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
 _TRIES = 8
 _BLIND = 300  # draws until one is valid, where the default config is not
@@ -168,7 +169,7 @@ class Sampler:
             deep = _is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
             resized = isinstance(value, list) and self.lengths is not None and not field.computed
             misfit = isinstance(value, list) and len(value) != self.depth(field, raw, len(value))
-            if self.random.random() < share or deep or resized or misfit or field.default is None:
+            if self.random.random() < share or deep or field.name == _WIDE or resized or misfit or field.default is None:
                 drawn = self.draw(field, value, raw)
                 if drawn is not ...:
                     raw[field.name] = drawn
@@ -264,8 +265,10 @@ class Sampler:
         if _is_deep(name) or (isinstance(default, int) and default < 32) or name.endswith(("_heads", "_groups")):
             return self.random.choice(_COUNTS)
         chance = self.random.random()
-        if chance < 0.1:
+        if chance < 0.1 or (name == _WIDE and chance < 0.3):
             return self.random.choice(_ODD)
+        if name == _WIDE:
+            return self.random.choice(_SIZES[:4])
         if chance < 0.2 and default:
             return default
         if chance < 0.3:  # equal sizes are a case of their own: a projection is then left out
