@@ -176,7 +176,7 @@ class Guide:
         for goal in self.sampler.goals if configs else ():
             for _ in range(_TRIES // 2):
                 raw = next(self.drawn(configs, [goal.field]))
-                raw[goal.field] = goal.value
+                raw[goal.field] = goal.given
                 if self.watched(raw).place is None:
                     yield raw
                     break

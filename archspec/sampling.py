@@ -36,10 +36,14 @@ Texts = Mapping[str, Sequence[str]]
 
 
 class Goal(NamedTuple):
-    """A value that a field should have in some valid config."""
+    """A value that a field should have in some valid config; () for an empty list."""
 
     field: str
     value: Any
+
+    @property
+    def given(self) -> Any:
+        return [] if self.value == () else self.value
 
 
 class Sampler:
@@ -85,7 +89,7 @@ class Sampler:
             self.goals[goal] += 1
             if goal.value is True and self.random.random() < 0.5:  # a flag may need others
                 raw |= {name: self.random.random() < 0.5 for name in self.flags if self.random.random() < 0.5}
-            raw[goal.field] = copy.deepcopy(goal.value)
+            raw[goal.field] = goal.given
             for name in [name for name, layers in self.depths.items() if layers == goal.field]:  # lists are as long
                 field = self.spec.fields[name]
                 known = self.default(field, raw)  # null where the rest of the config allows none
@@ -119,7 +123,7 @@ class Sampler:
         self.accepted.append(self.drawn)
         for goal in list(self.goals):
             value = self.drawn.get(goal.field, ...)
-            if type(value) is type(goal.value) and value == goal.value:
+            if type(value) is type(goal.given) and value == goal.given:
                 del self.goals[goal]
         for name, child in self.children.items():
             if isinstance(self.drawn.get(name), dict):
@@ -142,8 +146,8 @@ class Sampler:
                 continue
             if "None" in kinds or field.computed:
                 values.append(None)
-            if field.falsy and type(value) is int:
-                values.append(0)
+            if field.falsy and type(value) in (int, list):
+                values.append(0 if type(value) is int else ())
             if isinstance(value, bool) or kinds == {"bool", "None"}:
                 values += [True, False]
             elif isinstance(value, str) or ("str" in kinds and value is None):
@@ -189,6 +193,8 @@ class Sampler:
             value = self.default(field, raw)
             if types := self.parts(field, value):
                 raw[field.name] = self.sub_config(field, value, types)
+            elif self.random.random() < 0.1:
+                raw.pop(field.name, None)
             elif (drawn := self.draw(field, value, raw)) is not ...:
                 raw[field.name] = drawn
         return raw
@@ -233,7 +239,7 @@ class Sampler:
         """A value of the field's type, or ... to leave it out."""
         kinds = _kinds(field)
         if ("None" in kinds or field.computed) and self.random.random() < 0.25:
-            return self.random.choice((None, 0)) if field.falsy and type(default) is int else None
+            return self.random.choice((None, type(default)())) if field.falsy and type(default) in (int, list) else None
         if "str" in kinds and isinstance(default, int) and (texts := self.strings.get(field.name)) and self.random.random() < 0.2:
             return self.random.choice(texts)
         if isinstance(default, bool) or (kinds & {"bool"} and not kinds & {"int", "str"}):

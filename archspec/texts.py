@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterator
 
-from archspec.expression import Expression
+from archspec.expression import Expression, names
 from archspec.spec import Spec, leaves
 
 
@@ -21,6 +21,7 @@ def compared_texts(spec: Spec) -> dict[str, list[str]]:
                 if default and isinstance(default.tree, ast.Constant) and isinstance(start, ast.Constant):
                     found.setdefault(name, set()).add(str(start.value) + str(default.tree.value))
     passed(spec, found)
+    derived(spec, found)
     return {name: sorted(texts) for name, texts in found.items() if texts}
 
 
@@ -56,6 +57,18 @@ def passed(spec: Spec, found: dict[str, set[str]]) -> None:
         for parameter, value in given:
             if isinstance(value, ast.Name) and value.id in spec.fields and parameter and (called, parameter) in held:
                 found.setdefault(value.id, set()).update(held[called, parameter])
+
+
+def derived(spec: Spec, found: dict[str, set[str]]) -> None:
+    """Adds the texts that a fixed value is held to, for the texts among the fields that it is computed from."""
+    held: dict[str, set[str]] = {}
+    for expression in expressions(spec):
+        collect(expression.tree, spec.fixed.keys() - spec.fields.keys(), held)
+    for name, texts in held.items():
+        for field in names(spec.fixed[name].tree) & spec.fields.keys():
+            default = spec.fields[field].default
+            if "str" in spec.fields[field].types or (default and isinstance(getattr(default.tree, "value", None), str)):
+                found.setdefault(field, set()).update(texts)
 
 
 def expressions(spec: Spec) -> Iterator[Expression]:
