@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from archspec.errors import Place
 from archspec.expression import Expression
 from archspec.layers import LEAVES
-from archspec.settled import living, nothing, settled
+from archspec.settled import implied, living, nothing, settled
 from archspec.spec import Module, Part, Spec
 
 # Arguments of torch's constructors that no shape and no check depends on.
@@ -93,9 +93,10 @@ def _modules(module: Module, spec: Spec) -> Iterator[tuple[Module, Place, str]]:
         rest = (*module.ties[:index], *module.ties[index + 1 :])
         yield module._replace(ties=rest), module.place, f"tie of {tie.target} left out"
     for index, condition in enumerate(module.require):
-        if condition.place.source.name != spec.source.name and settled(condition.tree, module, spec):
-            continue
         before, after = module.require[:index], module.require[index + 1 :]
+        idle = settled(condition.tree, module, spec) or implied(condition, (*spec.require, *before, *after), module, spec)
+        if condition.place.source.name != spec.source.name and idle:
+            continue
         yield module._replace(require=(*before, *after)), module.place, f"require: {condition.text} left out"
         altered, what = _altered(condition, condition.tree, _negated)
         yield module._replace(require=(*before, altered, *after)), condition.place, f"require: {what}"

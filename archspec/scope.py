@@ -259,14 +259,9 @@ class Scope(Evaluator):
             if not -MAX_INT <= number <= MAX_INT:
                 what = "NaN is not a number" if number != number else "the number is beyond 64 bits"
                 raise ConfigError(self.problem(field.name, what, f"declared at {field.place}"))
-            if number < 0 and isinstance(number, int) and not self._may_be_negative(field):
+            if number < 0 and isinstance(number, int) and not may_be_negative(field):
                 raise ConfigError(self.problem(field.name, f"{number} is negative", f"declared at {field.place}"))
         return frozen(value)
-
-    def _may_be_negative(self, field: Field) -> bool:
-        """The number of a token or of a layer, and a field whose own default is below zero."""
-        number_of_something = field.name.endswith(("_token_id", "_id", "_idx", "_indices"))
-        return number_of_something or (field.default is not None and has_negative(field.default.tree))
 
     def _default_kinds(self, field: Field) -> tuple[str, ...]:
         """The types that a default without a written type stands for."""
@@ -333,3 +328,9 @@ def _takes_length(tree: ast.AST, name: str) -> bool:
     """Whether an expression has `len(name)` in it."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
     return any(ast.unparse(call) == f"len({name})" for call in calls)
+
+
+def may_be_negative(field: Field) -> bool:
+    """The number of a token or of a layer, and a field whose own default is below zero."""
+    number_of_something = field.name.endswith(("_token_id", "_id", "_idx", "_indices"))
+    return number_of_something or (field.default is not None and has_negative(field.default.tree))

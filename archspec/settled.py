@@ -7,8 +7,10 @@ that is fixed. A slip there shows in the other specs that have the line.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from archspec.expression import Expression
+from archspec.scope import may_be_negative
 from archspec.spec import Module, Spec
 from archspec.texts import expressions
 
@@ -49,6 +51,65 @@ def nothing(tree: ast.expr, module: Module, spec: Spec) -> bool:
     if isinstance(tree, ast.IfExp) and outcome is not None:
         return nothing(tree.body if outcome else tree.orelse, module, spec)
     return isinstance(tree, ast.Constant) and tree.value is None
+
+
+def implied(condition: Expression, others: Iterable[Expression], module: Module, spec: Spec) -> bool:
+    """Whether some conditions leave a condition nothing to refuse: fields that it wants above zero are so by those.
+
+    >>> from archspec.library import load
+    >>> spec = load("beam")  # 48 heads for 8 keys and values: the one is divided by the other
+    >>> implied(spec.modules["BeamAttention"].require[0], spec.require, spec.modules["BeamAttention"], spec)
+    True
+    """
+    wanted = [_above_zero(part) for part in _conjuncts(condition.tree)]
+    known: set[str] = set()
+    parts = [part for other in others for part in _conjuncts(other.tree)]
+    while more := {name for part in parts for name in _positive(part, known)} - known:
+        known |= more
+    return all(name in known and _whole_number(name, module, spec) for name in wanted)
+
+
+def _conjuncts(tree: ast.expr) -> list[ast.expr]:
+    """What must be true for a condition to hold."""
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        return [part for value in tree.values for part in _conjuncts(value)]
+    return [tree]
+
+
+def _above_zero(tree: ast.expr) -> str:
+    """The name in `name > 0`, else none."""
+    plain = isinstance(tree, ast.Compare) and len(tree.ops) == 1 and ast.unparse(tree).endswith((" > 0", " >= 1"))
+    return tree.left.id if plain and isinstance(tree, ast.Compare) and isinstance(tree.left, ast.Name) else ""
+
+
+def _positive(tree: ast.AST, known: set[str]) -> set[str]:
+    """The names that a condition leaves above zero: what it divides by in any case, what equals a name that is so."""
+    found = {_above_zero(tree)} - {""} if isinstance(tree, ast.expr) else set()
+    if isinstance(tree, ast.Compare) and isinstance(tree.ops[0], ast.Eq) and len(tree.ops) == 1:
+        both = {side.id for side in (tree.left, tree.comparators[0]) if isinstance(side, ast.Name)}
+        found |= both if both & known else set()
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mod | ast.FloorDiv | ast.Div) and isinstance(tree.right, ast.Name):
+        found.add(tree.right.id)
+    inner: Iterable[ast.AST] = ast.iter_child_nodes(tree)
+    if isinstance(tree, ast.BoolOp | ast.IfExp | ast.GeneratorExp | ast.ListComp):  # only its start is come to in any case
+        inner = [
+            tree.values[0]
+            if isinstance(tree, ast.BoolOp)
+            else tree.test
+            if isinstance(tree, ast.IfExp)
+            else tree.generators[0].iter
+        ]
+    return found.union(*(_positive(child, known) for child in inner))
+
+
+def _whole_number(name: str, module: Module, spec: Spec) -> bool:
+    """Whether a name is a field's, which is a whole number that is never below zero."""
+    field = spec.fields.get(spec.attribute_map.get(name, name))
+    if field is None or name in (*module.where, *module.parameters, *spec.fixed) or _handed_on(name, spec):
+        return False
+    default = field.default.tree if field.default is not None else None
+    whole = {*field.types} <= {"int", "None"} if field.types else isinstance(default, ast.Constant) and type(default.value) is int
+    return not may_be_negative(field) and (whole or (isinstance(default, ast.Name) and _whole_number(default.id, module, spec)))
 
 
 def _never_null(name: str, module: Module, spec: Spec) -> bool:

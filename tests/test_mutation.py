@@ -6,8 +6,11 @@ import pytest
 
 pytest.importorskip("transformers")
 
+from archspec.errors import Source
 from archspec.library import load
 from archspec.mutation import mutate
+from archspec.settled import implied
+from archspec.spec_parser import parse_spec
 
 TYPES = ["albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "distilbert", "gemma2", "gemma3", "gpt2", "gpt_neox", "jamba"]
 TYPES += ["llama", "llava", "mamba", "mistral", "mixtral", "opt", "qwen2", "qwen3_moe", "roberta", "swin", "t5", "vit"]
@@ -41,3 +44,33 @@ def test_an_architecture_that_the_default_config_does_not_make_is_altered_too() 
     name = "HieraForPreTraining"
     told = answers(spec._replace(architectures=(name,)), 2, 0)
     assert sum(answer.rows is not None for answer in told) >= 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "others", "expected"),
+    [
+        ("heads: 8, kv: 2", ["heads % kv == 0"], True),
+        ("heads: 8, kv: 2", ["heads == 1 or heads % kv == 0"], False),  # not come to in any case
+        ("heads: 8, kv: 2", ["all(heads % kv for i in range(heads))"], False),
+        ("heads: 8, kv: 2", ["heads > 0 and kv == heads"], True),
+        ("heads: 8, kv: 2", ["kv == heads"], False),
+        ("heads: 8, kv: = heads", ["heads // kv > 1"], True),
+        ("heads: 8, kv: 2.0", ["heads % kv == 0"], False),  # might be below zero
+        ("heads: 8, kv: -1", ["heads % kv == 0"], False),
+    ],
+)
+def test_a_condition_taken_over_may_have_nothing_to_refuse(settings: str, others: list[str], expected: bool) -> None:
+    spec = parse_spec(Source("toy.yaml", f"""
+model_type: toy
+config: {{{settings}}}
+require: [{", ".join(f'"{other}"' for other in others)}]
+modules:
+  A:
+    require: kv > 0
+    a: Linear(kv, kv)
+architectures:
+  B:
+    a: A()
+"""), load)  # fmt: skip
+    module = spec.modules["A"]
+    assert implied(module.require[0], spec.require, module, spec) is expected
