@@ -11,7 +11,7 @@ from archspec.library import model_types
 from archspec.sampling import EDGES, Sampler
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
-from archspec.texts import expressions
+from archspec.texts import conditions, expressions
 
 
 class Edges:
@@ -19,6 +19,7 @@ class Edges:
 
     def __init__(self, sampler: Sampler, zeros: set[str]) -> None:
         self.sampler, self.zeros = sampler, zeros
+        self.constants = constants(sampler.spec)
         self.types, self.asked = asked(sampler.spec)
 
     def beside(self, name: str, others: list[str], raw: dict[str, Any]) -> Any:
@@ -77,8 +78,11 @@ class Edges:
         return {**drawn, **{name: self.number(name) for name in wanted}}
 
     def number(self, name: str) -> int:
-        """A small one; half of them 0 where a condition wants more than that."""
-        return 0 if name in self.zeros and self.sampler.random.random() < 0.5 else self.sampler.random.choice(EDGES)
+        """A small one, or what a condition has it with; half of them 0 where a condition wants more than that."""
+        if name in self.zeros and self.sampler.random.random() < 0.5:
+            return 0
+        numbers: list[int] = [*EDGES, *self.constants.get(name, ())]
+        return self.sampler.random.choice(numbers)
 
     def one_key_less(self, known: dict[str, Any]) -> dict[str, Any]:
         """A mapping without one of its keys, or with nothing under it."""
@@ -109,6 +113,18 @@ def above_zero(tree: ast.expr) -> set[str]:
         if isinstance(node, ast.Compare) and bound in ((ast.Gt, "0"), (ast.GtE, "1")):
             found |= names(node.left)
     return found
+
+
+def constants(spec: Spec) -> dict[str, list[int]]:
+    """Of each field: the numbers that conditions have it with, and one more than each (`d_model // 2 != 1`)."""
+    found: dict[str, set[int]] = {}
+    for condition in conditions(spec):
+        for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Compare)):
+            numbers = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and type(part.value) is int}
+            for name in names(node):
+                near = {number for one in numbers for number in (one, one + 1) if number > 0}
+                found.setdefault(spec.attribute_map.get(name, name), set()).update(near - {*EDGES})
+    return {name: sorted(numbers) for name, numbers in found.items()}
 
 
 def asked(spec: Spec) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

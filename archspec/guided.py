@@ -214,6 +214,19 @@ class Guide:
                 return raw
         return None
 
+    def settle(self, raw: Config, kept: list[str]) -> Config | None:
+        """The config until nothing refuses it: what is wanted is drawn anew, but for some fields. None if that fails."""
+        seen = self.watched(raw)
+        for _ in range(_STEPS):
+            wanting = [name for name in seen.wanting if name not in kept]
+            if seen.place is None or not wanting:
+                break
+            raw = next(self.drawn([raw], wanting))
+            numbers = [name for name in wanting if self.edges.number_of(name, raw) is not None]
+            raw |= {name: 1 for name in numbers if self.random.random() < 0.3}  # divides whatever is kept
+            seen = self.watched(raw)
+        return raw if seen.place is None else None
+
     def joined(self, fields: list[str]) -> list[str]:
         """The same fields and those that a condition holds against one of them; none where there are no others."""
         found = list(fields)
@@ -256,20 +269,25 @@ class Guide:
                 place = self.watched(raw).place
                 if place is None or place[1:3] != condition.place[1:3] or place.source.name != condition.place.source.name:
                     continue
-                only = not alone and others.watched(raw).place is None
-                if count < each or only:
-                    yield raw
-                    count, alone = count + 1, alone or only
+                only = None if alone else others.settle(raw, fields)
+                if count < each or only is not None:
+                    yield raw if only is None else only
+                    count, alone = count + 1, alone or only is not None
                 if count >= each and alone:
                     break
 
-    def arguments(self, called: Module) -> Iterator[tuple[set[str], Module]]:
-        """The names in the calls of a module, and the modules that they are in."""
+    @cached_property
+    def arguments(self) -> dict[str, list[tuple[set[str], Module]]]:
+        """Module -> the names in each of its calls, and the modules that those are in; a call may say a parent's name."""
+        found: dict[str, list[tuple[set[str], Module]]] = {}
         for module in self.spec.modules.values():
             for expression in leaves(module.body):
                 for node in ast.walk(expression.tree):
-                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called.name:
-                        yield (reads(node) | turned(expression.tree, reads(node))) - {called.name}, module
+                    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+                    if name and (called := self.spec.module(name)) is not None:
+                        read = (reads(node) | turned(expression.tree, reads(node))) - {name}
+                        found.setdefault(called.name, []).append((read, module))
+        return found
 
     def read(self, found: set[str], module: Module | None, trail: frozenset[str] = frozenset()) -> list[str]:
         """The config fields behind some names: through local names, arguments, and computed defaults."""
@@ -288,7 +306,7 @@ class Guide:
             elif module is not None and name in module.parameters:
                 if module.name not in trail:
                     trail |= {module.name}
-                    for given, caller in self.arguments(module):
+                    for given, caller in self.arguments.get(module.name, ()):
                         fields += [name for name in self.read(given, caller, trail) if name not in fields]
             elif name in self.spec.fixed:
                 fields += [name] if name in self.spec.fields else []  # read by given()

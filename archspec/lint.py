@@ -19,6 +19,7 @@ from archspec.paths import leads_somewhere
 from archspec.resolve import Place as Where
 from archspec.resolve import has_field, safely, sub_config, sub_config_field
 from archspec.scope import Scope
+from archspec.settled import settled
 from archspec.spec import OPTIONS, TYPES, Module, Spec, Tie, leaves
 from archspec.tensors import tensors
 from archspec.tree import Builder
@@ -102,7 +103,10 @@ def _expressions(spec: Spec) -> Iterator[tuple[Where, Expression]]:
         for default in module.parameters.values():
             if default is not None:
                 yield Where(spec, module), default
-        for expression in (*module.where.values(), *module.require, *leaves(module.body)):
+        for condition in module.require:  # one that was taken over and always holds may speak of what is not here
+            if condition.place.source.name == spec.source.name or not settled(condition.tree, module, spec):
+                yield Where(spec, module), condition
+        for expression in (*module.where.values(), *leaves(module.body)):
             yield Where(spec, module), expression
         for tie in module.ties:
             if tie.turns is not None:

@@ -187,7 +187,9 @@ def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> li
                 found += [condition.place, *read_places(condition, one, scope)[::-1]]
             found += [local.place for local in one.where.values()]
     way = next((trail(tree, built[name][0]) for name in owners if tree is not None and name in built), [])
-    return list(dict.fromkeys([*found, *way[::-1]]))
+    inner = _parts(built, owners[0]) if owners else []  # what they are called with is computed where it was refused
+    said = [place for one in inner if one.require for place in (one.place, *(condition.place for condition in one.require))]
+    return list(dict.fromkeys([*found, *way[::-1], *said]))
 
 
 def _parts(built: dict[str, tuple[str, Node]], name: str) -> list[Module]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from archspec.alterations import alterations
+from archspec.blame import blamed
 from archspec.guided import Guide, without
 from archspec.library import load
 from archspec.sampling import Sampler
 from archspec.texts import conditions
+from archspec.verify import counted
 
 
 @pytest.mark.parametrize(
@@ -114,3 +116,30 @@ def test_one_more_would_break_a_condition() -> None:
     small = {"encoder_layers": 1, "decoder_layers": 1, "use_timm_backbone": False, "backbone_config": {"model_type": "resnet"}}
     configs = guide.branches([{"model_type": "detr", "d_model": 12, "decoder_attention_heads": 6, **small}])
     assert any(raw["d_model"] == raw.get("decoder_attention_heads", 8) for raw in configs)
+
+
+def test_a_condition_is_broken_alone_where_others_hold_the_same_field() -> None:
+    """M2M-100's positions refuse a width of 2 or 3, its attention a width that the heads do not divide."""
+    spec = load("m2m_100")
+    owner = spec.modules["M2M100SinusoidalPositionalEmbedding"]
+    guide = Guide(spec, "M2M100Model", Sampler(spec, 0))
+    others = Guide(without(spec, owner.require[0], owner), "M2M100Model", guide.sampler)
+    assert any(others.watched(raw).place is None for raw in guide.violations([{"model_type": "m2m_100"}]))
+
+
+def test_what_a_call_by_a_parents_name_hands_on_is_found() -> None:
+    """M2M-100 has BartEncoderLayer's line, which calls BartAttention: here that is M2M100Attention."""
+    spec = load("m2m_100")
+    guide = Guide(spec, "M2M100Model", Sampler(spec, 0))
+    found = guide.read({"num_heads"}, spec.modules["M2M100Attention"])
+    assert {"encoder_attention_heads", "decoder_attention_heads"} <= {*found}
+
+
+def test_what_a_part_is_called_with_is_refused_by_the_module_around_it() -> None:
+    """TrOCR's decoder adds one to the padding's position for its embeddings: null fails there, not within them."""
+    spec = load("trocr")
+    raw = {"model_type": "trocr", "use_learned_position_embeddings": False}
+    tree = counted(spec, "TrOCRForCausalLM", raw).tree
+    lines = [place.line for place in blamed(spec, tree, "accepted", "", ("TrOCRDecoder", "TrOCRForCausalLM"))]
+    assert spec.modules["TrOCRSinusoidalPositionalEmbedding"].place.line in lines
+    assert lines[0] == spec.modules["TrOCRDecoder"].place.line

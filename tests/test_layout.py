@@ -23,7 +23,7 @@ STAGES = [
     {"spec_parser"},
     {"library"},
     {"origin", "scope", "texts"},
-    {"config", "overrides", "notes"},
+    {"config", "overrides", "notes", "settled"},
     {"tree"},
     {"tensors"},
     {"ties", "outline", "counts", "places", "resolve"},
