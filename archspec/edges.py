@@ -62,7 +62,7 @@ class Edges:
             return [*known, *known[-1:]] if self.sampler.random.random() < 0.5 else known[:-1]
         texts = [value] if isinstance(value, str) else self.sampler.strings.get(name, ()) if "str" in field.types else ()
         if chance < 0.3 and texts:
-            return f"{texts[0]}-{texts[0]}"
+            return self.sampler.random.choice((f"{texts[0]}-{texts[0]}", "none"))
         if chance < 0.5 and isinstance(raw.get(name), dict):
             return self.one_key_less(raw[name])
         return self.sampler.draw(field, value, raw)

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property
+from collections.abc import Iterator
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
 from archspec.edges import Edges, above_zero
 from archspec.errors import ArchspecError, Place
-from archspec.expression import EvaluationError, Expression, Locals, names
+from archspec.expression import Expression, names
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions, expressions
-from archspec.tree import Builder, Frame
+from archspec.watching import Branch, Test, Watcher, reads
 
 _TRIES = 12
 _STEPS = 12
@@ -28,105 +28,15 @@ _REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation
 _ALONE_TRIES = 15  # for it to be broken alone after that
 
 Config = dict[str, Any]
-Branch = tuple[int, bool]
-
-
-class Test(NamedTuple):
-    """A node whose outcome is watched, and its module; at an edge also the call that brings a number to it, and its module."""
-
-    node: ast.expr
-    module: Module | None
-    edge: bool = False
-    call: tuple[ast.AST, Module | None] | None = None
-
-
-class Watcher(Builder):
-    """A builder that notes how each test came out, and what refused a config; a test is known by its node.
-
-    Tests of its own: whether a quotient would be another with one more above, and whether a condition would hold
-    with one more of what the module is called with.
-    """
-
-    def __init__(self, scope: Scope, tests: dict[int, Test]) -> None:
-        super().__init__(scope)
-        self.tests = tests
-        self.module: Module | None = None
-        self.taken: set[Branch] = set()
-        self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
-        self.quiet = False
-        self.called_by: tuple[ast.AST, Module | None] | None = None  # the call under way, and the module that it is in
-
-    def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
-        try:
-            return super().evaluate(expression, local)
-        except (EvaluationError, ArchspecError):
-            self.refusing = self.refusing or (reads(expression.tree), self.module)
-            raise
-
-    def demand(self, condition: Expression, frame: Frame) -> None:
-        try:
-            super().demand(condition, frame)
-        except (EvaluationError, ArchspecError):
-            self.refusing = self.refusing or (reads(condition.tree), self.module)
-            raise
-        if self.module is not None and self.module.parameters:
-            self.quiet = True
-            for changed in one_more(condition, tuple(self.module.parameters)):
-                self.note_edge(changed.tree, self.holds(changed, frame))
-            self.quiet = False
-
-    def holds(self, condition: Expression, frame: Frame) -> bool:
-        try:
-            return bool(super().evaluate(condition, dict(frame.local)))
-        except (EvaluationError, ArchspecError):
-            return False
-
-    def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
-        arguments = list(arguments)
-        divided = isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and not self.quiet
-        if divided and all(type(number) is int for number in arguments):
-            self.note_edge(node, 1 < arguments[1] == arguments[0] % arguments[1] + 1)
-        return super().guarded(function, arguments, node)
-
-    def note(self, node: ast.expr, outcome: bool) -> None:
-        self.tests.setdefault(id(node), Test(node, self.module))
-        self.taken.add((id(node), outcome))
-
-    def note_edge(self, node: ast.expr, outcome: bool) -> None:
-        """The same for each call of the module, if a number of the call's enters."""
-        brought = self.module is not None and names(node) & {*self.module.parameters}
-        call = self.called_by if brought else None
-        number = hash((id(node), id(call[0] if call else None)))
-        self.tests.setdefault(number, Test(node, self.module, True, call))
-        self.taken.add((number, outcome))
-
-    def truth(self, value: Any, node: ast.expr) -> bool:
-        outcome = super().truth(value, node)
-        if not self.quiet:
-            self.note(node, outcome)
-        return outcome
-
-    def name(self, name: str, node: ast.Name) -> Any:
-        value = super().name(name, node)
-        if isinstance(value, bool) and not self.quiet:  # a flag that is handed on: `bias=mlp_bias` wants both values
-            self.note(node, value)
-        return value
-
-    def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Any:
-        outer = self.module, self.called_by
-        self.module, self.called_by = module, (node, self.module)
-        try:
-            return super().instantiate(module, scope, arguments, node)
-        finally:
-            self.module, self.called_by = outer
 
 
 class Watched(NamedTuple):
-    """The branches that a config takes, the line that refuses it, and the fields that what refuses it reads."""
+    """The branches that a config takes, the line that refuses it, the fields that what refuses it reads, and what is demanded."""
 
     taken: set[Branch]
     place: Place | None
     wanting: list[str]
+    demanded: set[int]
 
 
 class Guide:
@@ -136,6 +46,7 @@ class Guide:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.random = sampler.random
         self.tests: dict[int, Test] = {}
+        self.found: list[Config] = []  # those that take a branch which none did before
         self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
 
     @cached_property
@@ -167,30 +78,46 @@ class Guide:
                     if one.place[1:3] == place[1:3] and one.place.source.name == place.source.name
                 ]
                 wanting = self.read({name for one in broken for name in reads(one.tree)}, None)
-            return Watched(builder.taken if builder else set(), place, wanting)
-        return Watched(builder.taken, None, [])
+            return Watched(builder.taken if builder else set(), place, wanting, builder.demanded if builder else set())
+        return Watched(builder.taken, None, [], builder.demanded)
 
     def branches(self, configs: list[Config]) -> Iterator[Config]:
         """Valid configs that take branches which none of some valid configs takes."""
-        taken = {branch for raw in configs for branch in self.watched(raw).taken}
+        taken: set[Branch] = set()
+        reached: dict[int, list[Config]] = {}  # the best to start from: one outcome is there already
+
+        def keep(raw: Config) -> None:
+            found = self.watched(raw).taken
+            taken.update(found)
+            for number in {number for number, _ in found}:
+                reached.setdefault(number, []).append(raw)
+
+        for raw in configs:
+            keep(raw)
         for goal in self.sampler.goals if configs else ():
             for _ in range(_TRIES // 2):
                 raw = next(self.drawn(configs, [goal.field]))
                 raw[goal.field] = goal.given
                 if self.watched(raw).place is None:
+                    keep(raw)
                     yield raw
                     break
-        for number in list(self.tests):
+        pending = list(self.tests)
+        known = {*pending}
+        for number in pending:
             test = self.tests[number]
             if test.module is not None and test.module.name in self.with_the_first:
                 continue
             for outcome in (True, False):
                 if (number, outcome) in taken or not configs:
                     continue
-                found = self.search(configs, self.behind(test), (number, outcome), test.edge)
-                if found is not None:
-                    taken |= self.watched(found).taken
-                    yield found
+                new = self.search(reached.get(number, configs), self.behind(test), (number, outcome), test.edge)
+                if new is not None:
+                    keep(new)
+                    self.found.append(new)
+                    pending += [other for other in reached if other not in known]  # behind the branch are others
+                    known |= {*pending}
+                    yield new
 
     def behind(self, test: Test) -> list[str]:
         """The config fields that a test depends on."""
@@ -251,6 +178,8 @@ class Guide:
 
         One is enough for what the first architecture is held to as well.
         """
+        configs = [*configs, *self.found]
+        demanded = [self.watched(raw).demanded for raw in configs]
         for condition in conditions(self.spec):
             owner = self.owners.get(id(condition))
             if owner is not None and owner.name not in self.own:
@@ -260,7 +189,8 @@ class Guide:
             others = Guide(without(self.spec, condition, owner), self.architecture, self.sampler)
             fields = self.read(reads(condition.tree), owner)
             count, alone, more = 0, again, _ALONE_TRIES
-            for raw in self.drawn(configs, fields, _REFUSED_TRIES):
+            start = [raw for raw, held in zip(configs, demanded, strict=True) if id(condition) in held]
+            for raw in self.drawn(start or configs, fields, _REFUSED_TRIES):
                 more -= count >= each
                 if not more:
                     break
@@ -341,24 +271,6 @@ class Guide:
         return [field.name for field in numbers if self.sampler.default(field, raw) is None]
 
 
-@cache
-def one_more(condition: Expression, parameters: tuple[str, ...]) -> list[Expression]:
-    """The condition with one more of each parameter that it reads, one at a time."""
-    found = []
-    for name in sorted(names(condition.tree) & {*parameters}):
-        tree = _More(name).visit(copy.deepcopy(condition.tree))
-        found.append(condition._replace(tree=ast.fix_missing_locations(tree)))
-    return found
-
-
-class _More(ast.NodeTransformer):
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.BinOp(node, ast.Add(), ast.Constant(1)) if node.id == self.name else node
-
-
 def modules_of(spec: Spec, architecture: str) -> set[str]:
     """The modules that an architecture may have, by name."""
     found, pending = set[str](), [architecture]
@@ -371,12 +283,6 @@ def modules_of(spec: Spec, architecture: str) -> set[str]:
             ]
             pending += [read for tree in trees for read in names(tree)]
     return found
-
-
-def reads(tree: ast.AST) -> set[str]:
-    """The names that an expression reads, those in `given("field")` among them."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
-    return names(tree) | {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
 
 
 def without(spec: Spec, condition: Expression, owner: Module | None) -> Spec:

@@ -363,6 +363,8 @@ class Sampler:
         if "list[bool]" in inner:
             return [self.random.random() < 0.5 for _ in range(length)]
         if "list[int]" in inner:
+            if self.random.random() < 0.4:  # what is cut, or picked out, at some places
+                return sorted(self.random.sample(range(1, 10), min(length, 4)))
             return [self.random.choice(_COUNTS) for _ in range(length)]
         return ...
 

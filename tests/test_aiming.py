@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from archspec.alterations import alterations
@@ -9,6 +11,7 @@ from archspec.blame import blamed
 from archspec.guided import Guide, without
 from archspec.library import load
 from archspec.sampling import Sampler
+from archspec.spec import leaves
 from archspec.texts import conditions
 from archspec.verify import counted
 
@@ -143,3 +146,14 @@ def test_what_a_part_is_called_with_is_refused_by_the_module_around_it() -> None
     lines = [place.line for place in blamed(spec, tree, "accepted", "", ("TrOCRDecoder", "TrOCRForCausalLM"))]
     assert spec.modules["TrOCRSinusoidalPositionalEmbedding"].place.line in lines
     assert lines[0] == spec.modules["TrOCRDecoder"].place.line
+
+
+def test_what_is_behind_a_branch_is_looked_for_too() -> None:
+    """XLM's adaptive softmax needs three fields; only within it does a tie decide whether there is a weight."""
+    spec = load("xlm")
+    guide = Guide(spec, "XLMWithLMHeadModel", Sampler(spec, 0))
+    (test,) = (leaf.tree for leaf in leaves(spec.modules["AdaptiveLogSoftmaxWithLoss"].body) if leaf.text.startswith("Parameter"))
+    assert isinstance(test, ast.IfExp)
+    taken = {branch for raw in guide.branches([{"model_type": "xlm"}]) for branch in guide.watched(raw).taken}
+    assert {(id(test.test), True), (id(test.test), False)} <= taken
+    assert any(place and place.line == 38 for place in (guide.watched(raw).place for raw in guide.violations(guide.found)))
