@@ -7,7 +7,6 @@ have not been seen in a valid config yet.
 
 from __future__ import annotations
 
-import ast
 import copy
 import math
 import random
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
 from archspec.expression import names
+from archspec.field_kinds import branches, ints, is_deep, kinds_of, runs
 from archspec.layer_types import ALLOWED
 from archspec.mending import mended
 from archspec.scope import Scope, SubConfig
@@ -26,7 +26,6 @@ _SIZES = (12, 24, 36, 48, 60, 72, 96, 120, 144, 192)
 _ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)
 _COUNTS = (1, 2, 3, 4, 6)
 _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
-_DEEP = ("layer", "depth", "block")
 _WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
 EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
 _TRIES = 8
@@ -73,7 +72,7 @@ class Sampler:
         self.aimed: list[int] = []
         self.blind = _BLIND
         self.depths = self.numbers_of_layers()
-        self.turns = [name for name, field in spec.fields.items() if _is_deep(name) and type(self.default(field, {})) is int]
+        self.turns = [name for name, field in spec.fields.items() if is_deep(name) and type(self.default(field, {})) is int]
 
     def sample(self) -> dict[str, Any]:
         """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old names."""
@@ -103,7 +102,8 @@ class Sampler:
         drawn = self.drawn
         start = self.random.choice(self.accepted) if self.accepted else {"model_type": self.spec.model_type}
         if not self.accepted and not accepts(start):
-            found = next(filter(accepts, (self.fresh() for _ in range(self.blind))), None)
+            drawn_blindly = (self.sparse() if turn % 3 else self.fresh() for turn in range(self.blind))
+            found = next(filter(accepts, drawn_blindly), None)
             if found is None:
                 self.blind = 0  # searched once and for all
                 return None
@@ -140,7 +140,7 @@ class Sampler:
         demanded = {name for condition in conditions(self.spec) for name in names(condition.tree)}
         for field in self.spec.fields.values():
             value = self.default(field, {})
-            kinds = _kinds(field)
+            kinds = kinds_of(field)
             values: list[Any] = []
             if isinstance(value, SubConfig):
                 continue
@@ -154,7 +154,7 @@ class Sampler:
                 values += self.strings.get(field.name, ())
                 values += [f"{value}-{value}"] if field.name in demanded else []
             elif isinstance(value, int) and not field.name.endswith(("_token_id", "_idx")):
-                deep = _is_deep(field.name) or value < 8
+                deep = is_deep(field.name) or value < 8
                 values += [1] if deep else [self.random.choice(_ODD[1:]), self.random.choice(_SIZES)]
                 values += EDGES if field.name in demanded else ()
             goals += [Goal(field.name, chosen) for chosen in values]
@@ -170,7 +170,7 @@ class Sampler:
                 if value is not None or self.random.random() < 0.5:
                     raw[field.name] = self.sub_config(field, value, types)
                 continue
-            deep = _is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
+            deep = is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
             resized = isinstance(value, list) and self.lengths is not None and not field.computed
             misfit = isinstance(value, list) and len(value) != self.depth(field, raw, len(value))
             if self.random.random() < share or deep or field.name == _WIDE or resized or misfit or field.default is None:
@@ -183,6 +183,20 @@ class Sampler:
                 raw["id2label"] = {str(index): f"label {index}" for index in range(labels)}
             else:
                 raw["num_labels"] = labels
+        return raw
+
+    def sparse(self) -> dict[str, Any]:
+        """The default config with one or two fields drawn, also within its parts: one may be all that it lacks."""
+        raw: dict[str, Any] = {"model_type": self.spec.model_type}
+        fields = list(self.spec.fields.values())
+        for field in self.random.sample(fields, min(len(fields), self.random.randint(1, 2))):
+            value = self.default(field, raw)
+            if types := self.parts(field, value):
+                child = self.child(field, self.random.choice(types))
+                own = value.raw if isinstance(value, SubConfig) else {}
+                raw[field.name] = {**own, **(child.sparse() if child is not None else {})}
+            elif (drawn := self.draw(field, value, raw)) is not ...:
+                raw[field.name] = drawn
         return raw
 
     def near(self) -> dict[str, Any]:
@@ -212,22 +226,15 @@ class Sampler:
     def parts(self, field: Field, value: Any) -> list[str]:
         """The model types that a sub-config may be of, also where it is null by default; none for any other field."""
         if isinstance(value, SubConfig):
-            return _branches(field) or [value.model_type]
-        return _branches(field, sole=True) if value is None else []
+            return branches(field) or [value.model_type]
+        return branches(field, sole=True) if value is None else []
 
     def sub_config(self, field: Field, value: SubConfig | None, types: list[str]) -> dict[str, Any]:
-        """A drawn sub-config; one sampler a field and model type remembers what was valid there."""
-        from archspec.library import load
-
+        """A drawn sub-config; where its model type is not described yet, its defaults will do."""
         own = dict(value.raw) if value is not None else {}
-        model_type = self.random.choice(types)
-        child = self.children.get(field.name)
-        if child is None or child.spec.model_type != model_type:
-            try:
-                child = Sampler(load(model_type), self.random.randrange(2**30))
-            except ArchspecError:  # not described yet: its defaults will do
-                return own
-            self.children[field.name] = child
+        child = self.child(field, self.random.choice(types))
+        if child is None:
+            return own
         drawn = child.sample()
         if self.random.random() < 0.5:
             return drawn
@@ -235,9 +242,22 @@ class Sampler:
         known = {called.get(key, key) for key in drawn}  # maybe under another name
         return {key: default for key, default in own.items() if called.get(key, key) not in known} | drawn
 
+    def child(self, field: Field, model_type: str) -> Sampler | None:
+        """The sampler of a sub-config: one for each field and model type remembers what was valid there."""
+        from archspec.library import load
+
+        child = self.children.get(field.name)
+        if child is None or child.spec.model_type != model_type:
+            try:
+                child = Sampler(load(model_type), self.random.randrange(2**30))
+            except ArchspecError:  # not described yet
+                return None
+            self.children[field.name] = child
+        return child
+
     def draw(self, field: Field, default: Any, raw: dict[str, Any]) -> Any:
         """A value of the field's type, or ... to leave it out."""
-        kinds = _kinds(field)
+        kinds = kinds_of(field)
         if ("None" in kinds or field.computed) and self.random.random() < 0.25:
             return self.random.choice((None, type(default)())) if field.falsy and type(default) in (int, list) else None
         if "str" in kinds and isinstance(default, int) and (texts := self.strings.get(field.name)) and self.random.random() < 0.2:
@@ -248,7 +268,7 @@ class Sampler:
             choices = [*self.strings.get(field.name, ()), *([default] if default else [])]
             return self.random.choice(choices) if choices else ...
         if isinstance(default, list):
-            if _runs(default) and self.random.random() < 0.8:
+            if runs(default) and self.random.random() < 0.8:
                 return self.draw_runs(default, raw)
             whole = self.whole(default, raw) if field.computed and self.random.random() < 0.7 else []
             return [item for item in whole if self.random.random() < 0.7] or self.draw_list(field, default, raw)
@@ -268,7 +288,7 @@ class Sampler:
     def number(self, name: str, default: int | None, raw: dict[str, Any]) -> int:
         if name.endswith("_token_id"):
             return self.random.choice((0, 1, 5, default if isinstance(default, int) else 2))
-        if _is_deep(name) or (isinstance(default, int) and default < 32) or name.endswith(("_heads", "_groups")):
+        if is_deep(name) or (isinstance(default, int) and default < 32) or name.endswith(("_heads", "_groups")):
             return self.random.choice(_COUNTS)
         chance = self.random.random()
         if chance < 0.1 or (name == _WIDE and chance < 0.3):
@@ -303,7 +323,7 @@ class Sampler:
             value = self.default(field, {})
             if isinstance(value, list) and len(value) > 4:
                 for name, other in self.spec.fields.items():
-                    if _is_deep(name) and self.default(other, {}) == len(value):
+                    if is_deep(name) and self.default(other, {}) == len(value):
                         found[field.name] = name
         return found
 
@@ -329,7 +349,7 @@ class Sampler:
         if default and all(type(item) is int for item in default):
             return self.numbers(default, length)
         if default and all(isinstance(item, list) for item in default):
-            return [self.numbers(item, len(item)) if _ints(item) else item for item in default[:length]]
+            return [self.numbers(item, len(item)) if ints(item) else item for item in default[:length]]
         if default and all(isinstance(item, bool) for item in default):
             return [self.random.random() < 0.5 for _ in range(length)]
         if not default and "list[int]" in field.types:  # numbers of layers
@@ -347,7 +367,7 @@ class Sampler:
 
     def draw_runs(self, default: list[Any], raw: dict[str, Any]) -> list[Any]:
         """Texts and how often they repeat, as GPT-Neo lists its layers: for a number of layers that was drawn."""
-        depths = [v for name, v in raw.items() if _is_deep(name) and type(v) is int]
+        depths = [v for name, v in raw.items() if is_deep(name) and type(v) is int]
         length = self.random.choice(depths or _COUNTS)
         pool = [text for texts, _ in default for text in texts]
         texts = [self.random.choice(pool) for _ in range(1 if length % 2 else 2)]
@@ -355,7 +375,7 @@ class Sampler:
 
     def draw_missing_list(self, field: Field, raw: dict[str, Any]) -> Any:
         """A list where the default is null: as long as a number of layers that was drawn."""
-        depths = [v for name, v in raw.items() if _is_deep(name) and type(v) is int]
+        depths = [v for name, v in raw.items() if is_deep(name) and type(v) is int]
         length = self.random.choice(depths or _COUNTS)
         if pool := self.strings.get(field.name):
             return [self.random.choice(pool) for _ in range(length)]
@@ -367,34 +387,3 @@ class Sampler:
                 return sorted(self.random.sample(range(1, 10), min(length, 4)))
             return [self.random.choice(_COUNTS) for _ in range(length)]
         return ...
-
-
-def _branches(field: Field, sole: bool = False) -> list[str]:
-    """The model types between which a sub-config's own default chooses, those that are counted; ``sole``: or the only one."""
-    from archspec.library import load
-
-    tree = field.default.tree if field.default else None
-    first = tree.args[0] if isinstance(tree, ast.Call) and tree.args else None
-    both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else ()
-    types = [str(branch.value) for branch in both if isinstance(branch, ast.Constant)]
-    if sole and isinstance(tree, ast.Call) and ast.unparse(tree.func) in ("Config", "AutoConfig"):
-        types += [ast.unparse(first)] if isinstance(first, ast.Name) else []
-    return [model_type for model_type in types if not load(model_type).refuse]
-
-
-def _kinds(field: Field) -> set[str]:
-    return {kind.partition("[")[0] for kind in field.types}
-
-
-def _is_deep(name: str) -> bool:
-    return any(part in name for part in _DEEP)
-
-
-def _runs(items: list[Any]) -> bool:
-    """Whether each item is a pair of texts and of how often they repeat."""
-    pairs = all(isinstance(item, list) and len(item) == 2 for item in items)
-    return bool(items) and pairs and all(isinstance(item[0], list) and type(item[1]) is int for item in items)
-
-
-def _ints(items: list[Any]) -> bool:
-    return bool(items) and all(type(item) is int for item in items)

@@ -157,3 +157,12 @@ def test_what_is_behind_a_branch_is_looked_for_too() -> None:
     taken = {branch for raw in guide.branches([{"model_type": "xlm"}]) for branch in guide.watched(raw).taken}
     assert {(id(test.test), True), (id(test.test), False)} <= taken
     assert any(place and place.line == 38 for place in (guide.watched(raw).place for raw in guide.violations(guide.found)))
+
+
+def test_a_default_that_is_refused_is_mended_by_one_field_of_a_part() -> None:
+    """Gemma 4 Unified's drafter shares the keys of all its layers by default, which leaves none to share; fewer will do."""
+    spec = load("gemma4_unified_assistant")
+    (architecture,) = spec.architectures
+    sampler = Sampler(spec, 0)
+    sampler.sample()
+    assert sampler.mend(lambda raw: counted(spec, architecture, raw).error is None) is not None
