@@ -74,6 +74,8 @@ class Edges:
             others = [model_type for model_type in model_types() if model_type not in compared]
             return {"model_type": self.sampler.random.choice(self.sampler.random.choice((compared, others)))}
         drawn = self.sampler.sub_config(field, value, types)
+        if self.sampler.random.random() < 0.1:
+            drawn = {key: known for key, known in drawn.items() if key != "model_type"}
         wanted = [name for name in self.asked.get(field.name, ()) if self.sampler.random.random() < 0.3]
         return {**drawn, **{name: self.number(name) for name in wanted}}
 

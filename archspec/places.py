@@ -188,7 +188,7 @@ def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> li
             found += [local.place for local in one.where.values()]
     way = next((trail(tree, built[name][0]) for name in owners if tree is not None and name in built), [])
     inner = _parts(built, owners[0]) if owners else []  # what they are called with is computed where it was refused
-    said = [place for one in inner if one.require for place in (one.place, *(condition.place for condition in one.require))]
+    said = [place for one in inner for place in (one.place, *(condition.place for condition in one.require))]
     return list(dict.fromkeys([*found, *way[::-1], *said]))
 
 
