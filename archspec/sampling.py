@@ -102,8 +102,8 @@ class Sampler:
         drawn = self.drawn
         start = self.random.choice(self.accepted) if self.accepted else {"model_type": self.spec.model_type}
         if not self.accepted and not accepts(start):
-            drawn_blindly = (self.sparse() if turn % 3 else self.fresh() for turn in range(self.blind))
-            found = next(filter(accepts, drawn_blindly), None)
+            draws = (draw() for draw in (self.fresh, self.sparse) for _ in range(self.blind))
+            found = next(filter(accepts, draws), None)
             if found is None:
                 self.blind = 0  # searched once and for all
                 return None
