@@ -190,7 +190,7 @@ class Guide:
             fields = self.read(reads(condition.tree), owner)
             count, alone, more = 0, again, _ALONE_TRIES
             start = [raw for raw, held in zip(configs, demanded, strict=True) if id(condition) in held]
-            for raw in self.drawn(start or configs, fields, _REFUSED_TRIES):
+            for raw in self.drawn(start or configs, fields, _REFUSED_TRIES, 0.1 if len(fields) < 2 else 0.25):
                 more -= count >= each
                 if not more:
                     break
