@@ -109,7 +109,21 @@ class Reader(Parts):
             if type(known) is type(default) and known == default:
                 types = ("int" if default is None else type(default).__name__, "None")
                 return Sym(config.node(field), default, types)
+        elif (
+            isinstance(default, Sym) and default.node is not None and (own := self.in_own_terms(config, default.node)) is not None
+        ):
+            known = model.extras.setdefault(field, own)
+            if isinstance(known, ast.expr) and terms.text(known) == terms.text(own):
+                return Sym(config.node(field), default.value, (*default.types, "None") if default.types else ())
         return default
+
+    def in_own_terms(self, config: Config, node: ast.expr) -> ast.expr | None:
+        """An expression as a config itself says it; None for one that reads something else."""
+        prefix = ".".join((*config.path, ""))
+        read = terms.variables(node)
+        if not all(name.startswith(prefix) and name[0] != "$" for name in read):
+            return None
+        return terms.substitute(node, {name: terms.name(name.removeprefix(prefix)) for name in read})
 
     def composed(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Name):
@@ -127,7 +141,10 @@ class Reader(Parts):
 
     def extra_known(self, config: Config, field: str) -> Any:
         model = self.model(config.cls, config.real)
-        return self.extra(config, field, model.extras[field]) if field in model.extras else MISSING
+        default = model.extras.get(field, MISSING)
+        if isinstance(default, ast.expr):
+            return Sym(config.node(field), UNKNOWN)
+        return default if default is MISSING else self.extra(config, field, default)
 
     def class_at(self, scope: Config | None, path: tuple[str, ...]) -> Any:
         """The class of the config object at an absolute path."""

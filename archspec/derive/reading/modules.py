@@ -109,7 +109,7 @@ class Modules(Aftermath):
             else:
                 flat[parameter.name] = ListValue(value) if type(value) is list else value
         made = Instance(cls)
-        main = next((value for value in flat.values() if isinstance(value, Config) and not value.store.get("$literal")), None)
+        main = self.main_config(flat)
         scope = main if main is not None else self.scope
         entered: dict[str, Any] = {}
         closed: dict[str, str] = {}
@@ -141,6 +141,15 @@ class Modules(Aftermath):
         elif template.require or template.soft:
             self.write(frame.made, made.born, (made, tuple(frame.path), tuple(frame.loops)))
         return made
+
+    def main_config(self, given: dict[str, Any]) -> Config | None:
+        """The config that a module is of: the first it is given, or the caller's own, where it reads another part of that too."""
+        configs = [value for value in given.values() if isinstance(value, Config) and not value.store.get("$literal")]
+        if not configs:
+            return None
+        here = self.scope.path if self.scope is not None else ()
+        apart = any(other.path[: len(configs[0].path)] != configs[0].path for other in configs)
+        return None if apart and all(other.path[: len(here)] == here for other in configs) else configs[0]
 
     def entered(self, config: Config, made: Instance) -> Config:
         """A config as the constructed module sees it: what was set on it becomes a keyword of the call."""
