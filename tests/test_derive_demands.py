@@ -112,6 +112,28 @@ DEMANDS = {
         ["size = config.width if config.extra else 7", "self.count = config.depth // size", "self.b = Block(config)"],
         "require:\n      - not extra or width != 0\n",
     ),
+    "that nothing can break": (
+        ["sizes = [config.width // 2**i for i in range(config.depth)]", "self.b = Block(config)"],
+        "  Net:\n    b: Block()\n",
+    ),
+    "that holds in every turn where it holds in the last": (
+        [
+            "rates = [r.item() for r in torch.linspace(0, 1, len(config.kind))]",
+            "self.rates = [rates[i] for i in range(config.depth)]",
+            "self.b = Block(config)",
+        ],
+        "require:\n      - depth <= len(kind)\n",
+    ),
+    "of one text, which is not another one": (
+        [
+            "if config.kind == 'plain':",
+            "    self.c = nn.Linear(2, 2)",
+            "elif config.kind == 'other':",
+            "    self.a = Even(config.width, config)",
+            "self.b = Block(config)",
+        ],
+        "require:\n      - kind != 'other' or not width % 2\n",
+    ),
     "of torch, for a padding": (
         ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],
         "require:\n      - depth == 2 or depth == 1\n",
