@@ -134,6 +134,18 @@ DEMANDS = {
         ],
         "require:\n      - kind != 'other' or not width % 2\n",
     ),
+    "of a division, which the draft has on one way only": (
+        [
+            "size = config.width // config.depth",
+            "self.a = None if config.extra else nn.Linear(2, size)",
+            "self.b = Block(config)",
+        ],
+        "require:\n      - depth != 0\n",
+    ),
+    "of a division, by what is null by default": (
+        ["if config.size is not None:", "    self.rate = 1 / config.size", "self.b = Block(config)"],
+        "require:\n      - size is None or size != 0\n",
+    ),
     "of torch, for a padding": (
         ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],
         "require:\n      - depth == 2 or depth == 1\n",

@@ -39,6 +39,16 @@ READ = {
         ],
         "a: Windows([width, i + 1]) for i in range(depth)",
     ),
+    "a module that holds no tensor, of a value that is not known": (
+        [
+            "now, before = 1, 1",
+            "self.a = nn.ModuleList()",
+            "for i in range(config.depth):",
+            "    now, before = (now * 3 + before) % 7, now",
+            "    self.a.append(Padded(config.width, now))",
+        ],
+        "a: Padded() for i in range(depth)",
+    ),
     "a value that some turns add to": (
         [
             "now = 3",
@@ -223,6 +233,18 @@ class Activated(nn.Module):
         from transformers.activations import ACT2FN
         self.proj = nn.Linear(2, 3)
         self.act = ACT2FN[act] if act is not None else nn.Identity()
+
+class Pad(nn.Module):
+    def __init__(self, stride):
+        super().__init__()
+        self.stride = (stride, stride) if isinstance(stride, int) else stride
+
+class Padded(nn.Module):
+    def __init__(self, width, stride):
+        super().__init__()
+        self.proj = nn.Linear(width, width)
+        if stride > 3:
+            self.pad = Pad(stride)
 
 class Windows(nn.Module):
     def __init__(self, size):
