@@ -260,3 +260,10 @@ def test_nothing_is_made_a_list_of(module: Callable[..., None]) -> None:
     text = own("sizes = list(config.sizes)", "self.a = Block(config)")
     module(text.replace("depth: int = 3", "depth: int = 3\n    sizes: list | None = None").replace("= None\n", "= (1, 2)\n", 1))
     assert "- sizes is not None\n" in derived("own:Net", "--no-verify")["drafts"]["net"]
+
+
+def test_a_rotary_dimension_that_no_class_declares_is_even() -> None:
+    """The code reads it, and PreTrainedConfig holds any config that has it to that."""
+    text = drafted("OlmoeModel")[0].text
+    assert "\n  head_dim: int | None = hidden_size // num_attention_heads\n" in text
+    assert "\n  - given('head_dim') is None or head_dim % 2 == 0 or head_dim <= 4\n" in text

@@ -261,9 +261,13 @@ class Reader(Parts):
         if isinstance(rope, dict) and rope and "per_layer_config" not in model.fixed:
             inner = [part for part in rope.values() if isinstance(part, dict)] or [rope]
             if any(part.get("partial_rotary_factor", 1.0) >= 1 for part in inner):
+                none: ast.expr = ast.Constant(False)
                 try:
                     size = self.node(self.attribute(raw, "head_dim"))
-                except (Raised, Unsupported):
+                except Raised:  # no field of the class, but the code may read it all the same
+                    size = terms.name("head_dim")
+                    none = terms.compare(terms.call("given", ast.Constant("head_dim")), ast.Is, ast.Constant(None))
+                except Unsupported:
                     size = terms.constant(None)
                 if not terms.is_constant(size):
                     even = terms.compare(terms.binary(ast.Mod, size, terms.constant(2)), ast.Eq, terms.constant(0))
@@ -271,7 +275,7 @@ class Reader(Parts):
                     loose = (kinds is not None and "None" in kinds) or (
                         "head_dim" in model.early and "head_dim" in model.computed
                     )
-                    none = terms.compare(size, ast.Is, ast.Constant(None)) if loose else ast.Constant(False)
+                    none = terms.compare(size, ast.Is, ast.Constant(None)) if loose else none
                     found.append(terms.either([none, even, terms.compare(size, ast.LtE, terms.constant(4))]))
         if "layer_types" in model.types and hasattr(model.real, "num_hidden_layers"):
             listed, number = self.attribute(raw, "layer_types"), self.attribute(raw, "num_hidden_layers")
