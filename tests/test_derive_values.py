@@ -278,3 +278,23 @@ def test_defaults_that_other_code_gives(name: str, line: str) -> None:
     found = derived(name, samples=3)
     assert found["code"] == 0, found["verify"]
     assert any(line in text for text in found["drafts"].values())
+
+
+def test_loops_within_loops_are_given_up(module: Callable[..., None]) -> None:
+    """A class that counts pairs of places in Python is fitted to the default config, which its draft says."""
+    module(own("self.a = Pairs()", "self.b = nn.Linear(config.width, 2)").replace("class Net", PAIRS + "class Net"))
+    text = derived("own:Net", "--no-verify")["drafts"]["net"]
+    assert "# Pairs was not read (Unsupported: loops of 40000 turns" in text
+    assert "weight: Parameter(200)" in text
+
+
+PAIRS = """class Pairs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        found = {}
+        for one in range(200):
+            for other in range(200):
+                found[abs(one - other)] = one
+        self.weight = nn.Parameter(torch.zeros(len(found)))
+
+"""
