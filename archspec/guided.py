@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, cached_property
-from itertools import chain
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from archspec.edges import Edges, above_zero
 from archspec.errors import ArchspecError, Place
-from archspec.expression import EvaluationError, Expression, Locals, names
+from archspec.expression import Expression, names
+from archspec.places import within
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions, expressions
-from archspec.tree import Builder, Frame
+from archspec.watching import Branch, Test, Watcher, reads, rounded_up
 
 _TRIES = 12
 _STEPS = 12
@@ -28,105 +29,19 @@ _REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation
 _ALONE_TRIES = 15  # for it to be broken alone after that
 
 Config = dict[str, Any]
-Branch = tuple[int, bool]
-
-
-class Test(NamedTuple):
-    """A node whose outcome is watched, and its module; at an edge also the call that brings a number to it, and its module."""
-
-    node: ast.expr
-    module: Module | None
-    edge: bool = False
-    call: tuple[ast.AST, Module | None] | None = None
-
-
-class Watcher(Builder):
-    """A builder that notes how each test came out, and what refused a config; a test is known by its node.
-
-    Tests of its own: whether a quotient would be another with one more above, and whether a condition would hold
-    with one more of what the module is called with.
-    """
-
-    def __init__(self, scope: Scope, tests: dict[int, Test]) -> None:
-        super().__init__(scope)
-        self.tests = tests
-        self.module: Module | None = None
-        self.taken: set[Branch] = set()
-        self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
-        self.quiet = False
-        self.called_by: tuple[ast.AST, Module | None] | None = None  # the call under way, and the module that it is in
-
-    def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
-        try:
-            return super().evaluate(expression, local)
-        except (EvaluationError, ArchspecError):
-            self.refusing = self.refusing or (reads(expression.tree), self.module)
-            raise
-
-    def demand(self, condition: Expression, frame: Frame) -> None:
-        try:
-            super().demand(condition, frame)
-        except (EvaluationError, ArchspecError):
-            self.refusing = self.refusing or (reads(condition.tree), self.module)
-            raise
-        if self.module is not None and self.module.parameters:
-            self.quiet = True
-            for changed in one_more(condition, tuple(self.module.parameters)):
-                self.note_edge(changed.tree, self.holds(changed, frame))
-            self.quiet = False
-
-    def holds(self, condition: Expression, frame: Frame) -> bool:
-        try:
-            return bool(super().evaluate(condition, dict(frame.local)))
-        except (EvaluationError, ArchspecError):
-            return False
-
-    def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
-        arguments = list(arguments)
-        divided = isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and not self.quiet
-        if divided and all(type(number) is int for number in arguments):
-            self.note_edge(node, 1 < arguments[1] == arguments[0] % arguments[1] + 1)
-        return super().guarded(function, arguments, node)
-
-    def note(self, node: ast.expr, outcome: bool) -> None:
-        self.tests.setdefault(id(node), Test(node, self.module))
-        self.taken.add((id(node), outcome))
-
-    def note_edge(self, node: ast.expr, outcome: bool) -> None:
-        """The same for each call of the module, if a number of the call's enters."""
-        brought = self.module is not None and names(node) & {*self.module.parameters}
-        call = self.called_by if brought else None
-        number = hash((id(node), id(call[0] if call else None)))
-        self.tests.setdefault(number, Test(node, self.module, True, call))
-        self.taken.add((number, outcome))
-
-    def truth(self, value: Any, node: ast.expr) -> bool:
-        outcome = super().truth(value, node)
-        if not self.quiet:
-            self.note(node, outcome)
-        return outcome
-
-    def name(self, name: str, node: ast.Name) -> Any:
-        value = super().name(name, node)
-        if isinstance(value, bool) and not self.quiet:  # a flag that is handed on: `bias=mlp_bias` wants both values
-            self.note(node, value)
-        return value
-
-    def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Any:
-        outer = self.module, self.called_by
-        self.module, self.called_by = module, (node, self.module)
-        try:
-            return super().instantiate(module, scope, arguments, node)
-        finally:
-            self.module, self.called_by = outer
 
 
 class Watched(NamedTuple):
-    """The branches that a config takes, the line that refuses it, and the fields that what refuses it reads."""
+    """What a config comes to: the branches, the line that refuses it, the fields that this reads.
+
+    Then the modules' conditions, and the fields with a computed default that they read, whether given or not.
+    """
 
     taken: set[Branch]
     place: Place | None
     wanting: list[str]
+    demanded: set[int]
+    used: set[tuple[str, bool]]
 
 
 class Guide:
@@ -136,7 +51,13 @@ class Guide:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.random = sampler.random
         self.tests: dict[int, Test] = {}
+        self.found: list[Config] = []  # valid ones that take another branch
         self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
+
+    @cached_property
+    def rounded_up(self) -> set[int]:
+        """The quotients that are rounded up."""
+        return rounded_up(self.spec)
 
     @cached_property
     def given(self) -> set[str]:
@@ -155,24 +76,23 @@ class Guide:
         try:
             scope = Scope(self.spec, raw)
             scope.validate()
-            builder = Watcher(scope, self.tests)
+            builder = Watcher(scope, self.tests, self.rounded_up)
             builder.build(self.architecture)
         except ArchspecError as error:
             place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
             wanting = self.read(*builder.refusing) if builder and builder.refusing else []
             if builder is None:
-                broken = [
-                    one
-                    for one in self.spec.require
-                    if one.place[1:3] == place[1:3] and one.place.source.name == place.source.name
-                ]
-                wanting = self.read({name for one in broken for name in reads(one.tree)}, None)
-            return Watched(builder.taken if builder else set(), place, wanting)
-        return Watched(builder.taken, None, [])
+                failing = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
+                wanting = self.read({name for one in failing for name in reads(one.tree)}, None)
+                return Watched(set(), place, wanting, set(), set())
+            return Watched(builder.taken, place, wanting, builder.demanded, builder.used)
+        return Watched(builder.taken, None, [], builder.demanded, builder.used)
 
     def branches(self, configs: list[Config]) -> Iterator[Config]:
         """Valid configs that take branches which none of some valid configs takes."""
-        taken = {branch for raw in configs for branch in self.watched(raw).taken}
+        seen = [(raw, self.watched(raw)) for raw in configs]
+        taken = {branch for _, watched in seen for branch in watched.taken}
+        yield from self.computed(seen)
         for goal in self.sampler.goals if configs else ():
             for _ in range(_TRIES // 2):
                 raw = next(self.drawn(configs, [goal.field]))
@@ -187,10 +107,21 @@ class Guide:
             for outcome in (True, False):
                 if (number, outcome) in taken or not configs:
                     continue
+                numbers = [part.value for part in ast.walk(test.call[0]) if isinstance(part, ast.Constant)] if test.call else []
+                self.edges.offsets = [0, *{number for number in numbers if type(number) is int}]
                 found = self.search(configs, self.behind(test), (number, outcome), test.edge)
                 if found is not None:
                     taken |= self.watched(found).taken
+                    self.found.append(found)
                     yield found
+
+    def computed(self, seen: list[tuple[Config, Watched]]) -> Iterator[Config]:
+        """Valid configs where a computed default is read that all of some valid configs give, or do not read."""
+        read = {one for _, watched in seen for one in watched.used}
+        for name in sorted({name for name, given in read if given and (name, False) not in read}):
+            giving = [raw for raw, watched in seen if (name, True) in watched.used]
+            without_it = ({key: value for key, value in raw.items() if key != name} for raw in giving[:_STEPS])
+            yield from islice((raw for raw in without_it if self.watched(raw).place is None), 1)
 
     def behind(self, test: Test) -> list[str]:
         """The config fields that a test depends on."""
@@ -236,8 +167,10 @@ class Guide:
     def violations(self, configs: list[Config]) -> Iterator[Config]:
         """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be.
 
-        One is enough for what the first architecture is held to as well.
+        One is enough for what the first architecture is held to as well. A module's condition is broken where it is come to.
         """
+        configs = [*configs, *self.found]
+        come_to = [(raw, self.watched(raw).demanded) for raw in configs]
         for condition in conditions(self.spec):
             owner = self.owners.get(id(condition))
             if owner is not None and owner.name not in self.own:
@@ -247,7 +180,7 @@ class Guide:
             others = Guide(without(self.spec, condition, owner), self.architecture, self.sampler)
             fields = self.read(reads(condition.tree), owner)
             count, alone, more = 0, again, _ALONE_TRIES
-            for raw in self.drawn(configs, fields, _REFUSED_TRIES):
+            for raw in self.drawn(self.near(condition, come_to) or configs, fields, _REFUSED_TRIES):
                 more -= count >= each
                 if not more:
                     break
@@ -262,6 +195,39 @@ class Guide:
                     count, alone = count + 1, alone or only
                 if count >= each and alone:
                     break
+
+    def near(self, condition: Expression, come_to: list[tuple[Config, set[int]]]) -> list[Config]:
+        """Of some valid configs those that come to a module's condition, and to no other on the same fields if that can be.
+
+        Where a layer is of one kind or another, both with such a condition, one without the other may have to be drawn.
+        """
+        rivals = self.rivals(condition)
+        near = [raw for raw, demanded in come_to if id(condition) in demanded]
+        alone = [raw for raw, demanded in come_to if id(condition) in demanded and not rivals & demanded]
+        owner = self.owners.get(id(condition))
+        if owner is None or not rivals or not near or alone:
+            return alone or near
+        for module in self.spec.modules.values():
+            for part in leaves(module.body):
+                choices = [node for node in ast.walk(part.tree) if isinstance(node, ast.IfExp)]
+                for raw in (
+                    self.drawn(near, self.read(reads(part.tree), module)) if choices and owner.name in reads(part.tree) else ()
+                ):
+                    seen = self.watched(raw)
+                    if seen.place is None and id(condition) in seen.demanded and not rivals & seen.demanded:
+                        return [raw]
+        return near
+
+    def rivals(self, condition: Expression) -> set[int]:
+        """The conditions of other modules that read the same fields as one does."""
+        fields = self.reading[id(condition)]
+        owner = self.owners.get(id(condition))
+        return {other for other, read in self.reading.items() if read == fields and self.owners.get(other) is not owner}
+
+    @cached_property
+    def reading(self) -> dict[int, set[str]]:
+        """The fields that each condition reads."""
+        return {id(one): {*self.read(reads(one.tree), self.owners.get(id(one)))} for one in conditions(self.spec)}
 
     def arguments(self, called: Module) -> Iterator[tuple[set[str], Module]]:
         """The names in the calls of a module, and the modules that they are in."""
@@ -305,40 +271,38 @@ class Guide:
         for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))
             if self.random.random() < 0.3:
-                raw |= {name: self.edges.number(name) or 1 for name in self.unset(fields, raw)}
+                near = [number for name in fields if (number := self.edges.number_of(name, raw)) is not None]
+                raw |= {name: self.random.choice((1, self.edges.number(name) or 1, *near)) for name in self.unset(fields, raw)}
             for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
                 value = self.edges.beside(name, fields, raw) if self.random.random() < beside else self.edges.value(name, raw)
                 if value is ...:
                     raw.pop(name, None)
                 else:
                     raw[name] = value
+                    raw.pop(self.spec.attribute_map.get(name, ""), None)  # the same field, which has one value
+                    if (other := self.equals.get(name)) and self.random.random() < 0.5:
+                        raw[other] = value
             if self.random.random() < 0.3:
                 raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
             yield raw
 
+    @cached_property
+    def equals(self) -> dict[str, str]:
+        """The fields that a condition wants equal to another, and which."""
+        found: dict[str, str] = {}
+        for node in (node for condition in conditions(self.spec) for node in ast.walk(condition.tree)):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+                ends = [end.id for end in (node.left, node.comparators[0]) if isinstance(end, ast.Name)]
+                pair = [self.spec.attribute_map.get(end, end) for end in ends]
+                if len(pair) == 2 and {*pair} <= self.spec.fields.keys():
+                    found |= {pair[0]: pair[1], pair[1]: pair[0]}
+        return found
+
     def unset(self, fields: list[str], raw: Config) -> list[str]:
-        """The numbers among some fields that are null, which may have to be given all or none."""
-        known = [field for name in fields if raw.get(name) is None and (field := self.spec.fields.get(name)) is not None]
+        """The numbers among some fields that are null by default, which may have to be given all or none."""
+        known = [field for name in fields if (field := self.spec.fields.get(name)) is not None]
         numbers = [field for field in known if {"int", "None"} <= {*field.types} and not field.computed]
         return [field.name for field in numbers if self.sampler.default(field, raw) is None]
-
-
-@cache
-def one_more(condition: Expression, parameters: tuple[str, ...]) -> list[Expression]:
-    """The condition with one more of each parameter that it reads, one at a time."""
-    found = []
-    for name in sorted(names(condition.tree) & {*parameters}):
-        tree = _More(name).visit(copy.deepcopy(condition.tree))
-        found.append(condition._replace(tree=ast.fix_missing_locations(tree)))
-    return found
-
-
-class _More(ast.NodeTransformer):
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.BinOp(node, ast.Add(), ast.Constant(1)) if node.id == self.name else node
 
 
 def modules_of(spec: Spec, architecture: str) -> set[str]:
@@ -353,12 +317,6 @@ def modules_of(spec: Spec, architecture: str) -> set[str]:
             ]
             pending += [read for tree in trees for read in names(tree)]
     return found
-
-
-def reads(tree: ast.AST) -> set[str]:
-    """The names that an expression reads, those in `given("field")` among them."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
-    return names(tree) | {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
 
 
 def without(spec: Spec, condition: Expression, owner: Module | None) -> Spec:

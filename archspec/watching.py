@@ -1,0 +1,148 @@
+"""A builder that notes what a config comes to: which way each test goes, which conditions are asked, what refuses it."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+from archspec.errors import ArchspecError
+from archspec.expression import EvaluationError, Expression, Locals, names
+from archspec.scope import Scope
+from archspec.spec import Module, Spec
+from archspec.texts import expressions
+from archspec.tree import Builder, Frame
+
+Branch = tuple[int, bool]
+
+
+class Test(NamedTuple):
+    """A node whose outcome is watched, and its module; at an edge also the call that brings a number to it, and its module."""
+
+    node: ast.expr
+    module: Module | None
+    edge: bool = False
+    call: tuple[ast.AST, Module | None] | None = None
+
+
+class Watcher(Builder):
+    """A builder that notes how each test came out, and what refused a config; a test is known by its node.
+
+    Tests of its own: whether a quotient, rounded down or up, would be another with one more above, and whether
+    a condition would hold with one more of what the module is called with.
+    """
+
+    def __init__(self, scope: Scope, tests: dict[int, Test], rounded_up: set[int]) -> None:
+        super().__init__(scope)
+        self.tests, self.rounded_up = tests, rounded_up
+        self.module: Module | None = None
+        self.taken: set[Branch] = set()
+        defaults = {name: field.default.tree for name, field in scope.spec.fields.items() if field.default}
+        self.computed = {name for name, tree in defaults.items() if names(tree) and not isinstance(tree, ast.Call)}
+        self.used: set[tuple[str, bool]] = set()  # of those: what modules read, and whether the config gives it
+        self.demanded: set[int] = set()  # the modules' conditions that were come to
+        self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
+        self.quiet = False
+        self.called_by: tuple[ast.AST, Module | None] | None = None  # the call under way, and the module that it is in
+
+    def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
+        try:
+            return super().evaluate(expression, local)
+        except (EvaluationError, ArchspecError):
+            self.refusing = self.refusing or (reads(expression.tree), self.module)
+            raise
+
+    def demand(self, condition: Expression, frame: Frame) -> None:
+        self.demanded.add(id(condition))
+        try:
+            super().demand(condition, frame)
+        except (EvaluationError, ArchspecError):
+            self.refusing = self.refusing or (reads(condition.tree), self.module)
+            raise
+        if self.module is not None and self.module.parameters:
+            self.quiet = True
+            for changed in one_more(condition, tuple(self.module.parameters)):
+                self.note_edge(changed.tree, self.holds(changed, frame))
+            self.quiet = False
+
+    def holds(self, condition: Expression, frame: Frame) -> bool:
+        try:
+            return bool(super().evaluate(condition, dict(frame.local)))
+        except (EvaluationError, ArchspecError):
+            return False
+
+    def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
+        arguments = list(arguments)
+        divided = isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and not self.quiet
+        if divided and all(type(number) is int for number in arguments):
+            self.note_edge(node, 1 < arguments[1] == arguments[0] % arguments[1] + 1)
+        elif not self.quiet and id(node) in self.rounded_up and all(type(number) is int and number for number in arguments):
+            self.note_edge(node, arguments[0] % arguments[1] == 0)
+        return super().guarded(function, arguments, node)
+
+    def note(self, node: ast.expr, outcome: bool) -> None:
+        self.tests.setdefault(id(node), Test(node, self.module))
+        self.taken.add((id(node), outcome))
+
+    def note_edge(self, node: ast.expr, outcome: bool) -> None:
+        """The same for each call of the module, if a number of the call's enters."""
+        brought = self.module is not None and names(node) & {*self.module.parameters}
+        call = self.called_by if brought else None
+        number = hash((id(node), id(call[0] if call else None)))
+        self.tests.setdefault(number, Test(node, self.module, True, call))
+        self.taken.add((number, outcome))
+
+    def truth(self, value: Any, node: ast.expr) -> bool:
+        outcome = super().truth(value, node)
+        if not self.quiet:
+            self.note(node, outcome)
+        return outcome
+
+    def name(self, name: str, node: ast.Name) -> Any:
+        value = super().name(name, node)
+        if name in self.computed and self.module is not None and self.frames[-1].scope is self.frames[0].scope:
+            self.used.add((name, name in self.frames[0].scope.raw))
+        if isinstance(value, bool) and not self.quiet:  # a flag that is handed on: `bias=mlp_bias` wants both values
+            self.note(node, value)
+        return value
+
+    def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Any:
+        outer = self.module, self.called_by
+        self.module, self.called_by = module, (node, self.module)
+        try:
+            return super().instantiate(module, scope, arguments, node)
+        finally:
+            self.module, self.called_by = outer
+
+
+@cache
+def one_more(condition: Expression, parameters: tuple[str, ...]) -> list[Expression]:
+    """The condition with one more of each parameter that it reads, one at a time."""
+    found = []
+    for name in sorted(names(condition.tree) & {*parameters}):
+        tree = _More(name).visit(copy.deepcopy(condition.tree))
+        found.append(condition._replace(tree=ast.fix_missing_locations(tree)))
+    return found
+
+
+class _More(ast.NodeTransformer):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.BinOp(node, ast.Add(), ast.Constant(1)) if node.id == self.name else node
+
+
+def rounded_up(spec: Spec) -> set[int]:
+    """The quotients of a spec, by their nodes, that are rounded up: `ceil(n / m)`."""
+    calls = (node for expression in expressions(spec) for node in ast.walk(expression.tree) if isinstance(node, ast.Call))
+    found = [call.args[0] for call in calls if ast.unparse(call.func) == "ceil" and call.args]
+    return {id(node) for node in found if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)}
+
+
+def reads(tree: ast.AST) -> set[str]:
+    """The names that an expression reads, those in `given("field")` among them."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
+    return names(tree) | {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
