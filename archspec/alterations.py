@@ -33,6 +33,7 @@ _IDLE = {
     "num_groups",
 }
 _AFFINE = ("affine", "elementwise_affine")
+_FLAGS = ("bias", "requires_grad", *_AFFINE)
 _BIAS = {"Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "LayerNorm"}
 
 
@@ -128,7 +129,7 @@ def _call(expression: Expression, node: ast.Call, spec: Spec) -> Iterator[tuple[
             if variadic or parameters[index].name not in _IDLE:
                 yield from _argument(expression, argument)
         for keyword in node.keywords:
-            if keyword.arg in ("bias", *_AFFINE):
+            if keyword.arg in _FLAGS:
                 yield _altered(expression, keyword.value, _negated)
             elif keyword.arg not in _IDLE:
                 yield from _argument(expression, keyword.value)

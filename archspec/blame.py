@@ -8,7 +8,7 @@ from typing import Any
 
 from archspec.errors import ArchspecError, Place
 from archspec.expression import EvaluationError, Expression, Locals
-from archspec.places import read_places, refused_places, tie_place, trail
+from archspec.places import read_places, refused_places, tie_place, trail, within
 from archspec.scope import Scope
 from archspec.spec import Spec
 from archspec.tensors import modules
@@ -30,7 +30,9 @@ def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> 
         return []
     if kind == "tie":
         return tie_place(tree, name, str(detail or ""))
-    return trail(tree, detail if kind == "extra" else name)[::-1]
+    if kind == "extra":  # the whole may be too much, or what is within it
+        return list(dict.fromkeys([*trail(tree, detail)[::-1], *trail(tree, name)[::-1]]))
+    return trail(tree, name)[::-1]
 
 
 def refusing(spec: Spec, architecture: str, raw: dict[str, Any], tree: Node | None, error: ArchspecError) -> list[Place]:
@@ -63,10 +65,9 @@ def _traced(spec: Spec, architecture: str, raw: dict[str, Any], refused: list[Pl
         pass
     if builder is not None:
         return builder.trail[::-1]
-    lines = {(place.source.name, place.line) for place in refused}
     own = [*spec.fixed.values(), *spec.require, *(field.default for field in spec.fields.values() if field.default is not None)]
-    under_way = [one for one in own if (one.place.source.name, one.place.line) in lines]
-    return [place for one in under_way for place in read_places(one, None, scope)[::-1]]
+    under_way = [one for one in own if any(within(place, one) for place in refused)]
+    return [place for one in under_way for place in (one.place, *read_places(one, None, scope)[::-1])]
 
 
 class _Tracer(Builder):

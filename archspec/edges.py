@@ -21,26 +21,44 @@ class Edges:
         self.sampler, self.zeros = sampler, zeros
         self.constants = constants(sampler.spec)
         self.types, self.asked = asked(sampler.spec)
+        self.offsets = [0]  # what is added to a field where another one is held to it
+        self.parts_above_zero = parts_above_zero(sampler.spec)
 
     def beside(self, name: str, others: list[str], raw: dict[str, Any]) -> Any:
         """A value for one of some fields that are read together: that of another, or one more or less than it is."""
         here = self.number_of(name, raw)
         if here is not None:
             near = [number for other in others if (number := self.number_of(other, raw)) is not None and other != name]
+            near = [number + self.sampler.random.choice(self.offsets) for number in near]
             return self.sampler.random.choice([*near, here + 1, here - 1])
+        known = self.value_of(name, raw)
+        if isinstance(known, list) and known and all(type(item) is int for item in known):  # as the others have it there
+            place = self.sampler.random.randrange(len(known))
+            lists = [value for other in others if other != name and isinstance(value := self.value_of(other, raw), list)]
+            near = [value[place] for value in lists if place < len(value) and type(value[place]) is int]
+            return [*known[:place], self.sampler.random.choice([*near, known[place] + 1]), *known[place + 1 :]]
         return self.value(name, raw)
+
+    def value_of(self, name: str, raw: dict[str, Any]) -> Any:
+        """What a field is in a config, which may leave it out."""
+        field = self.sampler.spec.fields.get(name)
+        return raw[name] if name in raw else self.sampler.default(field, raw) if field is not None else None
 
     def number_of(self, name: str, raw: dict[str, Any]) -> int | None:
         """What a field is in a config, where that is a whole number of one or more."""
-        field = self.sampler.spec.fields.get(name)
-        value = raw[name] if name in raw else self.sampler.default(field, raw) if field is not None else None
+        value = self.value_of(name, raw)
         return value if type(value) is int and value > 0 else None
 
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
         field = self.sampler.spec.fields.get(name)
         if field is None and name != "num_labels":  # only given() reads it
-            return self.sampler.random.choice((None, 1, 7))
+            mappings = ({}, *({key: 0.5} for key in self.asked.get(name, ())))
+            return (
+                self.sampler.random.choice(mappings if name in self.asked else (1, 7))
+                if self.sampler.random.random() < 0.7
+                else None
+            )
         if field is None or name == "num_labels":
             return self.sampler.random.choice((1, 2, 3, 7))
         value = self.sampler.default(field, raw)
@@ -51,12 +69,16 @@ class Edges:
             return self.part(field, value, types)
         if chance < 0.2 and value is not None:
             return value
+        known = raw[name] if isinstance(raw.get(name), list) else value
+        if chance < 0.35 and type(known) is int and "list[int]" in field.types:  # one number a layer
+            return self.one_at_edge(
+                name, [known] * self.sampler.random.choice([self.number_of(turn, raw) or 1 for turn in self.sampler.turns])
+            )
         if chance < 0.6 and isinstance(value, int) and not isinstance(value, bool):
             return self.number(name)
-        known = raw[name] if isinstance(raw.get(name), list) else value
         if known == [] and "list[str]" in field.types:
             return [self.sampler.random.choice((*self.sampler.strings.get(name, ()), "none"))]
-        if chance < 0.7 and isinstance(known, list):
+        if chance < 0.85 and isinstance(known, list):
             if known and self.sampler.random.random() < 0.6:
                 return self.one_at_edge(name, known)
             return [*known, *known[-1:]] if self.sampler.random.random() < 0.5 else known[:-1]
@@ -76,6 +98,10 @@ class Edges:
         drawn = self.sampler.sub_config(field, value, types)
         if self.sampler.random.random() < 0.1:
             drawn = {key: known for key, known in drawn.items() if key != "model_type"}
+        if (above := self.parts_above_zero.get(field.name)) and self.sampler.random.random() < 0.4:
+            drawn[self.sampler.random.choice(above)] = 0
+            if (child := self.sampler.children.get(field.name)) and self.sampler.random.random() < 0.5:
+                drawn |= dict.fromkeys(child.turns, 0)  # layers may not be that narrow
         wanted = [name for name in self.asked.get(field.name, ()) if self.sampler.random.random() < 0.3]
         return {**drawn, **{name: self.number(name) for name in wanted}}
 
@@ -113,7 +139,17 @@ def above_zero(tree: ast.expr) -> set[str]:
     for node in ast.walk(tree):
         bound = (type(node.ops[0]), ast.unparse(node.comparators[0])) if isinstance(node, ast.Compare) else None
         if isinstance(node, ast.Compare) and bound in ((ast.Gt, "0"), (ast.GtE, "1")):
-            found |= names(node.left)
+            found |= names(node.left) | {part.attr for part in ast.walk(node.left) if isinstance(part, ast.Attribute)}
+    return found
+
+
+def parts_above_zero(spec: Spec) -> dict[str, list[str]]:
+    """Of each sub-config: the fields that a condition wants above zero."""
+    found: dict[str, list[str]] = {}
+    for condition in conditions(spec):
+        for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Attribute)):
+            if isinstance(node.value, ast.Name) and node.attr in above_zero(condition.tree):
+                found.setdefault(node.value.id, []).append(node.attr)
     return found
 
 
@@ -138,8 +174,10 @@ def asked(spec: Spec) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
             texts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
             types.setdefault(ast.unparse(node.left.value), []).extend(texts)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
-            name = node.args[0]
-            gets.setdefault(ast.unparse(node.func.value), []).extend([str(name.value)] if isinstance(name, ast.Constant) else [])
+            name, whole = node.args[0], node.func.value
+            given = [call.args[0] for call in ast.walk(whole) if isinstance(call, ast.Call) and ast.unparse(call.func) == "given"]
+            for part in [ast.unparse(whole), *(str(one.value) for one in given if isinstance(one, ast.Constant))]:
+                gets.setdefault(part, []).extend([str(name.value)] if isinstance(name, ast.Constant) else [])
     return types, gets
 
 

@@ -10,17 +10,18 @@ import ast
 import copy
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from archspec.edges import Edges, above_zero
 from archspec.errors import ArchspecError, Place
 from archspec.expression import Expression, names
+from archspec.places import within
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions, expressions
-from archspec.watching import Branch, Test, Watcher, reads
+from archspec.watching import Branch, Test, Watcher, reads, rounded_up
 
 _TRIES = 12
 _STEPS = 12
@@ -31,12 +32,16 @@ Config = dict[str, Any]
 
 
 class Watched(NamedTuple):
-    """The branches that a config takes, the line that refuses it, the fields that what refuses it reads, and what is demanded."""
+    """What a config comes to: the branches, the line that refuses it, the fields that this reads.
+
+    Then the modules' conditions, and the fields with a computed default that they read, whether given or not.
+    """
 
     taken: set[Branch]
     place: Place | None
     wanting: list[str]
     demanded: set[int]
+    used: set[tuple[str, bool]]
 
 
 class Guide:
@@ -46,8 +51,13 @@ class Guide:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.random = sampler.random
         self.tests: dict[int, Test] = {}
-        self.found: list[Config] = []  # those that take a branch which none did before
+        self.found: list[Config] = []  # valid ones that take another branch
         self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
+
+    @cached_property
+    def rounded_up(self) -> set[int]:
+        """The quotients that are rounded up."""
+        return rounded_up(self.spec)
 
     @cached_property
     def given(self) -> set[str]:
@@ -66,34 +76,32 @@ class Guide:
         try:
             scope = Scope(self.spec, raw)
             scope.validate()
-            builder = Watcher(scope, self.tests)
+            builder = Watcher(scope, self.tests, self.rounded_up)
             builder.build(self.architecture)
         except ArchspecError as error:
             place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
             wanting = self.read(*builder.refusing) if builder and builder.refusing else []
             if builder is None:
-                broken = [
-                    one
-                    for one in self.spec.require
-                    if one.place[1:3] == place[1:3] and one.place.source.name == place.source.name
-                ]
-                wanting = self.read({name for one in broken for name in reads(one.tree)}, None)
-            return Watched(builder.taken if builder else set(), place, wanting, builder.demanded if builder else set())
-        return Watched(builder.taken, None, [], builder.demanded)
+                failing = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
+                wanting = self.read({name for one in failing for name in reads(one.tree)}, None)
+                return Watched(set(), place, wanting, set(), set())
+            return Watched(builder.taken, place, wanting, builder.demanded, builder.used)
+        return Watched(builder.taken, None, [], builder.demanded, builder.used)
 
     def branches(self, configs: list[Config]) -> Iterator[Config]:
         """Valid configs that take branches which none of some valid configs takes."""
         taken: set[Branch] = set()
         reached: dict[int, list[Config]] = {}  # the best to start from: one outcome is there already
 
-        def keep(raw: Config) -> None:
-            found = self.watched(raw).taken
-            taken.update(found)
-            for number in {number for number, _ in found}:
+        def keep(raw: Config) -> Watched:
+            watched = self.watched(raw)
+            taken.update(watched.taken)
+            for number in {number for number, _ in watched.taken}:
                 reached.setdefault(number, []).append(raw)
+            return watched
 
-        for raw in configs:
-            keep(raw)
+        seen = [(raw, keep(raw)) for raw in configs]
+        yield from self.computed(seen)
         for goal in self.sampler.goals if configs else ():
             for _ in range(_TRIES // 2):
                 raw = next(self.drawn(configs, [goal.field]))
@@ -111,6 +119,8 @@ class Guide:
             for outcome in (True, False):
                 if (number, outcome) in taken or not configs:
                     continue
+                numbers = [part.value for part in ast.walk(test.call[0]) if isinstance(part, ast.Constant)] if test.call else []
+                self.edges.offsets = [0, *{number for number in numbers if type(number) is int}]
                 new = self.search(reached.get(number, configs), self.behind(test), (number, outcome), test.edge)
                 if new is not None:
                     keep(new)
@@ -118,6 +128,14 @@ class Guide:
                     pending += [other for other in reached if other not in known]  # behind the branch are others
                     known |= {*pending}
                     yield new
+
+    def computed(self, seen: list[tuple[Config, Watched]]) -> Iterator[Config]:
+        """Valid configs where a computed default is read that all of some valid configs give, or do not read."""
+        read = {one for _, watched in seen for one in watched.used}
+        for name in sorted({name for name, given in read if given and (name, False) not in read}):
+            giving = [raw for raw, watched in seen if (name, True) in watched.used]
+            without_it = ({key: value for key, value in raw.items() if key != name} for raw in giving[:_STEPS])
+            yield from islice((raw for raw in without_it if self.watched(raw).place is None), 1)
 
     def behind(self, test: Test) -> list[str]:
         """The config fields that a test depends on."""
@@ -176,10 +194,10 @@ class Guide:
     def violations(self, configs: list[Config]) -> Iterator[Config]:
         """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be.
 
-        One is enough for what the first architecture is held to as well.
+        One is enough for what the first architecture is held to as well. A module's condition is broken where it is come to.
         """
         configs = [*configs, *self.found]
-        demanded = [self.watched(raw).demanded for raw in configs]
+        come_to = [(raw, self.watched(raw).demanded) for raw in configs]
         for condition in conditions(self.spec):
             owner = self.owners.get(id(condition))
             if owner is not None and owner.name not in self.own:
@@ -189,8 +207,8 @@ class Guide:
             others = Guide(without(self.spec, condition, owner), self.architecture, self.sampler)
             fields = self.read(reads(condition.tree), owner)
             count, alone, more = 0, again, _ALONE_TRIES
-            start = [raw for raw, held in zip(configs, demanded, strict=True) if id(condition) in held]
-            for raw in self.drawn(start or configs, fields, _REFUSED_TRIES, 0.1 if len(fields) < 2 else 0.25):
+            beside = 0.1 if len(fields) < 2 else 0.25
+            for raw in self.drawn(self.near(condition, come_to) or configs, fields, _REFUSED_TRIES, beside):
                 more -= count >= each
                 if not more:
                     break
@@ -205,6 +223,39 @@ class Guide:
                     count, alone = count + 1, alone or only is not None
                 if count >= each and alone:
                     break
+
+    def near(self, condition: Expression, come_to: list[tuple[Config, set[int]]]) -> list[Config]:
+        """Of some valid configs those that come to a module's condition, and to no other on the same fields if that can be.
+
+        Where a layer is of one kind or another, both with such a condition, one without the other may have to be drawn.
+        """
+        rivals = self.rivals(condition)
+        near = [raw for raw, demanded in come_to if id(condition) in demanded]
+        alone = [raw for raw, demanded in come_to if id(condition) in demanded and not rivals & demanded]
+        owner = self.owners.get(id(condition))
+        if owner is None or not rivals or not near or alone:
+            return alone or near
+        for module in self.spec.modules.values():
+            for part in leaves(module.body):
+                choices = [node for node in ast.walk(part.tree) if isinstance(node, ast.IfExp)]
+                for raw in (
+                    self.drawn(near, self.read(reads(part.tree), module)) if choices and owner.name in reads(part.tree) else ()
+                ):
+                    seen = self.watched(raw)
+                    if seen.place is None and id(condition) in seen.demanded and not rivals & seen.demanded:
+                        return [raw]
+        return near
+
+    def rivals(self, condition: Expression) -> set[int]:
+        """The conditions of other modules that read the same fields as one does."""
+        fields = self.reading[id(condition)]
+        owner = self.owners.get(id(condition))
+        return {other for other, read in self.reading.items() if read == fields and self.owners.get(other) is not owner}
+
+    @cached_property
+    def reading(self) -> dict[int, set[str]]:
+        """The fields that each condition reads."""
+        return {id(one): {*self.read(reads(one.tree), self.owners.get(id(one)))} for one in conditions(self.spec)}
 
     @cached_property
     def arguments(self) -> dict[str, list[tuple[set[str], Module]]]:
@@ -253,20 +304,36 @@ class Guide:
         for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))
             if self.random.random() < 0.3:
-                raw |= {name: self.edges.number(name) or 1 for name in self.unset(fields, raw)}
+                near = [number for name in fields if (number := self.edges.number_of(name, raw)) is not None]
+                raw |= {name: self.random.choice((1, self.edges.number(name) or 1, *near)) for name in self.unset(fields, raw)}
             for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
                 value = self.edges.beside(name, fields, raw) if self.random.random() < beside else self.edges.value(name, raw)
                 if value is ...:
                     raw.pop(name, None)
                 else:
                     raw[name] = value
+                    raw.pop(self.spec.attribute_map.get(name, ""), None)  # the same field, which has one value
+                    if (other := self.equals.get(name)) and self.random.random() < 0.5:
+                        raw[other] = value
             if self.random.random() < 0.3:
                 raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
             yield raw
 
+    @cached_property
+    def equals(self) -> dict[str, str]:
+        """The fields that a condition wants equal to another, and which."""
+        found: dict[str, str] = {}
+        for node in (node for condition in conditions(self.spec) for node in ast.walk(condition.tree)):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+                ends = [end.id for end in (node.left, node.comparators[0]) if isinstance(end, ast.Name)]
+                pair = [self.spec.attribute_map.get(end, end) for end in ends]
+                if len(pair) == 2 and {*pair} <= self.spec.fields.keys():
+                    found |= {pair[0]: pair[1], pair[1]: pair[0]}
+        return found
+
     def unset(self, fields: list[str], raw: Config) -> list[str]:
-        """The numbers among some fields that are null, which may have to be given all or none."""
-        known = [field for name in fields if raw.get(name) is None and (field := self.spec.fields.get(name)) is not None]
+        """The numbers among some fields that are null by default, which may have to be given all or none."""
+        known = [field for name in fields if (field := self.spec.fields.get(name)) is not None]
         numbers = [field for field in known if {"int", "None"} <= {*field.types} and not field.computed]
         return [field.name for field in numbers if self.sampler.default(field, raw) is None]
 

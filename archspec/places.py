@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from archspec.errors import Place
 from archspec.expression import Expression, names
 from archspec.scope import Scope
-from archspec.spec import Module, Part, Spec
+from archspec.spec import Module, Part, Spec, leaves
 from archspec.tensors import modules
 from archspec.tree import Node
 
@@ -31,20 +31,20 @@ def trail(root: Node, name: str) -> list[Place]:
     while node is not None:
         if node.module is not None:
             owner, scope, body = node.module, node.scope, node.module.body
-        bodies: list[dict[str, Part]] = []
+        bodies: list[tuple[dict[str, Part], Module]] = []
         if body is not None and owner is not None and scope is not None:
-            bodies, calls = _bodies(body, scope.spec)
+            bodies, calls = _bodies(body, owner, scope.spec)
             if isinstance(body, Expression):
                 found += read_places(body, owner, scope)  # the arguments of the calls
             found += calls
         if not parts or node.leaf:
             break
         child = node.children.get(parts[0])
-        given = next((part for inner in bodies if (part := _given(inner, parts[0])) is not None), None)
+        given, giver = next(((part, by) for inner, by in bodies if (part := _given(inner, parts[0])) is not None), (None, owner))
         if isinstance(body, list) and owner is not None:  # an item too few moves those after it
             found.append(owner.place)
         if isinstance(given, Expression):
-            found += [*read_places(given, owner, scope), given.place]
+            found += [*read_places(given, giver, scope), given.place]
         elif child is None and node.module is not None:
             found.append(defining(node))
         elif child is None and owner is not None and bodies:  # within a submodule without a class of its own
@@ -68,17 +68,17 @@ def _given(body: dict[str, Part], name: str) -> Part | None:
 def defining(node: Node) -> Place:
     """The line of the class that has a module's attributes: its own, or that of the one it is given by."""
     assert node.module is not None and node.scope is not None
-    calls = _bodies(node.module.body, node.scope.spec)[1]
+    calls = _bodies(node.module.body, node.module, node.scope.spec)[1]
     return calls[-1] if calls else node.module.place
 
 
-def _bodies(body: Part, spec: Spec) -> tuple[list[dict[str, Part]], list[Place]]:
-    """The attributes that a body gives, and the lines of the calls that it is given by."""
+def _bodies(body: Part, owner: Module, spec: Spec) -> tuple[list[tuple[dict[str, Part], Module]], list[Place]]:
+    """The attributes that a body gives, with the module whose local names they read, and the lines of the calls on the way."""
     if isinstance(body, dict):
-        return [body], []
+        return [(body, owner)], []
     if isinstance(body, list):
-        return [{str(index): item for index, item in enumerate(body)}], []
-    found: list[dict[str, Part]] = []
+        return [({str(index): item for index, item in enumerate(body)}, owner)], []
+    found: list[tuple[dict[str, Part], Module]] = []
     places = [body.place]
     pending, seen = [body], 0
     while pending and seen < _DEPTH:
@@ -89,9 +89,9 @@ def _bodies(body: Part, spec: Spec) -> tuple[list[dict[str, Part]], list[Place]]
                 pending.append(module.body)
                 places.append(module.body.place)
             elif isinstance(module.body, list):
-                found.append({str(index): item for index, item in enumerate(module.body)})
+                found.append(({str(index): item for index, item in enumerate(module.body)}, module))
             else:
-                found.append(module.body)
+                found.append((module.body, module))
     return found, places
 
 
@@ -129,6 +129,12 @@ def read_places(expression: Expression, module: Module | None, scope: Scope | No
             found.append(definition.place)
             pending += names(definition.tree)
     return defaults + found  # read backwards, the defaults come last
+
+
+def within(place: Place, expression: Expression) -> bool:
+    """Whether a place is in an expression, which may run over several lines."""
+    first = expression.place.line
+    return place.source.name == expression.place.source.name and first <= place.line <= first + expression.text.count("\n")
 
 
 def tie_place(root: Node, name: str, source: str) -> list[Place]:
@@ -171,12 +177,9 @@ def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> li
 
     Any of them may be the one that should say so, or should have the others; then the way to the first that is built.
     """
-    built: dict[str, tuple[str, Node]] = {}
-    for path, node in modules(tree) if tree is not None else ():
-        if node.module is not None:
-            built.setdefault(node.cls, (path, node))
+    built = _built(tree, owners) if tree is not None else {}
     found: list[Place] = []
-    for name in owners:
+    for number, name in enumerate(owners):
         module, scope = (built[name][1].module, built[name][1].scope) if name in built else (spec.module(name), None)
         if module is None:
             continue
@@ -186,10 +189,30 @@ def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> li
             for condition in one.require:
                 found += [condition.place, *read_places(condition, one, scope)[::-1]]
             found += [local.place for local in one.where.values()]
+        if name in built and number and owners[number - 1] not in built:  # where it would be called
+            found += [part.place for part in leaves(module.body) if owners[number - 1] in names(part.tree)]
     way = next((trail(tree, built[name][0]) for name in owners if tree is not None and name in built), [])
     inner = _parts(built, owners[0]) if owners else []  # what they are called with is computed where it was refused
     said = [place for one in inner for place in (one.place, *(condition.place for condition in one.require))]
     return list(dict.fromkeys([*found, *way[::-1], *said]))
+
+
+def _built(tree: Node, owners: tuple[str, ...]) -> dict[str, tuple[str, Node]]:
+    """The first module of each class, of those that refuse one beneath as many of the others as can be."""
+    classes: dict[str, str] = {}
+    found: dict[str, tuple[str, Node]] = {}
+    most: dict[str, int] = {}
+    for path, node in modules(tree):
+        classes[path] = node.cls
+        if node.module is None:
+            continue
+        above = 0
+        if node.cls in owners:
+            parts = path.split(".")
+            above = len({classes[".".join(parts[:end])] for end in range(len(parts))} & {*owners})
+        if above > most.get(node.cls, -1):
+            found[node.cls], most[node.cls] = (path, node), above
+    return found
 
 
 def _parts(built: dict[str, tuple[str, Node]], name: str) -> list[Module]:

@@ -69,8 +69,9 @@ class Scope(Evaluator):
                 continue
             value, other = values.pop(alias), values.get(name)
             chosen, known = self.origin.overridden(alias), self.origin.overridden(self.given.get(name, name))
-            if value is not None and other is not None and other != value and chosen == known:
-                message = f"is {value!r}, but {self.given.get(name, name)}, the same field, is {other!r}"
+            if other is not None and other != value and chosen == known:  # also for null, which transformers takes
+                shown_ = "null" if value is None else repr(value)
+                message = f"is {shown_}, but {self.given.get(name, name)}, the same field, is {other!r}"
                 raise ConfigError(self.origin.problem(alias, message, "keep one of the two"))
             if chosen or (other is None and not known):
                 values[name], self.given[name] = value, alias

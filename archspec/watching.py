@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from archspec.errors import ArchspecError
 from archspec.expression import EvaluationError, Expression, Locals, names
 from archspec.scope import Scope
-from archspec.spec import Module
+from archspec.spec import Module, Spec
+from archspec.texts import expressions
 from archspec.tree import Builder, Frame
 
 Branch = tuple[int, bool]
@@ -29,15 +30,18 @@ class Test(NamedTuple):
 class Watcher(Builder):
     """A builder that notes how each test came out, and what refused a config; a test is known by its node.
 
-    Tests of its own: whether a quotient would be another with one more above, and whether a condition would hold
-    with one more of what the module is called with.
+    Tests of its own: whether a quotient, rounded down or up, would be another with one more above, and whether
+    a condition would hold with one more of what the module is called with.
     """
 
-    def __init__(self, scope: Scope, tests: dict[int, Test]) -> None:
+    def __init__(self, scope: Scope, tests: dict[int, Test], rounded_up: set[int]) -> None:
         super().__init__(scope)
-        self.tests = tests
+        self.tests, self.rounded_up = tests, rounded_up
         self.module: Module | None = None
         self.taken: set[Branch] = set()
+        defaults = {name: field.default.tree for name, field in scope.spec.fields.items() if field.default}
+        self.computed = {name for name, tree in defaults.items() if names(tree) and not isinstance(tree, ast.Call)}
+        self.used: set[tuple[str, bool]] = set()  # of those: what modules read, and whether the config gives it
         self.demanded: set[int] = set()  # the modules' conditions that were come to
         self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
         self.quiet = False
@@ -74,6 +78,8 @@ class Watcher(Builder):
         divided = isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and not self.quiet
         if divided and all(type(number) is int for number in arguments):
             self.note_edge(node, 1 < arguments[1] == arguments[0] % arguments[1] + 1)
+        elif not self.quiet and id(node) in self.rounded_up and all(type(number) is int and number for number in arguments):
+            self.note_edge(node, arguments[0] % arguments[1] == 0)
         return super().guarded(function, arguments, node)
 
     def note(self, node: ast.expr, outcome: bool) -> None:
@@ -96,6 +102,8 @@ class Watcher(Builder):
 
     def name(self, name: str, node: ast.Name) -> Any:
         value = super().name(name, node)
+        if name in self.computed and self.module is not None and self.frames[-1].scope is self.frames[0].scope:
+            self.used.add((name, name in self.frames[0].scope.raw))
         if isinstance(value, bool) and not self.quiet:  # a flag that is handed on: `bias=mlp_bias` wants both values
             self.note(node, value)
         return value
@@ -125,6 +133,13 @@ class _More(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.BinOp(node, ast.Add(), ast.Constant(1)) if node.id == self.name else node
+
+
+def rounded_up(spec: Spec) -> set[int]:
+    """The quotients of a spec, by their nodes, that are rounded up: `ceil(n / m)`."""
+    calls = (node for expression in expressions(spec) for node in ast.walk(expression.tree) if isinstance(node, ast.Call))
+    found = [call.args[0] for call in calls if ast.unparse(call.func) == "ceil" and call.args]
+    return {id(node) for node in found if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)}
 
 
 def reads(tree: ast.AST) -> set[str]:

@@ -126,6 +126,20 @@ TIES = {
         ["self.embed = nn.Embedding(9, config.width)", "self.head = nn.Linear(config.width, 9)"],
         "head.weight: embed.weight",
     ),
+    "of a copy of the table, on one way": (
+        [
+            "self._tied_weights_keys = {'head.weight': 'embed.weight', 'tail.weight': 'embed.weight'}",
+            "if config.width > 8:",
+            "    self._tied_weights_keys = self._tied_weights_keys.copy()",
+            "    del self._tied_weights_keys['tail.weight']",
+            "if config.heads > 2:",
+            "    self._tied_weights_keys = self._tied_weights_keys.copy()",
+            "    del self._tied_weights_keys['head.weight']",
+            "self.embed = nn.Embedding(9, config.width)",
+            "self.head, self.tail = nn.Linear(config.width, 9), nn.Linear(config.width, 9)",
+        ],
+        "tail.weight: embed.weight if width <= 8\n      head.weight: embed.weight if heads <= 2",
+    ),
     "in a loop": (
         [
             "self.embeds = nn.ModuleList([nn.Embedding(9, config.width) for _ in range(config.heads + 1)])",

@@ -112,6 +112,40 @@ DEMANDS = {
         ["size = config.width if config.extra else 7", "self.count = config.depth // size", "self.b = Block(config)"],
         "require:\n      - not extra or width != 0\n",
     ),
+    "that nothing can break": (
+        ["sizes = [config.width // 2**i for i in range(config.depth)]", "self.b = Block(config)"],
+        "  Net:\n    b: Block()\n",
+    ),
+    "that holds in every turn where it holds in the last": (
+        [
+            "rates = [r.item() for r in torch.linspace(0, 1, len(config.kind))]",
+            "self.rates = [rates[i] for i in range(config.depth)]",
+            "self.b = Block(config)",
+        ],
+        "require:\n      - depth <= len(kind)\n",
+    ),
+    "of one text, which is not another one": (
+        [
+            "if config.kind == 'plain':",
+            "    self.c = nn.Linear(2, 2)",
+            "elif config.kind == 'other':",
+            "    self.a = Even(config.width, config)",
+            "self.b = Block(config)",
+        ],
+        "require:\n      - kind != 'other' or not width % 2\n",
+    ),
+    "of a division, which the draft has on one way only": (
+        [
+            "size = config.width // config.depth",
+            "self.a = None if config.extra else nn.Linear(2, size)",
+            "self.b = Block(config)",
+        ],
+        "require:\n      - depth != 0\n",
+    ),
+    "of a division, by what is null by default": (
+        ["if config.size is not None:", "    self.rate = 1 / config.size", "self.b = Block(config)"],
+        "require:\n      - size is None or size != 0\n",
+    ),
     "of torch, for a padding": (
         ["pad = 'valid' if config.depth == 2 else 'same'", "self.a = Strided(config.depth, pad)"],
         "require:\n      - depth == 2 or depth == 1\n",
@@ -226,3 +260,10 @@ def test_nothing_is_made_a_list_of(module: Callable[..., None]) -> None:
     text = own("sizes = list(config.sizes)", "self.a = Block(config)")
     module(text.replace("depth: int = 3", "depth: int = 3\n    sizes: list | None = None").replace("= None\n", "= (1, 2)\n", 1))
     assert "- sizes is not None\n" in derived("own:Net", "--no-verify")["drafts"]["net"]
+
+
+def test_a_rotary_dimension_that_no_class_declares_is_even() -> None:
+    """The code reads it, and PreTrainedConfig holds any config that has it to that."""
+    text = drafted("OlmoeModel")[0].text
+    assert "\n  head_dim: int | None = hidden_size // num_attention_heads\n" in text
+    assert "\n  - given('head_dim') is None or head_dim % 2 == 0 or head_dim <= 4\n" in text

@@ -54,9 +54,15 @@ class Inner(nn.Module):
         super().__init__()
         self.proj = nn.Linear(config.wide, config.sizes[0])
 
+class Joint(nn.Module):
+    def __init__(self, config, other):
+        super().__init__()
+        self.proj = nn.Linear(getattr(config, "outer", config.hidden_size), other.hidden_size)
+
 class Net(PreTrainedModel):
     def __init__(self, config: NetConfig):
         super().__init__(config)
+        self.joint = Joint(config.both_config.vision_config, config.both_config.text_config)
         self.vision = AutoModel.from_config(config.vision_config) if config.hybrid else None
         config.wide = config.both_config.text_config.hidden_size
         self.inner = Inner(config)
@@ -68,6 +74,7 @@ LINES = {
     ),
     "a property sets fields": "fixed:\n  sizes: = [given('side', 24) // 2, given('side', 24) // 3]",
     "a field that no class declares": "wide: int | None = None",
+    "a module of two sub-configs": "    proj: Linear(both_config.vision_config.outer, both_config.text_config.hidden_size)",
     "and is set by the model": "inner: Inner(wide=both_config.text_config.hidden_size)",
 }
 
@@ -219,3 +226,10 @@ def test_what_is_done_to_the_dict_of_a_sub_config_is(module: Callable[[str], Non
     target = find("own:Net")
     text = draft("net", target.config, target.classes)[0].text
     assert line in text and "a dict" not in text
+
+
+def test_a_field_that_no_class_declares_and_whose_default_is_another_field(module: Callable[[str], None]) -> None:
+    module(OWN)
+    target = find("own:Net")
+    parts = {made.model_type: made.text for made in draft("net", target.config, target.classes)}
+    assert "  outer: int | None = hidden_size\n" in parts["clip_vision_model"]

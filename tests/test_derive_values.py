@@ -39,6 +39,16 @@ READ = {
         ],
         "a: Windows([width, i + 1]) for i in range(depth)",
     ),
+    "a module that holds no tensor, of a value that is not known": (
+        [
+            "now, before = 1, 1",
+            "self.a = nn.ModuleList()",
+            "for i in range(config.depth):",
+            "    now, before = (now * 3 + before) % 7, now",
+            "    self.a.append(Padded(config.width, now))",
+        ],
+        "a: Padded() for i in range(depth)",
+    ),
     "a value that some turns add to": (
         [
             "now = 3",
@@ -224,6 +234,18 @@ class Activated(nn.Module):
         self.proj = nn.Linear(2, 3)
         self.act = ACT2FN[act] if act is not None else nn.Identity()
 
+class Pad(nn.Module):
+    def __init__(self, stride):
+        super().__init__()
+        self.stride = (stride, stride) if isinstance(stride, int) else stride
+
+class Padded(nn.Module):
+    def __init__(self, width, stride):
+        super().__init__()
+        self.proj = nn.Linear(width, width)
+        if stride > 3:
+            self.pad = Pad(stride)
+
 class Windows(nn.Module):
     def __init__(self, size):
         super().__init__()
@@ -256,3 +278,23 @@ def test_defaults_that_other_code_gives(name: str, line: str) -> None:
     found = derived(name, samples=3)
     assert found["code"] == 0, found["verify"]
     assert any(line in text for text in found["drafts"].values())
+
+
+def test_loops_within_loops_are_given_up(module: Callable[..., None]) -> None:
+    """A class that counts pairs of places in Python is fitted to the default config, which its draft says."""
+    module(own("self.a = Pairs()", "self.b = nn.Linear(config.width, 2)").replace("class Net", PAIRS + "class Net"))
+    text = derived("own:Net", "--no-verify")["drafts"]["net"]
+    assert "# Pairs was not read (Unsupported: loops of 40000 turns" in text
+    assert "weight: Parameter(200)" in text
+
+
+PAIRS = """class Pairs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        found = {}
+        for one in range(200):
+            for other in range(200):
+                found[abs(one - other)] = one
+        self.weight = nn.Parameter(torch.zeros(len(found)))
+
+"""

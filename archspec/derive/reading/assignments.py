@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 from typing import Any
 
 from archspec.derive.reading import terms
@@ -79,7 +80,10 @@ class Assignments(Loops):
             start = part.start or 0
             if type(start) is not int or start < 0:
                 return
-            sizes.append(self.binary(ast.FloorDiv, self.binary(ast.Add, size, part.step - 1 - start), part.step))
+            if start == 0 and isinstance(size, Sym):  # of a whole number, the same
+                sizes.append(self.call(math.ceil, [self.binary(ast.Div, size, part.step)], {}))
+            else:
+                sizes.append(self.binary(ast.FloorDiv, self.binary(ast.Add, size, part.step - 1 - start), part.step))
         sizes += [None] * (len(owner.shape) - len(sizes))
         for one, other in zip(reversed(sizes), reversed(value.shape), strict=False):
             tests = [] if one is None else [self.compare(ast.Eq, one, other), self.compare(ast.Eq, other, 1)]  # 1 is spread

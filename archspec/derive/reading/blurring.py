@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from archspec.derive.reading import terms
-from archspec.derive.reading.values import MISSING, UNKNOWN, ListValue, Sym, Tensor, Untold
+from archspec.derive.reading.holding import holds_tensors
+from archspec.derive.reading.values import MISSING, UNKNOWN, ListValue, Mod, Sym, Tensor, Untold
 
 
 def blurred(one: Any, two: Any, error: Untold) -> Any:
@@ -29,6 +30,10 @@ def blurred(one: Any, two: Any, error: Untold) -> Any:
         return Tensor(shapes[0] if same else None)
     if _plain(one) and _plain(two):
         return Sym(None, UNKNOWN)
+    for made, other in ((one, two), (two, one)):  # it does not matter whether there is one
+        absent = other is None or other is MISSING or isinstance(other, Mod)
+        if isinstance(made, Mod) and absent and not holds_tensors(made) and not holds_tensors(other):
+            return made
     raise error
 
 

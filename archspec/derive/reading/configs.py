@@ -109,7 +109,21 @@ class Reader(Parts):
             if type(known) is type(default) and known == default:
                 types = ("int" if default is None else type(default).__name__, "None")
                 return Sym(config.node(field), default, types)
+        elif (
+            isinstance(default, Sym) and default.node is not None and (own := self.in_own_terms(config, default.node)) is not None
+        ):
+            known = model.extras.setdefault(field, own)
+            if isinstance(known, ast.expr) and terms.text(known) == terms.text(own):
+                return Sym(config.node(field), default.value, (*default.types, "None") if default.types else ())
         return default
+
+    def in_own_terms(self, config: Config, node: ast.expr) -> ast.expr | None:
+        """An expression as a config itself says it; None for one that reads something else."""
+        prefix = ".".join((*config.path, ""))
+        read = terms.variables(node)
+        if not all(name.startswith(prefix) and name[0] != "$" for name in read):
+            return None
+        return terms.substitute(node, {name: terms.name(name.removeprefix(prefix)) for name in read})
 
     def composed(self, node: ast.expr) -> bool:
         if not isinstance(node, ast.Name):
@@ -127,7 +141,10 @@ class Reader(Parts):
 
     def extra_known(self, config: Config, field: str) -> Any:
         model = self.model(config.cls, config.real)
-        return self.extra(config, field, model.extras[field]) if field in model.extras else MISSING
+        default = model.extras.get(field, MISSING)
+        if isinstance(default, ast.expr):
+            return Sym(config.node(field), UNKNOWN)
+        return default if default is MISSING else self.extra(config, field, default)
 
     def class_at(self, scope: Config | None, path: tuple[str, ...]) -> Any:
         """The class of the config object at an absolute path."""
@@ -244,9 +261,13 @@ class Reader(Parts):
         if isinstance(rope, dict) and rope and "per_layer_config" not in model.fixed:
             inner = [part for part in rope.values() if isinstance(part, dict)] or [rope]
             if any(part.get("partial_rotary_factor", 1.0) >= 1 for part in inner):
+                none: ast.expr = ast.Constant(False)
                 try:
                     size = self.node(self.attribute(raw, "head_dim"))
-                except (Raised, Unsupported):
+                except Raised:  # no field of the class, but the code may read it all the same
+                    size = terms.name("head_dim")
+                    none = terms.compare(terms.call("given", ast.Constant("head_dim")), ast.Is, ast.Constant(None))
+                except Unsupported:
                     size = terms.constant(None)
                 if not terms.is_constant(size):
                     even = terms.compare(terms.binary(ast.Mod, size, terms.constant(2)), ast.Eq, terms.constant(0))
@@ -254,7 +275,7 @@ class Reader(Parts):
                     loose = (kinds is not None and "None" in kinds) or (
                         "head_dim" in model.early and "head_dim" in model.computed
                     )
-                    none = terms.compare(size, ast.Is, ast.Constant(None)) if loose else ast.Constant(False)
+                    none = terms.compare(size, ast.Is, ast.Constant(None)) if loose else none
                     found.append(terms.either([none, even, terms.compare(size, ast.LtE, terms.constant(4))]))
         if "layer_types" in model.types and hasattr(model.real, "num_hidden_layers"):
             listed, number = self.attribute(raw, "layer_types"), self.attribute(raw, "num_hidden_layers")

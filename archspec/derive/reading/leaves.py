@@ -13,20 +13,16 @@ from archspec.derive.reading.values import (
     UNKNOWN,
     Choice,
     Container,
-    Instance,
     Leaf,
     ListValue,
-    Mix,
-    Mod,
     Raised,
     Sym,
     Tensor,
-    TensorOf,
     Unsupported,
     constructor,
     witness,
 )
-from archspec.layers import LEAVES, nothing
+from archspec.layers import LEAVES
 
 _IGNORED = frozenset([
     "eps", "momentum", "dropout", "stride", "padding", "dilation", "output_padding", "padding_mode", "device", "dtype",
@@ -203,25 +199,6 @@ def is_leaf(cls: type) -> bool:
     """Whether the layer table has the class."""
     own = cls.__module__.startswith("torch.nn.") or (cls.__name__ == "Conv1D" and cls.__module__ == "transformers.pytorch_utils")
     return own and cls.__name__ in LEAVES
-
-
-def holds_tensors(value: Any) -> bool:
-    """Whether a module has a tensor on any way of the conditions in it."""
-    if isinstance(value, Leaf):
-        return LEAVES[value.kind] is not nothing
-    if isinstance(value, Mix | Choice):
-        return holds_tensors(value.then) or holds_tensors(value.other)
-    if isinstance(value, Container):
-        return holds_tensors(value.items)
-    if isinstance(value, ListValue):
-        sides = [side for part in value.parts for side in (part[2:4] if part[0] == "if" else part[1:2])]
-        return any(map(holds_tensors, sides))
-    if isinstance(value, dict):
-        return any(map(holds_tensors, value.values()))
-    if isinstance(value, Instance):
-        fitted = value.template.fit if value.template is not None else None
-        return holds_tensors(fitted if fitted is not None else {**value.attrs, **value.patched, "$base": value.base})
-    return isinstance(value, Mod | TensorOf)
 
 
 def _activation_class(name: str) -> type:

@@ -28,10 +28,13 @@ from archspec.derive.reading.values import (
 
 Status = tuple[str, str, Any]
 MAX_TURNS = 400
+MAX_TOGETHER = 4_000  # turns of loops within loops
 
 
 class Loops(Recurrences):
     """Comprehensions and for statements."""
+
+    together = 1  # how often the loops that one is inside of are read in all
 
     def block(self, statements: list[ast.stmt], env: Env) -> Status:
         raise NotImplementedError
@@ -223,15 +226,19 @@ class Loops(Recurrences):
                 self.rollback(mark)
                 frame.require, frame.soft = demands
                 items = self.unrolled(value, str(error))
-        if len(items) > MAX_TURNS:
-            raise Unsupported(f"a loop of {len(items)} turns")
-        for item in items:
-            self.assign(statement.target, item, env)
-            _, kind, result = self.once(statement, env, None)
-            if kind == "return":
-                return ("$status", "return", result)
-            if kind == "break":
-                return ("$status", "normal", None)
+        around, self.together = self.together, self.together * max(1, len(items))
+        try:
+            if len(items) > MAX_TURNS or self.together > MAX_TOGETHER:
+                raise Unsupported(f"loops of {self.together} turns")
+            for item in items:
+                self.assign(statement.target, item, env)
+                _, kind, result = self.once(statement, env, None)
+                if kind == "return":
+                    return ("$status", "return", result)
+                if kind == "break":
+                    return ("$status", "normal", None)
+        finally:
+            self.together = around
         return self.block(statement.orelse, env)
 
     def once(self, statement: ast.For | ast.While, env: Env, loop: tuple[ast.expr, ast.expr] | None) -> Status:

@@ -9,8 +9,10 @@ from typing import Any
 
 from archspec.derive.reading import terms
 from archspec.derive.reading.aftermath import Aftermath, instances
-from archspec.derive.reading.leaves import PARAMETRIC, holds_tensors, is_leaf
+from archspec.derive.reading.holding import holds_tensors
+from archspec.derive.reading.leaves import PARAMETRIC, is_leaf
 from archspec.derive.reading.state import Frame
+from archspec.derive.reading.tensorless import attributes_set
 from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import (
     UNKNOWN,
@@ -109,7 +111,7 @@ class Modules(Aftermath):
             else:
                 flat[parameter.name] = ListValue(value) if type(value) is list else value
         made = Instance(cls)
-        main = next((value for value in flat.values() if isinstance(value, Config) and not value.store.get("$literal")), None)
+        main = self.main_config(flat)
         scope = main if main is not None else self.scope
         entered: dict[str, Any] = {}
         closed: dict[str, str] = {}
@@ -141,6 +143,15 @@ class Modules(Aftermath):
         elif template.require or template.soft:
             self.write(frame.made, made.born, (made, tuple(frame.path), tuple(frame.loops)))
         return made
+
+    def main_config(self, given: dict[str, Any]) -> Config | None:
+        """The config that a module is of: the first it is given, or the caller's own, where it reads another part of that too."""
+        configs = [value for value in given.values() if isinstance(value, Config) and not value.store.get("$literal")]
+        if not configs:
+            return None
+        here = self.scope.path if self.scope is not None else ()
+        apart = any(other.path[: len(configs[0].path)] != configs[0].path for other in configs)
+        return None if apart and all(other.path[: len(here)] == here for other in configs) else configs[0]
 
     def entered(self, config: Config, made: Instance) -> Config:
         """A config as the constructed module sees it: what was set on it becomes a keyword of the call."""
@@ -250,7 +261,7 @@ class Modules(Aftermath):
         """Reads a class' constructor on its own: other logs, other facts."""
         proto = Instance(cls)
         proto.config = scope
-        before = self.log, self.facts, self.scope
+        before, unread = (self.log, self.facts, self.scope), self.unread
         self.log, self.facts, self.scope = [], Facts(), scope
         frame = Frame()
         self.frames.append(frame)
@@ -271,7 +282,7 @@ class Modules(Aftermath):
         except Raised as error:
             return error
         except (Unsupported, RecursionError) as error:
-            template = self.fit(cls, scope, entered, f"{type(error).__name__}: {error}")
+            template = self.calculating(cls, scope, entered) or self.fit(cls, scope, entered, f"{type(error).__name__}: {error}")
             if template is None:
                 return error
             self.templates.append(template)
@@ -279,15 +290,32 @@ class Modules(Aftermath):
         finally:
             self.frames.pop()
             self.log, self.facts, self.scope = before
+        if self.unread > unread and self.calculating(cls, scope, entered):
+            self.unread, frame.notes = unread, {}
         template = Template(cls, scope, proto, dict(made.arguments), frame)
         if scope is not None:
             template.left = {name: value for name, value in scope.store.items() if not self.own_field(scope, name, value)}
         self.templates.append(template)
         return template
 
+    def calculating(self, cls: type, scope: Config | None, entered: dict[str, Any]) -> Template | None:
+        """A module that is not read, and holds no tensor all the same; its attributes are not known."""
+        names = attributes_set(cls) if all(map(_no_module, entered.values())) else None
+        if names is None:
+            return None
+        proto = Instance(cls)
+        proto.attrs |= {name: Sym(None, UNKNOWN) for name in names}
+        return Template(cls, scope, proto, {}, Frame())
+
     def fit(self, cls: type, scope: Config | None, entered: dict[str, Any], reason: str) -> Template | None:
         """A module whose code is not read: its tensors as they are at the default config."""
         raise NotImplementedError
+
+
+def _no_module(value: Any) -> bool:
+    if isinstance(value, Choice):
+        return _no_module(value.then) and _no_module(value.other)
+    return isinstance(value, Sym | Config) or not symbolic(value)
 
 
 def _items(value: Any) -> list[Any]:

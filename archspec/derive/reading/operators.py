@@ -92,7 +92,8 @@ class Operators(State):
             if isinstance(value, Sym) and value.node is not None and {"int", "list"} <= set(value.types) and op is not ast.Add:
                 self.demand(terms.negation(terms.call("is_list", self.node(value))))
             self.not_null(value)
-        if isinstance(by, Sym) and by.node is not None and isinstance(by.value, int | float):
+        number = isinstance(by, Sym) and (isinstance(by.value, int | float) or set(by.types) & {"int", "float"})
+        if isinstance(by, Sym) and by.node is not None and number:
             for asked in _nonzero(self.node(by)):
                 self.demand(asked)
 

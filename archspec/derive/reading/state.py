@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from archspec.derive.reading import terms
+from archspec.derive.reading.certain import always, for_all
 from archspec.derive.reading.entries import aligned
 from archspec.derive.reading.lists import joined
 from archspec.derive.reading.terms import Facts
@@ -123,12 +124,11 @@ class State:
             inner = [guard for guard in guards if terms.names(guard) & terms.names(target)]
             guards = [guard for guard in guards if not terms.names(guard) & terms.names(target)]
             needed = terms.either([*inner, needed])
-            loop = ast.comprehension(target, iterable, [], 0)  # which may have no turn
-            needed = ast.Call(terms.name("all"), [ast.GeneratorExp(needed, [loop])], [])
+            needed = for_all(needed, target, iterable)
         needed = terms.either([*guards, needed])
         parts = needed.values if isinstance(needed, ast.BoolOp) and isinstance(needed.op, ast.And) else [needed]
         for part in parts:
-            if not isinstance(part, ast.Constant):
+            if not isinstance(part, ast.Constant) and not always(part):
                 frame.require.setdefault(terms.text(part), part)
 
     def fork(self, test: ast.expr, holds: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:

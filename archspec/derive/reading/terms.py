@@ -182,6 +182,10 @@ def both(parts: Iterable[ast.expr]) -> ast.expr:
 
 
 def either(parts: Iterable[ast.expr]) -> ast.expr:
+    """
+    >>> text(either(ast.parse("[kind == 'a', kind != 'b', width > 2]", mode="eval").body.elts))
+    "kind != 'b' or width > 2"
+    """
     return _joined(ast.Or, parts, False)
 
 
@@ -195,10 +199,26 @@ def _joined(op: type[ast.boolop], parts: Iterable[ast.expr], neutral: bool) -> a
             if isinstance(one, ast.Constant):
                 return ast.Constant(not neutral)
             flat.setdefault(text(one), one)
-    items = list(flat.values())
+    fixed, weak = (ast.Eq, ast.NotEq) if op is ast.And else (ast.NotEq, ast.Eq)
+    known = dict(pair for one in flat.values() if (pair := _against_constant(one, fixed)) is not None)
+
+    def said(one: ast.expr) -> bool:
+        """Whether another part says it: `kind != "b"` beside `kind == "a"`, or the other way round in an `or`."""
+        pair = _against_constant(one, weak)
+        return pair is not None and pair[0] in known and known[pair[0]] != pair[1]
+
+    items = [one for one in flat.values() if not said(one)]
     if not items:
         return ast.Constant(neutral)
     return items[0] if len(items) == 1 else ast.BoolOp(op(), items)
+
+
+def _against_constant(node: ast.expr, op: type[ast.cmpop]) -> tuple[str, Any] | None:
+    """What is compared, and the text that it is compared with."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], op):
+        other = node.comparators[0]
+        return (text(node.left), other.value) if isinstance(other, ast.Constant) and isinstance(other.value, str) else None
+    return None
 
 
 def conditional(test: ast.expr, then: ast.expr, other: ast.expr) -> ast.expr:

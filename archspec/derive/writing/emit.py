@@ -28,7 +28,6 @@ from archspec.derive.writing.parts import (
     is_none,
     relocated,
     said_by,
-    shown,
     signature,
 )
 from archspec.layers import LEAVES
@@ -86,13 +85,12 @@ class Emitter(Constructors):
     def soft(self, module: Module, template: Template) -> list[ast.expr]:
         """Divisions by zero that the module's own expressions and the config's would not run into."""
         model = self.reader.models.get(template.scope.cls) if template.scope else None
-        whole = repr([shown(module.body), *map(shown, module.require)])
-        config = [] if model is None else [*model.computed.values(), *model.fixed.values(), *model.require]
-        settings = repr([shown(node) for node in config])
+        settings = [] if model is None else [*model.fixed.values(), *model.require]  # a default is computed for some only
         kept = []
         for node in template.soft:
             own = relocated(node, template.path, ())  # as the config class itself calls its fields
-            if not said_by(node, whole) and not said_by(own, settings) and (checked := self.named(node)) is not None:
+            said = said_by(node, [module.body, *module.require]) or said_by(own, settings)
+            if not said and (checked := self.named(node)) is not None:
                 kept.append(checked)
         return kept
 

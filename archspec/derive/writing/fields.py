@@ -56,8 +56,8 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
         more = [name for name in open_names if name in known | parts.keys() and name not in wanted]
         for name in more:
             wanted.add(name)
-            for node in (model.computed.get(name), model.fixed.get(name)):
-                if node is not None:
+            for node in (model.computed.get(name), model.fixed.get(name), model.extras.get(name)):
+                if isinstance(node, ast.expr):
                     open_names |= {part.split(".")[0] for part in _read(node)}
         if more:
             continue
@@ -121,6 +121,8 @@ def declaration(model: ConfigModel, name: str) -> str | None:
         return f"{' | '.join(kinds)} | None = {clean(model.computed[name])}"
     if name in model.extras:
         default = model.extras[name]
+        if isinstance(default, ast.expr):
+            return f"int | None = {clean(default)}"
         return "int | None = None" if default is None else f"{type(default).__name__} | None = {literal(default, True)}"
     default = model.defaults.get(name, MISSING)
     if name in model.computed and (default in (None, MISSING) or name not in model.declared):

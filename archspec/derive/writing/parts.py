@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from archspec.derive.reading import terms
@@ -73,11 +75,14 @@ def relocated(node: ast.expr, old: tuple[str, ...], new: tuple[str, ...]) -> ast
     return terms.substitute(node, {name: terms.name(relocated_name(name, old, new)) for name in terms.names(node) - functions})
 
 
-def said_by(node: ast.expr, whole: str) -> bool:
+def said_by(node: ast.expr, parts: Body) -> bool:
     """Whether expressions fail by themselves where a soft requirement does not hold."""
-    inner = node.values[-1] if isinstance(node, ast.BoolOp) else node
+    *others, inner = node.values if isinstance(node, ast.BoolOp) else [node]
+    given = {shown(terms.negation(other)) for other in others}
+    looped = isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.LtE)  # as many turns as a list is long
     while isinstance(inner, ast.Call) and isinstance(inner.args[0], ast.GeneratorExp):
-        inner = inner.args[0].elt
+        inner, looped = inner.args[0].elt, True
+    whole = repr([shown(_Reached(given, looped).visit(copy.deepcopy(part))) for part in _expressions(parts)])
     if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.NotEq):
         by = shown(inner.left)
         return any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]")) or f"{by} ** -" in whole
@@ -85,6 +90,45 @@ def said_by(node: ast.expr, whole: str) -> bool:
         return _fails("null", shown(inner.left), whole)
     asked = [part for part in ast.walk(inner) if isinstance(part, ast.Call) and terms.text(part.func) in ("len", "is_list")]
     return any(_fails(terms.text(part.func), shown(part.args[0]), whole) for part in asked) if asked else True
+
+
+class _Reached(ast.NodeTransformer):
+    """Leaves of an expression what is computed wherever some conditions hold; ``looped``: in every turn of a loop, too."""
+
+    def __init__(self, given: set[str], looped: bool) -> None:
+        self.given, self.looped = given, looped
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        if shown(node.test) in self.given:
+            return ast.List([self.visit(node.test), self.visit(node.body)], ast.Load())
+        if shown(terms.negation(node.test)) in self.given:
+            return ast.List([self.visit(node.test), self.visit(node.orelse)], ast.Load())
+        return ast.List([self.visit(node.test)], ast.Load())
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        kept = []
+        for value in node.values:
+            kept.append(self.visit(value))
+            goes_on = value if isinstance(node.op, ast.And) else terms.negation(value)
+            if shown(goes_on) not in self.given:
+                break
+        return ast.List(kept, ast.Load())
+
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> ast.AST:
+        return self.generic_visit(node) if self.looped else self.visit(node.generators[0].iter)
+
+    visit_GeneratorExp = visit_ListComp
+
+
+def _expressions(part: Any) -> Iterator[ast.expr]:
+    """The expressions of a body, or of several."""
+    if isinstance(part, ast.expr):
+        yield part
+    elif isinstance(part, Dynamic):
+        yield part.modules
+    else:
+        for inner in part.values() if isinstance(part, dict) else part:
+            yield from _expressions(inner)
 
 
 def _fails(asked: str, value: str, whole: str) -> bool:
@@ -108,8 +152,6 @@ def plain(name: str) -> str:
 def shown(body: Any) -> Any:
     """A body as text, for comparison."""
     if isinstance(body, ast.expr):
-        import copy
-
         made = copy.deepcopy(body)
         for part in ast.walk(made):
             if isinstance(part, ast.Name):

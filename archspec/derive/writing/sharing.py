@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from archspec.derive.reading import terms
-from archspec.derive.reading.leaves import holds_tensors
+from archspec.derive.reading.holding import holds_tensors
 from archspec.derive.reading.recurrences import length
 from archspec.derive.reading.values import Container, Instance, Leaf, ListValue, Mix, Mod, TensorOf
 from archspec.derive.writing.parts import Module

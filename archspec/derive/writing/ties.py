@@ -24,7 +24,7 @@ def declared(module: Module, template: Template) -> None:
         return
     keys = template.proto.attrs.get("_tied_weights_keys", getattr(template.cls, "_tied_weights_keys", None))
     if isinstance(keys, Choice):
-        then, other = (dict(side) if isinstance(side, dict) else {} for side in (keys.then, keys.other))
+        then, other = _on_way(keys.then, keys.test, True), _on_way(keys.other, keys.test, False)
         for target in [target for target in then if target in other and then[target] != other[target]]:
             if then.get(other[target]) == then[target]:  # the other's source is tied to the same tensor
                 then[target] = other[target]
@@ -42,6 +42,17 @@ def declared(module: Module, template: Template) -> None:
         module.notes.append(f"ties that are not read: {keys!r}"[:120])
         return
     tied(module, template, keys, ())
+
+
+def _on_way(side: Any, test: ast.expr, holds: bool) -> dict[Any, Any]:
+    """The table of ties on one way of a condition, which may decide some of its entries too."""
+    found = {}
+    for target, source in side.items() if isinstance(side, dict) else ():
+        if isinstance(source, Choice) and terms.text(source.test) == terms.text(test):
+            source = source.then if holds else source.other
+        if source is not None:
+            found[target] = source
+    return found
 
 
 def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[ast.expr, ...]) -> None:

@@ -1,0 +1,87 @@
+"""Configs at the edge: zero within a sub-config, lists that meet, all or none, one name beside the other; and the lines named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from archspec.alterations import alterations
+from archspec.blame import blamed, refusing
+from archspec.errors import ConfigError
+from archspec.guided import Guide, without
+from archspec.library import load
+from archspec.sampling import Sampler
+from archspec.scope import Scope
+from archspec.texts import conditions
+from archspec.verify import counted
+
+
+def guide_of(model_type: str, seed: int = 0) -> Guide:
+    spec = load(model_type)
+    return Guide(spec, spec.architectures[0], Sampler(spec, seed))
+
+
+def broken_alone(guide: Guide, text: str, configs: list[dict[str, Any]]) -> bool:
+    (condition,) = (one for one in conditions(guide.spec) if one.text.startswith(text))
+    spec = without(guide.spec, condition, guide.owners.get(id(condition)))
+    found = list(guide.violations(configs))
+    return any(Guide(spec, guide.architecture, guide.sampler).watched(raw).place is None for raw in found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_number_of_a_sub_config_may_be_zero(seed: int) -> None:
+    small = {"model_type": "idefics", "num_hidden_layers": 1, "use_resampler": True}
+    assert broken_alone(guide_of("idefics", seed), "perceiver_config.resampler_head_dim", [small])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fields_that_must_be_equal_change_together(seed: int) -> None:
+    small = {"model_type": "dots3_note_vision_encoder", "num_hidden_layers": 1, "mlp_layer_types": ["dense"]}
+    assert broken_alone(guide_of("dots3_note_vision_encoder", seed), "hidden_size > 0", [small])
+
+
+def test_lists_meet_at_one_place() -> None:
+    """Florence-2 demands as wide a stage as it has heads: one more head would break that where both are equal."""
+    small = {"model_type": "florence_vision", "depths": [1, 1, 1, 1]}
+    found = [{**small, **raw} for raw in guide_of("florence_vision").branches([small])]
+    pairs = [(raw.get("embed_dim", [128, 256, 512, 1024]), raw.get("num_heads", [4, 8, 16, 32])) for raw in found]
+    assert any(width == heads for widths, all_heads in pairs for width, heads in zip(widths, all_heads, strict=False))
+
+
+def test_a_computed_default_is_read() -> None:
+    raw = {"model_type": "llava_next_video", "spatial_pool_mode": "conv", "spatial_pool_out_channels": 8}
+    raw |= {"text_config": {"num_hidden_layers": 1}, "vision_config": {"num_hidden_layers": 1}}
+    guide = guide_of("llava_next_video")
+    (found,) = guide.computed([(raw, guide.watched(raw))])
+    assert found == {key: value for key, value in raw.items() if key != "spatial_pool_out_channels"}
+
+
+def test_null_under_another_name_is_no_value() -> None:
+    """transformers sets the other name last, null as well."""
+    assert Scope(load("gpt2"), {"n_layer": 3}).get("n_layer") == 3
+    with pytest.raises(ConfigError, match="num_hidden_layers: is null, but n_layer, the same field, is 3"):
+        Scope(load("gpt2"), {"n_layer": 3, "num_hidden_layers": None})
+
+
+def test_a_frozen_parameter_is_altered_to_be_trained() -> None:
+    whats = [alteration.what for alteration in alterations(load("idefics_vision"))]
+    assert "IdeficsVisionEmbeddings: trainable becomes not trainable" in whats
+
+
+def test_the_lines_of_local_names_are_named_where_a_module_is_given_by_a_call() -> None:
+    spec = load("inkling2_text")
+    tree = counted(spec, "Inkling2TextModel", {"model_type": "inkling2_text", "num_hidden_layers": 1}).tree
+    width = spec.modules["Inkling2Attention"].where["width"].place.line
+    places = blamed(spec, tree, "shape", "layers.0.self_attn.k_proj.weight", "layers.0.self_attn.k_proj.weight")
+    assert width in [place.line for place in places]
+
+
+def test_an_expression_over_several_lines_is_named_by_its_first() -> None:
+    spec = load("moshi")
+    altered = next(one for one in alterations(spec) if one.what.startswith("fixed.audio_codes"))
+    raw = {"model_type": "moshi"}
+    ours = counted(altered.spec, "MoshiModel", raw)
+    assert ours.error is not None
+    lines = [place.line for place in refusing(altered.spec, "MoshiModel", raw, None, ours.error)]
+    assert altered.place.line in lines
