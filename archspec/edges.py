@@ -79,6 +79,11 @@ class Edges:
         if known == [] and "list[str]" in field.types:
             return [self.sampler.random.choice((*self.sampler.strings.get(name, ()), "none"))]
         if chance < 0.85 and isinstance(known, list):
+            if known and all(type(item) is int for item in known) and self.sampler.random.random() < 0.2:
+                return sorted({*known})  # ends of ranges ascend
+            texts = self.sampler.strings.get(name, ()) if known and all(isinstance(item, str) for item in known) else ()
+            if texts and self.sampler.random.random() < 0.2:  # every layer of one kind
+                return [self.sampler.random.choice(texts)] * len(known)
             if known and self.sampler.random.random() < 0.6:
                 return self.one_at_edge(name, known)
             return [*known, *known[-1:]] if self.sampler.random.random() < 0.5 else known[:-1]

@@ -153,7 +153,7 @@ class Guide:
             for _ in range(_STEPS):  # a branch may need fields that nothing else reads, and those others
                 if seen.place is None or not reached or not seen.wanting:
                     break
-                raw = next(self.drawn([raw], seen.wanting))
+                raw = next(self.drawn([raw], seen.wanting, flags=0.0))
                 seen = self.watched(raw)
             if seen.place is None and branch in seen.taken:
                 return raw
@@ -166,7 +166,7 @@ class Guide:
             wanting = [name for name in seen.wanting if name not in kept]
             if seen.place is None or not wanting:
                 break
-            raw = next(self.drawn([raw], wanting))
+            raw = next(self.drawn([raw], wanting, flags=0.0))
             numbers = [name for name in wanting if self.edges.number_of(name, raw) is not None]
             raw |= {name: 1 for name in numbers if self.random.random() < 0.3}  # divides whatever is kept
             seen = self.watched(raw)
@@ -235,22 +235,35 @@ class Guide:
         owner = self.owners.get(id(condition))
         if owner is None or not rivals or not near or alone:
             return alone or near
+        sides = {
+            module.name for module in self.spec.modules.values() for one in module.require if id(one) in {*rivals, id(condition)}
+        }
         for module in self.spec.modules.values():
             for part in leaves(module.body):
-                choices = [node for node in ast.walk(part.tree) if isinstance(node, ast.IfExp)]
-                for raw in (
-                    self.drawn(near, self.read(reads(part.tree), module)) if choices and owner.name in reads(part.tree) else ()
-                ):
+                if not sides & self.choices(part):
+                    continue
+                for raw in self.drawn(near, self.read(reads(part.tree), module)):
                     seen = self.watched(raw)
                     if seen.place is None and id(condition) in seen.demanded and not rivals & seen.demanded:
                         return [raw]
         return near
 
+    def choices(self, part: Expression) -> set[str]:
+        """The modules that an expression may make, and those within them, where it may make others instead."""
+        if not any(isinstance(node, ast.IfExp) for node in ast.walk(part.tree)):
+            return set()
+        called = [module.name for name in names(part.tree) if (module := self.spec.module(name)) is not None]
+        return set[str]().union(*(modules_of(self.spec, name) for name in called))
+
     def rivals(self, condition: Expression) -> set[int]:
-        """The conditions of other modules that read the same fields as one does."""
+        """The conditions of other modules on the same fields as one is, or on some of them, or on more."""
         fields = self.reading[id(condition)]
         owner = self.owners.get(id(condition))
-        return {other for other, read in self.reading.items() if read == fields and self.owners.get(other) is not owner}
+        return {
+            other
+            for other, read in self.reading.items()
+            if (read <= fields or fields <= read) and self.owners.get(other) is not owner
+        }
 
     @cached_property
     def reading(self) -> dict[int, set[str]]:
@@ -299,8 +312,10 @@ class Guide:
                 pending += sorted(reads(field.default.tree)) if field.computed and field.default else []
         return fields
 
-    def drawn(self, configs: list[Config], fields: list[str], tries: int = _TRIES, beside: float = 0.1) -> Iterator[Config]:
-        """Valid configs with some of these fields drawn anew, ``beside`` their values at times; flags go along now and then."""
+    def drawn(
+        self, configs: list[Config], fields: list[str], tries: int = _TRIES, beside: float = 0.1, flags: float = 0.3
+    ) -> Iterator[Config]:
+        """Valid configs with some of these fields drawn anew, ``beside`` their values at times; ``flags`` go along at times."""
         for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))
             if self.random.random() < 0.3:
@@ -315,7 +330,7 @@ class Guide:
                     raw.pop(self.spec.attribute_map.get(name, ""), None)  # the same field, which has one value
                     if (other := self.equals.get(name)) and self.random.random() < 0.5:
                         raw[other] = value
-            if self.random.random() < 0.3:
+            if self.random.random() < flags:
                 raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
             yield raw
 
