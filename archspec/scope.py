@@ -73,7 +73,9 @@ class Scope(Evaluator):
                 shown_ = "null" if value is None else repr(value)
                 message = f"is {shown_}, but {self.given.get(name, name)}, the same field, is {other!r}"
                 raise ConfigError(self.origin.problem(alias, message, "keep one of the two"))
-            if chosen or (other is None and not known):
+            field = self.spec.fields.get(name)
+            refused = name in values and field is not None and not may_be_null(field)  # transformers checks both
+            if chosen or (other is None and not known and not refused):
                 values[name], self.given[name] = value, alias
         for name in (self.canonical("layer_types"), "mtp_layer_types"):
             if name in values:
@@ -329,6 +331,11 @@ def _takes_length(tree: ast.AST, name: str) -> bool:
     """Whether an expression has `len(name)` in it."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
     return any(ast.unparse(call) == f"len({name})" for call in calls)
+
+
+def may_be_null(field: Field) -> bool:
+    """Whether null is a value of a field, or stands for its computed default."""
+    return field.computed or "None" in field.types
 
 
 def may_be_negative(field: Field) -> bool:

@@ -62,6 +62,9 @@ def test_null_under_another_name_is_no_value() -> None:
     assert Scope(load("gpt2"), {"n_layer": 3}).get("n_layer") == 3
     with pytest.raises(ConfigError, match="num_hidden_layers: is null, but n_layer, the same field, is 3"):
         Scope(load("gpt2"), {"n_layer": 3, "num_hidden_layers": None})
+    with pytest.raises(ConfigError, match="n_layer: null is not int"):  # its own name is checked too
+        Scope(load("gpt2"), {"n_layer": None, "num_hidden_layers": 3}).get("n_layer")
+    assert Scope(load("dbrx"), {"n_layers": None, "num_hidden_layers": 3}).get("n_layers") == 3
 
 
 def test_a_frozen_parameter_is_altered_to_be_trained() -> None:
