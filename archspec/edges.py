@@ -153,7 +153,7 @@ def parts_above_zero(spec: Spec) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for condition in conditions(spec):
         for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Attribute)):
-            if isinstance(node.value, ast.Name) and node.attr in above_zero(condition.tree):
+            if isinstance(node.value, ast.Name) and node.attr in above_zero(condition.tree) and node.attr != "get":
                 found.setdefault(node.value.id, []).append(node.attr)
     return found
 

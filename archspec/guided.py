@@ -332,7 +332,7 @@ class Guide:
                         raw[other] = value
             if self.random.random() < flags:
                 raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
-            yield raw
+            yield self.sampler.narrowed(raw)
 
     @cached_property
     def equals(self) -> dict[str, str]:

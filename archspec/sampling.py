@@ -27,6 +27,7 @@ _ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)
 _COUNTS = (1, 2, 3, 4, 6)
 _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
 _WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
+_IMAGES = (9, 12, 18, 20, 24)
 EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
 _TRIES = 8
 _BLIND = 300  # draws until one is valid, where the default config is not
@@ -207,10 +208,18 @@ class Sampler:
             value = self.default(field, raw)
             if types := self.parts(field, value):
                 raw[field.name] = self.sub_config(field, value, types)
-            elif self.random.random() < 0.1:
+            elif self.random.random() < 0.1 and field.name != _WIDE:
                 raw.pop(field.name, None)
             elif (drawn := self.draw(field, value, raw)) is not ...:
                 raw[field.name] = drawn
+        return raw
+
+    def narrowed(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """The config, with a small image where that would be as large as it is by default."""
+        field = self.spec.fields.get(_WIDE)
+        default = self.default(field, {}) if field is not None else None
+        if type(default) is int and raw.get(_WIDE, default) == default:
+            raw[_WIDE] = self.random.choice(_IMAGES)
         return raw
 
     def default(self, field: Field, raw: dict[str, Any]) -> Any:
@@ -291,10 +300,10 @@ class Sampler:
         if is_deep(name) or (isinstance(default, int) and default < 32) or name.endswith(("_heads", "_groups")):
             return self.random.choice(_COUNTS)
         chance = self.random.random()
-        if chance < 0.1 or (name == _WIDE and chance < 0.3):
-            return self.random.choice(_ODD)
         if name == _WIDE:
-            return self.random.choice(_SIZES[:4])
+            return self.random.choice(_IMAGES)
+        if chance < 0.1:
+            return self.random.choice(_ODD)
         if chance < 0.2 and default:
             return default
         if chance < 0.3:  # equal sizes are a case of their own: a projection is then left out

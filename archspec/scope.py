@@ -74,6 +74,8 @@ class Scope(Evaluator):
                 message = f"is {shown_}, but {self.given.get(name, name)}, the same field, is {other!r}"
                 raise ConfigError(self.origin.problem(alias, message, "keep one of the two"))
             field = self.spec.fields.get(name)
+            if value is None and other is None and field is not None and field.computed and "None" not in field.types:
+                raise ConfigError(self.origin.problem(alias, f"is null, and transformers sets {name} to that", "leave it out"))
             refused = name in values and field is not None and not may_be_null(field)  # transformers checks both
             if chosen or (other is None and not known and not refused):
                 values[name], self.given[name] = value, alias
