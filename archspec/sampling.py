@@ -351,7 +351,7 @@ class Sampler:
         if not field.computed and self.random.random() < 0.05:
             length = self.random.randint(1, max(1, length))
         elif not field.computed and self.lengths is not None:  # lists that agree by default mostly stay so
-            length = self.lengths.setdefault(length, self.random.randint(1, max(1, length)))
+            length = self.lengths.setdefault(length, self.random.randint(1, max(1, length - 1)))
         pool: list[Any] = [*self.strings.get(field.name, ()), *(item for item in default if isinstance(item, str))]
         if pool:
             return [self.random.choice(pool) for _ in range(length)]

@@ -102,7 +102,7 @@ def test_formula_says_what_does_not_enter(capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert "note: num_attention_heads does not enter the count\n" in out
     assert "109,482,240" in out
-    assert "is_decoder = False" in out
+    assert "add_cross_attention = False" in out
     assert main(["formula", "MixtralForCausalLM", "--quantity", "active_params", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["value"] == 12_879_925_248
