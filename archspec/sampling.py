@@ -30,7 +30,7 @@ _WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
 _IMAGES = (9, 12, 18, 20, 24)
 EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
 _TRIES = 8
-_BLIND = 300  # draws until one is valid, where the default config is not
+_BLIND = 600  # draws until one is valid, where the default config is not
 
 Texts = Mapping[str, Sequence[str]]
 
