@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from archspec.expression import names
+from archspec.field_kinds import ints
 from archspec.library import model_types
 from archspec.sampling import EDGES, Sampler
 from archspec.scope import Scope, SubConfig
@@ -32,7 +33,7 @@ class Edges:
             near = [number + self.sampler.random.choice(self.offsets) for number in near]
             return self.sampler.random.choice([*near, here + 1, here - 1])
         known = self.value_of(name, raw)
-        if isinstance(known, list) and known and all(type(item) is int for item in known):  # as the others have it there
+        if isinstance(known, list) and ints(known):  # as the others have it there
             place = self.sampler.random.randrange(len(known))
             lists = [value for other in others if other != name and isinstance(value := self.value_of(other, raw), list)]
             near = [value[place] for value in lists if place < len(value) and type(value[place]) is int]
@@ -79,7 +80,7 @@ class Edges:
         if known == [] and "list[str]" in field.types:
             return [self.sampler.random.choice((*self.sampler.strings.get(name, ()), "none"))]
         if chance < 0.85 and isinstance(known, list):
-            if known and all(type(item) is int for item in known) and self.sampler.random.random() < 0.2:
+            if ints(known) and self.sampler.random.random() < 0.2:
                 return sorted({*known})  # ends of ranges ascend
             texts = self.sampler.strings.get(name, ()) if known and all(isinstance(item, str) for item in known) else ()
             if texts and self.sampler.random.random() < 0.2:  # every layer of one kind

@@ -21,7 +21,7 @@ from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions, expressions
-from archspec.watching import Branch, Test, Watcher, reads, rounded_up
+from archspec.watching import Branch, Test, Watcher, computed, reads, rounded_up
 
 _TRIES = 12
 _STEPS = 12
@@ -55,9 +55,9 @@ class Guide:
         self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
 
     @cached_property
-    def rounded_up(self) -> set[int]:
-        """The quotients that are rounded up."""
-        return rounded_up(self.spec)
+    def watched_for(self) -> tuple[set[int], set[str]]:
+        """The quotients that are rounded up, and the fields whose default is computed: looked up once, not in every config."""
+        return rounded_up(self.spec), computed(self.spec)
 
     @cached_property
     def given(self) -> set[str]:
@@ -76,7 +76,7 @@ class Guide:
         try:
             scope = Scope(self.spec, raw)
             scope.validate()
-            builder = Watcher(scope, self.tests, self.rounded_up)
+            builder = Watcher(scope, self.tests, *self.watched_for)
             builder.build(self.architecture)
         except ArchspecError as error:
             place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))

@@ -91,14 +91,12 @@ def _positive(tree: ast.AST, known: set[str]) -> set[str]:
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mod | ast.FloorDiv | ast.Div) and isinstance(tree.right, ast.Name):
         found.add(tree.right.id)
     inner: Iterable[ast.AST] = ast.iter_child_nodes(tree)
-    if isinstance(tree, ast.BoolOp | ast.IfExp | ast.GeneratorExp | ast.ListComp):  # only its start is come to in any case
-        inner = [
-            tree.values[0]
-            if isinstance(tree, ast.BoolOp)
-            else tree.test
-            if isinstance(tree, ast.IfExp)
-            else tree.generators[0].iter
-        ]
+    if isinstance(tree, ast.BoolOp):  # only its start is come to in any case
+        inner = tree.values[:1]
+    elif isinstance(tree, ast.IfExp):
+        inner = [tree.test]
+    elif isinstance(tree, ast.GeneratorExp | ast.ListComp):
+        inner = [tree.generators[0].iter]
     return found.union(*(_positive(child, known) for child in inner))
 
 

@@ -34,14 +34,12 @@ class Watcher(Builder):
     a condition would hold with one more of what the module is called with.
     """
 
-    def __init__(self, scope: Scope, tests: dict[int, Test], rounded_up: set[int]) -> None:
+    def __init__(self, scope: Scope, tests: dict[int, Test], rounded_up: set[int], computed: set[str]) -> None:
         super().__init__(scope)
-        self.tests, self.rounded_up = tests, rounded_up
+        self.tests, self.rounded_up, self.computed = tests, rounded_up, computed
         self.module: Module | None = None
         self.taken: set[Branch] = set()
-        defaults = {name: field.default.tree for name, field in scope.spec.fields.items() if field.default}
-        self.computed = {name for name, tree in defaults.items() if names(tree) and not isinstance(tree, ast.Call)}
-        self.used: set[tuple[str, bool]] = set()  # of those: what modules read, and whether the config gives it
+        self.used: set[tuple[str, bool]] = set()  # of the computed ones: what modules read, and whether the config gives it
         self.demanded: set[int] = set()  # the modules' conditions that were come to
         self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
         self.quiet = False
@@ -140,6 +138,12 @@ def rounded_up(spec: Spec) -> set[int]:
     calls = (node for expression in expressions(spec) for node in ast.walk(expression.tree) if isinstance(node, ast.Call))
     found = [call.args[0] for call in calls if ast.unparse(call.func) == "ceil" and call.args]
     return {id(node) for node in found if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)}
+
+
+def computed(spec: Spec) -> set[str]:
+    """The fields whose default is computed from others."""
+    defaults = {name: field.default.tree for name, field in spec.fields.items() if field.default}
+    return {name for name, tree in defaults.items() if names(tree) and not isinstance(tree, ast.Call)}
 
 
 def reads(tree: ast.AST) -> set[str]:

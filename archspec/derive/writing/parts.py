@@ -82,7 +82,7 @@ def said_by(node: ast.expr, parts: Body) -> bool:
     looped = isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.LtE)  # as many turns as a list is long
     while isinstance(inner, ast.Call) and isinstance(inner.args[0], ast.GeneratorExp):
         inner, looped = inner.args[0].elt, True
-    whole = repr([shown(_Reached(given, looped).visit(copy.deepcopy(part))) for part in _expressions(parts)])
+    whole = repr([shown(_Reached(given, looped).visit(copy.deepcopy(part))) for part in expressions_of(parts)])
     if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.NotEq):
         by = shown(inner.left)
         return any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]")) or f"{by} ** -" in whole
@@ -120,7 +120,7 @@ class _Reached(ast.NodeTransformer):
     visit_GeneratorExp = visit_ListComp
 
 
-def _expressions(part: Any) -> Iterator[ast.expr]:
+def expressions_of(part: Any) -> Iterator[ast.expr]:
     """The expressions of a body, or of several."""
     if isinstance(part, ast.expr):
         yield part
@@ -128,7 +128,7 @@ def _expressions(part: Any) -> Iterator[ast.expr]:
         yield part.modules
     else:
         for inner in part.values() if isinstance(part, dict) else part:
-            yield from _expressions(inner)
+            yield from expressions_of(inner)
 
 
 def _fails(asked: str, value: str, whole: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from archspec.derive.reading import terms
 from archspec.derive.writing.naming import named
-from archspec.derive.writing.parts import Body, Dynamic, Module, plain
+from archspec.derive.writing.parts import Body, Dynamic, Module, expressions_of, plain
 from archspec.operations import FUNCTIONS
 
 WIDTH = 126
@@ -173,16 +173,6 @@ def shortened(module: Module) -> tuple[Body, list[ast.expr], dict[str, tuple[str
     found = list(expressions_of(module.body))
     made, where = named([*found, *module.require])
     return replaced(module.body, iter(made)), made[len(found) :], where
-
-
-def expressions_of(body: Body | Dynamic) -> Iterator[ast.expr]:
-    if isinstance(body, ast.expr):
-        yield body
-    elif isinstance(body, Dynamic):
-        yield body.modules
-    else:
-        for part in body.values() if isinstance(body, dict) else body:
-            yield from expressions_of(part)
 
 
 def replaced(body: Any, made: Iterator[ast.expr]) -> Any:
