@@ -46,19 +46,20 @@ class Alteration(NamedTuple):
     spec: Spec
 
 
-def alterations(spec: Spec) -> Iterator[Alteration]:
-    """Every alteration of the lines of a spec's own file."""
+def alterations(spec: Spec, file: str = "") -> Iterator[Alteration]:
+    """Every alteration of the lines of a spec's own file, or of those that it takes over from another one."""
+    file = file or spec.source.name
     for name, module in spec.modules.items():
-        if module.place.source.name != spec.source.name:
+        if module.place.source.name != file:
             continue
-        for altered, place, what in _modules(module, spec):
+        for altered, place, what in _modules(module, spec, file):
             yield Alteration(place, f"{name}: {what}", name, spec._replace(modules={**spec.modules, name: altered}))
-    yield from _settings(spec)
+    yield from _settings(spec, file)
 
 
-def _settings(spec: Spec) -> Iterator[Alteration]:
+def _settings(spec: Spec, file: str) -> Iterator[Alteration]:
     for name, field in spec.fields.items():
-        if field.place.source.name != spec.source.name or field.default is None or name in spec.fixed:
+        if field.place.source.name != file or field.default is None or name in spec.fixed:
             continue  # a fixed field's default is never read
         for altered, what in _values(field.default):
             fields = {**spec.fields, name: field._replace(default=altered)}
@@ -68,10 +69,10 @@ def _settings(spec: Spec) -> Iterator[Alteration]:
             yield Alteration(field.place, f"config.{name}: = instead of or", "", spec._replace(fields=fields))
     for name, value in spec.fixed.items():
         for altered, what in _values(value):
-            if value.place.source.name == spec.source.name:
+            if value.place.source.name == file:
                 yield Alteration(value.place, f"fixed.{name}: {what}", "", spec._replace(fixed={**spec.fixed, name: altered}))
     for index, condition in enumerate(spec.require):
-        if condition.place.source.name == spec.source.name:
+        if condition.place.source.name == file:
             before, after = spec.require[:index], spec.require[index + 1 :]
             start = Place(spec.source, 1, 1)  # what is left out has no line any more
             yield Alteration(start, f"require: {condition.text} left out", "", spec._replace(require=(*before, *after)))
@@ -79,9 +80,9 @@ def _settings(spec: Spec) -> Iterator[Alteration]:
             yield Alteration(condition.place, f"require: {what}", "", spec._replace(require=(*before, altered, *after)))
 
 
-def _modules(module: Module, spec: Spec) -> Iterator[tuple[Module, Place, str]]:
+def _modules(module: Module, spec: Spec, file: str) -> Iterator[tuple[Module, Place, str]]:
     for path, expression in _places(module.body, ()):
-        own = expression.place.source.name == spec.source.name  # a line taken over may be idle here, an own one must not
+        own = expression.place.source.name == file  # a line taken over may be idle here, an own one must not
         nodes = ast.walk(expression.tree) if own else living(expression.tree, module, spec)
         for altered, what in _expressions(expression, spec, nodes):
             yield module._replace(body=_with(module.body, path, altered)), expression.place, what
@@ -96,7 +97,7 @@ def _modules(module: Module, spec: Spec) -> Iterator[tuple[Module, Place, str]]:
     for index, condition in enumerate(module.require):
         before, after = module.require[:index], module.require[index + 1 :]
         idle = settled(condition.tree, module, spec) or implied(condition, (*spec.require, *before, *after), module, spec)
-        if condition.place.source.name != spec.source.name and idle:
+        if condition.place.source.name != file and idle:
             continue
         yield module._replace(require=(*before, *after)), module.place, f"require: {condition.text} left out"
         altered, what = _altered(condition, condition.tree, _negated)

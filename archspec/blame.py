@@ -9,7 +9,7 @@ from typing import Any
 from archspec.errors import ArchspecError, Place
 from archspec.expression import EvaluationError, Expression, Locals
 from archspec.places import read_places, refused_places, tie_place, trail, within
-from archspec.scope import Scope
+from archspec.scope import Scope, SubConfig
 from archspec.spec import Spec
 from archspec.tensors import modules
 from archspec.tree import Builder, Frame, Node
@@ -24,8 +24,9 @@ def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> 
     if kind == "unmentioned":
         return _section(spec, name)
     if kind == "accepted":
-        own = [Place(spec.source, 1, 1), *(condition.place for condition in spec.require)]
-        return [*refused_places(spec, tree, detail), *own]
+        specs = [spec, *(_parts(tree.scope) if tree is not None and tree.scope is not None else ())]
+        whole = [place for one in specs for place in (Place(one.source, 1, 1), *(condition.place for condition in one.require))]
+        return [*refused_places(spec, tree, detail), *whole]
     if tree is None:
         return []
     if kind == "tie":
@@ -33,6 +34,14 @@ def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> 
     if kind == "extra":  # the whole may be too much, or what is within it
         return list(dict.fromkeys([*trail(tree, detail)[::-1], *trail(tree, name)[::-1]]))
     return trail(tree, name)[::-1]
+
+
+def _parts(scope: Scope) -> Iterator[Spec]:
+    """The specs of the sub-configs that were read."""
+    for value in scope.values.values():
+        if isinstance(value, SubConfig):
+            yield value.scope.spec
+            yield from _parts(value.scope)
 
 
 def refusing(spec: Spec, architecture: str, raw: dict[str, Any], tree: Node | None, error: ArchspecError) -> list[Place]:

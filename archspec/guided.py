@@ -70,11 +70,19 @@ class Guide:
         wanted = ((above_zero(one.tree), self.owners.get(id(one))) for one in conditions(self.spec))
         return Edges(self.sampler, {name for some, owner in wanted for name in self.read(some, owner)})
 
+    def scope(self, raw: Config) -> Scope:
+        """Of the architecture, for a config."""
+        return Scope(self.spec, raw)
+
+    def lacking(self, spec: Spec) -> Guide:
+        """The same for a spec that lacks a condition."""
+        return Guide(spec, self.architecture, self.sampler)
+
     def watched(self, raw: Config) -> Watched:
         """The branches that a config takes, and the line that refuses it, if one does."""
         builder: Watcher | None = None
         try:
-            scope = Scope(self.spec, raw)
+            scope = self.scope(raw)
             scope.validate()
             builder = Watcher(scope, self.tests, *self.watched_for)
             builder.build(self.architecture)
@@ -204,7 +212,7 @@ class Guide:
                 continue
             again = owner.name in self.with_the_first if owner is not None else bool(self.with_the_first)
             each = 1 if again else 3
-            others = Guide(without(self.spec, condition, owner), self.architecture, self.sampler)
+            others = self.lacking(without(self.spec, condition, owner))
             fields = self.read(reads(condition.tree), owner)
             count, alone, more = 0, again, _ALONE_TRIES
             beside = 0.1 if len(fields) < 2 else 0.25

@@ -12,7 +12,10 @@ from typing import NamedTuple
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
 from archspec.edges import zeros
-from archspec.guided import Guide, modules_of
+from archspec.errors import Place
+from archspec.guided import modules_of
+from archspec.guided_parts import aimed
+from archspec.hosts import replaced, standing
 from archspec.layers import Size
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
@@ -20,7 +23,7 @@ from archspec.settings import SettingDifference, settings_differences
 from archspec.spec import Spec
 from archspec.tree import Node
 from archspec.unmentioned import source_texts
-from archspec.verify import Config, compare, counted
+from archspec.verify import Config, Count, compare, counted
 
 TRIES = 12
 
@@ -46,6 +49,14 @@ class Found(NamedTuple):
     named: bool
     first: bool
     hidden: bool = False
+
+    @property
+    def well(self) -> bool:
+        return self.named or self.hidden
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool]:
+        return self.named, self.hidden, self.found
 
 
 def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
@@ -74,11 +85,9 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
             own.append(answer)
             if valid >= samples:
                 break
-        guide = Guide(spec, architecture, sampler)
         own += [_answer(spec, architecture, raw) for raw in zeros(spec, sampler.accepted[:1])]
         valid_ones = [answer.raw for answer in own if answer is not None and answer.rows is not None]
-        for found in (guide.branches(valid_ones), guide.violations(valid_ones)):
-            own += [_answer(spec, architecture, raw) for raw in found]
+        own += [_answer(spec, architecture, raw) for raw in aimed(spec, architecture, sampler, valid_ones)]
         told += [answer for answer in own if answer is not None]
     return sorted(told, key=lambda answer: answer.rows is None)
 
@@ -92,20 +101,78 @@ def _answer(spec: Spec, architecture: str, raw: Config) -> Answer | None:
         return None
 
 
-def mutate(spec: Spec, samples: int = 12, seed: int = 0) -> list[Found]:
-    """Every alteration of a spec and how it fared. The spec itself must be exact."""
-    told = [answer for answer in answers(spec, samples, seed) if _agrees(spec, answer)]
-    known = frozenset(settings_differences(spec))
-    reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
-    results = []
-    for alteration in alterations(spec):
-        places = _told(alteration, told, reached, known)
+class Bench:
+    """What transformers says of a spec's configs, for altered specs to be held against. The spec itself must be exact.
+
+    ``part``: the spec of a sub-config, which is altered in place of the spec.
+    """
+
+    def __init__(self, spec: Spec, told: list[Answer], part: Spec | None = None) -> None:
+        self.spec, self.part = spec, part
+        self.told = [answer for answer in told if _agrees(spec, answer)]
+        self.known = self.settings(part or spec)
+        self.reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
+
+    def settings(self, altered: Spec) -> frozenset[SettingDifference]:
+        """Where the config class has other defaults."""
+        if self.part is None:
+            return frozenset(settings_differences(altered))
+        with replaced(altered):
+            return frozenset(settings_differences(self.spec))
+
+    def counted(self, altered: Spec, answer: Answer) -> Count:
+        if self.part is None:
+            return counted(altered, answer.architecture, answer.raw)
+        with replaced(altered):
+            return counted(self.spec, answer.architecture, answer.raw)
+
+    def fared(self, alteration: Alteration) -> Found:
+        """Whether an alteration is found, and named."""
+        places = self.places(alteration)
         line = (alteration.place.source.name, alteration.place.line)
         named = [tuple(place.rsplit(":", 2)[:2]) for place in places or ()]
         key = (line[0], str(line[1]))
-        hidden = places is None and _hidden(spec, alteration, told)
-        results.append(Found(alteration, places is not None, key in named, named[:1] == [key], hidden))
-    return results
+        return Found(alteration, places is not None, key in named, named[:1] == [key], places is None and self.hidden(alteration))
+
+    def refusing(self, alteration: Alteration, answer: Answer, ours: Count) -> list[Place]:
+        assert ours.error is not None
+        if self.part is None:
+            return refusing(alteration.spec, answer.architecture, answer.raw, ours.tree, ours.error)
+        with replaced(alteration.spec):
+            return refusing(self.spec, answer.architecture, answer.raw, ours.tree, ours.error)
+
+    def hidden(self, alteration: Alteration) -> bool:
+        """Whether an alteration changes the tree for some config, though no tensor that counts."""
+        for answer in self.told:
+            before, after = (self.counted(one, answer).tree for one in (self.part or self.spec, alteration.spec))
+            if before is not None and after is not None and list(_shapes(before, "")) != list(_shapes(after, "")):
+                return True
+        return False
+
+    def places(self, alteration: Alteration) -> list[str] | None:
+        """The lines named for the first config that shows an alteration; None where none does."""
+        if not alteration.module:
+            found = self.settings(alteration.spec) - self.known
+            if any(difference.places for difference in found):
+                return [str(place) for difference in found for place in difference.places]
+        spec = alteration.spec if self.part is None else self.spec
+        for answer in self.told:
+            if alteration.module and self.part is None and alteration.module not in self.reached[answer.architecture]:
+                continue
+            ours = self.counted(alteration.spec, answer)
+            if answer.rows is None and ours.error is None:
+                return [str(place) for place in blamed(spec, ours.tree, "accepted", "", answer.owners)]
+            if answer.rows is not None and ours.error is not None:
+                return [str(place) for place in self.refusing(alteration, answer, ours)]
+            if answer.rows is not None and answer.rows != ours.rows:
+                tree = ours.tree
+                differences = compare(
+                    answer.architecture, answer.raw, answer.rows, ours.rows, lambda *what, tree=tree: blamed(spec, tree, *what)
+                )
+                if differences:
+                    first = [difference.places[0] for difference in differences if difference.places]
+                    return [*first, *(place for difference in differences for place in difference.places)]
+        return None
 
 
 def _hidden(spec: Spec, alteration: Alteration, told: list[Answer]) -> bool:
@@ -160,6 +227,37 @@ def _told(
     return None
 
 
+def mutate(spec: Spec, samples: int = 12, seed: int = 0) -> list[Found]:
+    """Every alteration of a spec's own lines and how it fared in its architectures. The spec itself must be exact."""
+    bench = Bench(spec, answers(spec, samples, seed))
+    return [bench.fared(alteration) for alteration in alterations(spec)]
+
+
+def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
+    """Every alteration of the lines of a model type's spec, or of a shared part, in all specs that have those lines.
+
+    What its own architectures do not show, those of another spec may.
+    """
+    best: dict[tuple[int, str], Found] = {}
+    told: dict[str, list[Answer]] = {}
+    for host, spec, file in standing(name):
+        pending = [one for one in alterations(spec, file) if (known := best.get(_key(one))) is None or not known.well]
+        if not pending:
+            continue
+        if host.model_type not in told:
+            told[host.model_type] = answers(host, samples, seed)
+        bench = Bench(host, told[host.model_type], spec if spec is not host else None)
+        for found in map(bench.fared, pending):
+            known = best.setdefault(_key(found.alteration), found)
+            if found.rank > known.rank:
+                best[_key(found.alteration)] = found
+    return list(best.values())
+
+
+def _key(alteration: Alteration) -> tuple[int, str]:
+    return alteration.place.line, alteration.what
+
+
 class Summary(NamedTuple):
     """How many alterations there were, were found, named, of no tensor that counts; a line for each that is not well."""
 
@@ -172,9 +270,7 @@ class Summary(NamedTuple):
 
 def summary(task: tuple[str, int]) -> Summary:
     """The alterations of a model type, at a seed."""
-    from archspec.library import load
-
-    results = mutate(load(task[0]), seed=task[1])
+    results = mutate_file(task[0], seed=task[1])
     lines = []
     for result in results:
         if not result.named:

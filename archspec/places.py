@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from archspec.errors import Place
 from archspec.expression import Expression, names
-from archspec.scope import Scope
+from archspec.scope import Scope, SubConfig
 from archspec.spec import Module, Part, Spec, leaves
 from archspec.tensors import modules
 from archspec.tree import Node
@@ -109,7 +109,7 @@ def _called(tree: ast.expr, spec: Spec) -> Iterator[Module]:
 def read_places(expression: Expression, module: Module | None, scope: Scope | None) -> list[Place]:
     """The lines of the local names, of the derived fields and of the defaults in use that an expression reads."""
     found: list[Place] = []
-    defaults: list[Place] = []
+    defaults = _part_places(expression.tree, scope) if scope is not None else []
     pending, seen = list(names(expression.tree)), set[str]()
     while pending:
         name = pending.pop()
@@ -128,7 +128,24 @@ def read_places(expression: Expression, module: Module | None, scope: Scope | No
         if definition is not None:
             found.append(definition.place)
             pending += names(definition.tree)
+            defaults += _part_places(definition.tree, scope) if scope is not None else []
     return defaults + found  # read backwards, the defaults come last
+
+
+def _part_places(tree: ast.expr, scope: Scope) -> list[Place]:
+    """The lines of the fields of sub-configs that an expression reads, those that are left out of the config."""
+    found: list[Place] = []
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and scope.canonical(node.value.id) in scope.spec.fields
+        ):
+            part = scope.values.get(scope.canonical(node.value.id))
+            field = part.scope.spec.fields.get(part.scope.canonical(node.attr)) if isinstance(part, SubConfig) else None
+            if isinstance(part, SubConfig) and field is not None and field.name not in part.scope.raw:
+                found += [field.place, *(read_places(field.default, None, part.scope) if field.default is not None else ())]
+    return found
 
 
 def within(place: Place, expression: Expression) -> bool:
@@ -183,7 +200,7 @@ def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> li
         module, scope = (built[name][1].module, built[name][1].scope) if name in built else (spec.module(name), None)
         if module is None:
             continue
-        parts = [] if found or name == owners[0] else _parts(built, name)  # the class that refused goes by another name here
+        parts = [] if found or name == owners[0] else _parts(built, name, number)  # those that refused go by other names here
         for one in (module, *parts):
             found.append(one.place)
             for condition in one.require:
@@ -192,7 +209,7 @@ def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> li
         if name in built and number and owners[number - 1] not in built:  # where it would be called
             found += [part.place for part in leaves(module.body) if owners[number - 1] in names(part.tree)]
     way = next((trail(tree, built[name][0]) for name in owners if tree is not None and name in built), [])
-    inner = _parts(built, owners[0]) if owners else []  # what they are called with is computed where it was refused
+    inner = _parts(built, owners[0], 1) if owners else []  # what they are called with is computed where it was refused
     said = [place for one in inner for place in (one.place, *(condition.place for condition in one.require))]
     return list(dict.fromkeys([*found, *way[::-1], *said]))
 
@@ -215,9 +232,21 @@ def _built(tree: Node, owners: tuple[str, ...]) -> dict[str, tuple[str, Node]]:
     return found
 
 
-def _parts(built: dict[str, tuple[str, Node]], name: str) -> list[Module]:
-    """The modules that are attributes of one."""
-    return [child.module for child in built[name][1].children.values() if child.module] if name in built else []
+def _parts(built: dict[str, tuple[str, Node]], name: str, depth: int) -> list[Module]:
+    """The modules that are attributes of one, or of those, and so on: the nearest first."""
+    found: list[Module] = []
+    level = [built[name][1]] if name in built else []
+    while depth and level:
+        level = [part for node in level for part in _attributes(node)]
+        found += [node.module for node in level if node.module]
+        depth -= 1
+    return list({id(module): module for module in found}.values())
+
+
+def _attributes(node: Node) -> Iterator[Node]:
+    """A module's attributes, those in a list as well."""
+    for child in node.children.values():
+        yield from (child,) if child.module is not None or child.leaf else _attributes(child)
 
 
 def _unique(places: list[Place]) -> list[Place]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from archspec import library
 from archspec.errors import ArchspecError, Place
+from archspec.hosts import part_types
 from archspec.oracle import Refused, Unavailable, config_class, config_of
 from archspec.places import read_places
 from archspec.scope import Scope, SubConfig
@@ -17,7 +19,8 @@ _ABSENT = object()
 class SettingDifference(NamedTuple):
     """A field whose default, or a name whose meaning, is another one in transformers.
 
-    ``places``: its line, then those that the default is computed from.
+    ``places``: its line, then those that the default is computed from. Of a sub-config's field: the line of the
+    sub-config, which may set the field, then that of the field in its own spec.
     """
 
     kind: str
@@ -34,7 +37,7 @@ def settings_differences(spec: Spec) -> list[SettingDifference]:
     """
     config = config_of(spec.model_type, {"model_type": spec.model_type})
     scope = Scope(spec, {"model_type": spec.model_type})
-    return [*_defaults(scope, config, ""), *_zeros(scope), *_names(spec)]
+    return [*_defaults(scope, config, ""), *_absent(scope), *_zeros(scope), *_names(spec)]
 
 
 def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifference]:
@@ -57,6 +60,16 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
                 yield from _sub_config(ours, theirs, path + name, places)
         elif theirs is not _ABSENT and not _same(ours, theirs, bool(field and field.computed) or name in spec.fixed):
             yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), places)
+
+
+def _absent(scope: Scope) -> Iterator[SettingDifference]:
+    """The same for sub-configs that are null by default, where no architecture of their own is verified."""
+    for name, field in scope.spec.fields.items():
+        for model_type in part_types(field) if scope.values.get(name, ...) is None else ():
+            part = library.load(model_type)
+            if not part.architectures:
+                raw = {"model_type": model_type}
+                yield from _defaults(Scope(part, raw), config_of(model_type, raw), f"{name}.")
 
 
 def _zeros(scope: Scope) -> Iterator[SettingDifference]:
@@ -93,11 +106,11 @@ def _sub_config(ours: SubConfig, theirs: Any, path: str, places: tuple[Place, ..
         yield SettingDifference("default", path + ".model_type", str(theirs.model_type), ours.model_type, places)
         return
     try:
-        scope = ours.scope
-    except ArchspecError:  # not described yet, or refused: then the whole architecture says so
+        scope = ours.opened(library.load(ours.model_type))  # which may be refused; its defaults are told all the same
+    except ArchspecError:  # not described yet
         return
     for difference in _defaults(scope, theirs, path + "."):
-        yield difference._replace(places=places)
+        yield difference._replace(places=(*places, *difference.places))
 
 
 def _same(ours: Any, theirs: Any, computed: bool) -> bool:

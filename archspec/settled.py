@@ -64,7 +64,12 @@ def implied(condition: Expression, others: Iterable[Expression], module: Module,
     wanted = [_above_zero(part) for part in _conjuncts(condition.tree)]
     known: set[str] = set()
     parts = [part for other in others for part in _conjuncts(other.tree)]
-    while more := {name for part in parts for name in _positive(part, known)} - known:
+    falsy = {name: ast.unparse(field.default.tree) for name, field in spec.fields.items() if field.falsy and field.default}
+    while True:
+        more = {name for part in parts for name in _positive(part, known, spec)}
+        more |= {name for name, default in falsy.items() if default in known}  # `or num_attention_heads`
+        if more <= known:
+            break
         known |= more
     return all(name in known and _whole_number(name, module, spec) for name in wanted)
 
@@ -82,8 +87,10 @@ def _above_zero(tree: ast.expr) -> str:
     return tree.left.id if plain and isinstance(tree, ast.Compare) and isinstance(tree.left, ast.Name) else ""
 
 
-def _positive(tree: ast.AST, known: set[str]) -> set[str]:
+def _positive(tree: ast.AST, known: set[str], spec: Spec) -> set[str]:
     """The names that a condition leaves above zero: what it divides by in any case, what equals a name that is so."""
+    if isinstance(tree, ast.Name) and tree.id in spec.fixed:
+        return _positive(spec.fixed[tree.id].tree, known, spec)
     found = {_above_zero(tree)} - {""} if isinstance(tree, ast.expr) else set()
     if isinstance(tree, ast.Compare) and isinstance(tree.ops[0], ast.Eq) and len(tree.ops) == 1:
         both = {side.id for side in (tree.left, tree.comparators[0]) if isinstance(side, ast.Name)}
@@ -97,7 +104,7 @@ def _positive(tree: ast.AST, known: set[str]) -> set[str]:
         inner = [tree.test]
     elif isinstance(tree, ast.GeneratorExp | ast.ListComp):
         inner = [tree.generators[0].iter]
-    return found.union(*(_positive(child, known) for child in inner))
+    return found.union(*(_positive(child, known, spec) for child in inner))
 
 
 def _whole_number(name: str, module: Module, spec: Spec) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from archspec.blame import blamed, refusing
 from archspec.edges import zeros
 from archspec.errors import ArchspecError, Place
-from archspec.guided import Guide
+from archspec.guided_parts import aimed
 from archspec.library import load
 from archspec.oracle import Refused, Row, Unavailable, spec_rows, transformers_rows
 from archspec.sampling import Sampler
@@ -166,15 +166,13 @@ class Verifier:
     def aimed(self, default: Config) -> None:
         """Configs for the branches and conditions of the spec that no random config came to."""
         configs = self.sampler.accepted or [default]  # the default is deep: each step from it would cost a hundred others
-        guide = Guide(self.spec, self.architecture, self.sampler)
-        for found in (guide.branches(configs), guide.violations(configs)):
-            for raw in found:
-                if len(self.differences) >= MAX_DIFFERENCES:
-                    return
-                try:
-                    self.one(raw)
-                except Unavailable as error:
-                    self.not_here(error)
+        for raw in aimed(self.spec, self.architecture, self.sampler, configs):
+            if len(self.differences) >= MAX_DIFFERENCES:
+                return
+            try:
+                self.one(raw)
+            except Unavailable as error:
+                self.not_here(error)
 
     def add_valid(self, raw: Config) -> None:
         self.compared += 1

@@ -57,12 +57,18 @@ def test_an_architecture_that_the_default_config_does_not_make_is_altered_too() 
         ("heads: 8, kv: = heads", ["heads // kv > 1"], True),
         ("heads: 8, kv: 2.0", ["heads % kv == 0"], False),  # might be below zero
         ("heads: 8, kv: -1", ["heads % kv == 0"], False),
+        ("heads: 8, kv: or heads", ["8 % heads == 0"], True),
+        ("heads: 8, kv: = heads", ["8 % heads == 0"], False),  # 0 may be given
+        ("heads: 8, kv: or heads", ["8 - heads == 0"], False),
+        ("heads: 8, kv: 2}, fixed: {size: = heads // kv", ["size != 1"], True),
+        ("heads: 8, kv: 2}, fixed: {size: = heads - kv", ["size != 1"], False),
     ],
 )
 def test_a_condition_taken_over_may_have_nothing_to_refuse(settings: str, others: list[str], expected: bool) -> None:
+    config = settings.replace("}, ", "}\n")  # what follows the fields
     spec = parse_spec(Source("toy.yaml", f"""
 model_type: toy
-config: {{{settings}}}
+config: {{{config}}}
 require: [{", ".join(f'"{other}"' for other in others)}]
 modules:
   A:
