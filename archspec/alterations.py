@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from archspec.errors import Place
 from archspec.expression import Expression
 from archspec.layers import LEAVES
-from archspec.settled import implied, living, nothing, settled
-from archspec.spec import Module, Part, Spec
+from archspec.settled import implied, living, masked, nothing, settled
+from archspec.spec import Field, Module, Part, Spec
 
 # Arguments of torch's constructors that no shape and no check depends on.
 _IDLE = {
@@ -38,23 +38,30 @@ _BIAS = {"Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspo
 
 
 class Alteration(NamedTuple):
-    """An altered spec, the line that was altered, and how; ``module`` is empty for the config's part."""
+    """An altered spec, the line that shows it, and how; ``module`` is empty for the config's part.
+
+    ``line`` is the one that was altered, in the file under test: where it is left out, its module shows that.
+    """
 
     place: Place
     what: str
     module: str
     spec: Spec
+    line: int
 
 
 def alterations(spec: Spec, file: str = "") -> Iterator[Alteration]:
-    """Every alteration of the lines of a spec's own file, or of those that it takes over from another one."""
-    file = file or spec.source.name
+    """Every alteration of the modules and settings of a spec's own file, or of lines that it takes over from another one."""
+    own = not file or file == spec.source.name
     for name, module in spec.modules.items():
-        if module.place.source.name != file:
+        if own and module.place.source.name != spec.source.name:
             continue
-        for altered, place, what in _modules(module, spec, file):
-            yield Alteration(place, f"{name}: {what}", name, spec._replace(modules={**spec.modules, name: altered}))
-    yield from _settings(spec, file)
+        for altered, place, line, what in _modules(module, spec, file or spec.source.name):
+            if own or line.source.name == file:
+                yield Alteration(
+                    place, f"{name}: {what}", name, spec._replace(modules={**spec.modules, name: altered}), line.line
+                )
+    yield from _settings(spec, file or spec.source.name)
 
 
 def _settings(spec: Spec, file: str) -> Iterator[Alteration]:
@@ -63,45 +70,58 @@ def _settings(spec: Spec, file: str) -> Iterator[Alteration]:
             continue  # a fixed field's default is never read
         for altered, what in _values(field.default):
             fields = {**spec.fields, name: field._replace(default=altered)}
-            yield Alteration(field.place, f"config.{name}: {what}", "", spec._replace(fields=fields))
+            yield Alteration(field.place, f"config.{name}: {what}", "", spec._replace(fields=fields), field.place.line)
         if field.falsy:
             fields = {**spec.fields, name: field._replace(falsy=False)}
-            yield Alteration(field.place, f"config.{name}: = instead of or", "", spec._replace(fields=fields))
+            yield Alteration(field.place, f"config.{name}: = instead of or", "", spec._replace(fields=fields), field.place.line)
     for name, value in spec.fixed.items():
-        for altered, what in _values(value):
-            if value.place.source.name == file:
-                yield Alteration(value.place, f"fixed.{name}: {what}", "", spec._replace(fixed={**spec.fixed, name: altered}))
+        if value.place.source.name != file:
+            continue
+        if masked(name, spec):  # it only says that the config's own value is nothing to the model
+            fixed = {other: known for other, known in spec.fixed.items() if other != name}
+            fields = {**spec.fields, name: Field(name, (), value, False, value.place)}
+            changed = spec._replace(fixed=fixed, fields=fields)
+            yield Alteration(value.place, f"fixed.{name}: {value.text} as a default", "", changed, value.place.line)
+        else:
+            for altered, what in _values(value):
+                fixed = {**spec.fixed, name: altered}
+                yield Alteration(value.place, f"fixed.{name}: {what}", "", spec._replace(fixed=fixed), value.place.line)
     for index, condition in enumerate(spec.require):
         if condition.place.source.name == file:
-            before, after = spec.require[:index], spec.require[index + 1 :]
+            before, after, line = spec.require[:index], spec.require[index + 1 :], condition.place.line
             start = Place(spec.source, 1, 1)  # what is left out has no line any more
-            yield Alteration(start, f"require: {condition.text} left out", "", spec._replace(require=(*before, *after)))
+            yield Alteration(start, f"require: {condition.text} left out", "", spec._replace(require=(*before, *after)), line)
             altered, what = _altered(condition, condition.tree, _negated)
-            yield Alteration(condition.place, f"require: {what}", "", spec._replace(require=(*before, altered, *after)))
+            altered_spec = spec._replace(require=(*before, altered, *after))
+            yield Alteration(condition.place, f"require: {what}", "", altered_spec, line)
 
 
-def _modules(module: Module, spec: Spec, file: str) -> Iterator[tuple[Module, Place, str]]:
+def _modules(module: Module, spec: Spec, file: str) -> Iterator[tuple[Module, Place, Place, str]]:
+    """An altered module, the place that shows it, that of what was altered, and how."""
     for path, expression in _places(module.body, ()):
         own = expression.place.source.name == file  # a line taken over may be idle here, an own one must not
         nodes = ast.walk(expression.tree) if own else living(expression.tree, module, spec)
         for altered, what in _expressions(expression, spec, nodes):
-            yield module._replace(body=_with(module.body, path, altered)), expression.place, what
+            yield module._replace(body=_with(module.body, path, altered)), expression.place, expression.place, what
         if path and not _idle(expression) and (own or not nothing(expression.tree, module, spec)):
-            yield module._replace(body=_with(module.body, path, None)), module.place, f"{'.'.join(path)} left out"
+            left = module._replace(body=_with(module.body, path, None))
+            yield left, module.place, expression.place, f"{'.'.join(path)} left out"
     for name, expression in module.where.items():
         for altered, what in _values(expression):
-            yield module._replace(where={**module.where, name: altered}), expression.place, f"where.{name}: {what}"
+            where = {**module.where, name: altered}
+            yield module._replace(where=where), expression.place, expression.place, f"where.{name}: {what}"
     for index, tie in enumerate(module.ties):
         rest = (*module.ties[:index], *module.ties[index + 1 :])
-        yield module._replace(ties=rest), module.place, f"tie of {tie.target} left out"
+        yield module._replace(ties=rest), module.place, tie.place, f"tie of {tie.target} left out"
     for index, condition in enumerate(module.require):
         before, after = module.require[:index], module.require[index + 1 :]
         idle = settled(condition.tree, module, spec) or implied(condition, (*spec.require, *before, *after), module, spec)
         if condition.place.source.name != file and idle:
             continue
-        yield module._replace(require=(*before, *after)), module.place, f"require: {condition.text} left out"
+        place = condition.place
+        yield module._replace(require=(*before, *after)), module.place, place, f"require: {condition.text} left out"
         altered, what = _altered(condition, condition.tree, _negated)
-        yield module._replace(require=(*before, altered, *after)), condition.place, f"require: {what}"
+        yield module._replace(require=(*before, altered, *after)), place, place, f"require: {what}"
 
 
 def _expressions(expression: Expression, spec: Spec, nodes: Iterator[ast.AST]) -> Iterator[tuple[Expression, str]]:

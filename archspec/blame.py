@@ -51,6 +51,9 @@ def refusing(spec: Spec, architecture: str, raw: dict[str, Any], tree: Node | No
     where the spec could have a condition of its own.
     """
     found = [problem.place for problem in error.problems if problem.place]
+    if not found and tree is None:  # a value that is not of its field's type
+        said = [part for problem in error.problems for part in problem.message.split(": ")]  # config: is_decoder: null is not …
+        found = [*(spec.fields[name].place for name in said if name in spec.fields), Place(spec.source, 1, 1)]
     if tree is None:
         found += [place for place in _traced(spec, architecture, raw, found) if place not in found]
     for _, node in modules(tree) if tree is not None else ():

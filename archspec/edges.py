@@ -23,14 +23,15 @@ class Edges:
         self.constants = constants(sampler.spec)
         self.types, self.asked = asked(sampler.spec)
         self.offsets = [0]  # what is added to a field where another one is held to it
-        self.parts_above_zero = parts_above_zero(sampler.spec)
+        self.parts_above_zero, self.parts_read = parts_above_zero(sampler.spec), parts_read(sampler.spec)
 
     def beside(self, name: str, others: list[str], raw: dict[str, Any]) -> Any:
         """A value for one of some fields that are read together: that of another, or one more or less than it is."""
         here = self.number_of(name, raw)
         if here is not None:
             near = [number for other in others if (number := self.number_of(other, raw)) is not None and other != name]
-            near = [number + self.sampler.random.choice(self.offsets) for number in near]
+            lists = [value for other in others if isinstance(value := self.value_of(other, raw), list) and ints(value)]
+            near = [number + self.sampler.random.choice(self.offsets) for number in (*near, *(one[0] for one in lists))]
             return self.sampler.random.choice([*near, here + 1, here - 1])
         known = self.value_of(name, raw)
         if isinstance(known, list) and ints(known):  # as the others have it there
@@ -104,10 +105,16 @@ class Edges:
         drawn = self.sampler.sub_config(field, value, types)
         if self.sampler.random.random() < 0.1:
             drawn = {key: known for key, known in drawn.items() if key != "model_type"}
+        child = self.sampler.children.get(field.name)
+        chosen = ""
         if (above := self.parts_above_zero.get(field.name)) and self.sampler.random.random() < 0.4:
-            drawn[self.sampler.random.choice(above)] = 0
-            if (child := self.sampler.children.get(field.name)) and self.sampler.random.random() < 0.5:
-                drawn |= dict.fromkeys(child.turns, 0)  # layers may not be that narrow
+            drawn[chosen := self.sampler.random.choice(above)] = 0
+        elif child and (read := self.parts_read.get(field.name)) and self.sampler.random.random() < 0.3:
+            chosen = self.sampler.random.choice(read)
+            if (known := child.spec.fields.get(chosen)) is not None and type(child.default(known, drawn)) is int:
+                drawn[chosen] = self.number(chosen)
+        if chosen and child and self.sampler.random.random() < 0.5:
+            drawn |= dict.fromkeys(child.turns, 0)  # layers may not be that narrow
         wanted = [name for name in self.asked.get(field.name, ()) if self.sampler.random.random() < 0.3]
         return {**drawn, **{name: self.number(name) for name in wanted}}
 
@@ -149,14 +156,20 @@ def above_zero(tree: ast.expr) -> set[str]:
     return found
 
 
+def parts_read(spec: Spec) -> dict[str, list[str]]:
+    """Of each sub-config: the fields that a condition reads."""
+    found: dict[str, list[str]] = {}
+    for node in (node for condition in conditions(spec) for node in ast.walk(condition.tree)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr != "get":
+            found.setdefault(node.value.id, []).append(node.attr)
+    return found
+
+
 def parts_above_zero(spec: Spec) -> dict[str, list[str]]:
     """Of each sub-config: the fields that a condition wants above zero."""
-    found: dict[str, list[str]] = {}
-    for condition in conditions(spec):
-        for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Attribute)):
-            if isinstance(node.value, ast.Name) and node.attr in above_zero(condition.tree) and node.attr != "get":
-                found.setdefault(node.value.id, []).append(node.attr)
-    return found
+    above = set[str]().union(*(above_zero(condition.tree) for condition in conditions(spec)))
+    found = {part: [name for name in read if name in above] for part, read in parts_read(spec).items()}
+    return {part: read for part, read in found.items() if read}
 
 
 def constants(spec: Spec) -> dict[str, list[int]]:

@@ -8,6 +8,7 @@ from typing import Any
 from archspec.spec import Field
 
 DEEP = ("layer", "depth", "block")
+WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
 
 
 def branches(field: Field, sole: bool = False) -> list[str]:

@@ -19,14 +19,16 @@ from archspec.expression import Expression, names
 from archspec.places import within
 from archspec.sampling import Sampler
 from archspec.scope import Scope
+from archspec.settled import conjuncts
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions, expressions
-from archspec.watching import Branch, Test, Watcher, computed, reads, rounded_up
+from archspec.watching import Branch, Test, Watcher, optional, reads, rounded_up
 
 _TRIES = 12
 _STEPS = 12
 _REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
 _ALONE_TRIES = 15  # for it to be broken alone after that
+_HIDDEN_TRIES = 8  # for it to be broken where another one refuses first
 
 Config = dict[str, Any]
 
@@ -34,7 +36,7 @@ Config = dict[str, Any]
 class Watched(NamedTuple):
     """What a config comes to: the branches, the line that refuses it, the fields that this reads.
 
-    Then the modules' conditions, and the fields with a computed default that they read, whether given or not.
+    Then the modules' conditions, and the fields with a default that they read, whether given or not.
     """
 
     taken: set[Branch]
@@ -56,8 +58,8 @@ class Guide:
 
     @cached_property
     def watched_for(self) -> tuple[set[int], set[str]]:
-        """The quotients that are rounded up, and the fields whose default is computed: looked up once, not in every config."""
-        return rounded_up(self.spec), computed(self.spec)
+        """The quotients that are rounded up, and the fields that may be left out: looked up once, not in every config."""
+        return rounded_up(self.spec), optional(self.spec)
 
     @cached_property
     def given(self) -> set[str]:
@@ -92,6 +94,8 @@ class Guide:
             if builder is None:
                 failing = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
                 wanting = self.read({name for one in failing for name in reads(one.tree)}, None)
+                told = [word.strip(":,`") for problem in error.problems for word in problem.message.split()]
+                wanting = wanting or [word for word in told if word in self.spec.fields]  # a rule for all specs
                 return Watched(set(), place, wanting, set(), set())
             return Watched(builder.taken, place, wanting, builder.demanded, builder.used)
         return Watched(builder.taken, None, [], builder.demanded, builder.used)
@@ -109,7 +113,7 @@ class Guide:
             return watched
 
         seen = [(raw, keep(raw)) for raw in configs]
-        yield from self.computed(seen)
+        yield from self.left_out(seen)
         for goal in self.sampler.goals if configs else ():
             for _ in range(_TRIES // 2):
                 raw = next(self.drawn(configs, [goal.field]))
@@ -137,8 +141,8 @@ class Guide:
                     known |= {*pending}
                     yield new
 
-    def computed(self, seen: list[tuple[Config, Watched]]) -> Iterator[Config]:
-        """Valid configs where a computed default is read that all of some valid configs give, or do not read."""
+    def left_out(self, seen: list[tuple[Config, Watched]]) -> Iterator[Config]:
+        """Valid configs where a default is read that all of some valid configs give, or do not read."""
         read = {one for _, watched in seen for one in watched.used}
         for name in sorted({name for name, given in read if given and (name, False) not in read}):
             giving = [raw for raw, watched in seen if (name, True) in watched.used]
@@ -205,6 +209,7 @@ class Guide:
         One is enough for what the first architecture is held to as well. A module's condition is broken where it is come to.
         """
         configs = [*configs, *self.found]
+        self.edges.offsets = [0, 1]  # as much as another, or one more
         come_to = [(raw, self.watched(raw).demanded) for raw in configs]
         for condition in conditions(self.spec):
             owner = self.owners.get(id(condition))
@@ -214,23 +219,34 @@ class Guide:
             each = 1 if again else 3
             others = self.lacking(without(self.spec, condition, owner))
             fields = self.read(reads(condition.tree), owner)
-            count, alone, more = 0, again, _ALONE_TRIES
+            count, alone, more, hidden = 0, again, _ALONE_TRIES, _HIDDEN_TRIES
             beside = 0.1 if len(fields) < 2 else 0.25
-            for raw in self.drawn(self.near(condition, come_to) or configs, fields, _REFUSED_TRIES, beside):
+            start = self.near(condition, come_to) or configs
+            parts = [part for one in conjuncts(condition.tree) if (part := self.read(reads(one), owner))] or [fields]
+            draws = [self.drawn(start, part, max(_REFUSED_TRIES // len(parts), _TRIES), beside) for part in parts]
+            for raw in chain.from_iterable(zip(*draws, strict=True)):  # one at a time: another may refuse what breaks several
                 more -= count >= each
                 if not more:
                     break
                 if self.random.random() < 0.2:  # without layers their conditions are silent
                     raw |= {name: 0 for name in self.sampler.turns if name not in fields}
                 place = self.watched(raw).place
-                if place is None or place[1:3] != condition.place[1:3] or place.source.name != condition.place.source.name:
-                    continue
-                only = None if alone else others.settle(raw, fields)
+                only = None
+                if not self.at(place, condition):  # maybe something else that is to be mended comes first
+                    hidden -= place is not None and not count
+                    only = others.settle(raw, fields) if place is not None and hidden > 0 and not count else None
+                    if only is None or not self.at(self.watched(only).place, condition):
+                        continue
+                only = only if only or alone else others.settle(raw, fields)
                 if count < each or only is not None:
                     yield raw if only is None else only
                     count, alone = count + 1, alone or only is not None
                 if count >= each and alone:
                     break
+
+    def at(self, place: Place | None, condition: Expression) -> bool:
+        """Whether a config was refused by a condition."""
+        return place is not None and place[1:3] == condition.place[1:3] and place.source.name == condition.place.source.name
 
     def near(self, condition: Expression, come_to: list[tuple[Config, set[int]]]) -> list[Config]:
         """Of some valid configs those that come to a module's condition, and to no other on the same fields if that can be.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
@@ -13,6 +14,7 @@ from archspec.library import load
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Spec
+from archspec.texts import conditions
 
 _BASES = 2  # valid configs of the model that a part's are put into
 
@@ -28,9 +30,13 @@ def aimed(spec: Spec, architecture: str, sampler: Sampler, configs: list[Config]
         return
     for path, part, drawing in _parts(spec, sampler, ()):
         given = [raw for raw in configs if isinstance(_at(raw, path), dict)]
+        if not given and len(path) == 1:
+            given = [_put(raw, path, dict.fromkeys(drawing.turns, 1)) for raw in configs]
         for base in given[:_BASES]:
             inner = PartGuide(part, architecture, drawing, spec, base, path)
             start = [_at(base, path)]
+            if inner.watched(start[0]).place is not None:
+                continue
             yield from map(inner.whole, chain(inner.branches(start), inner.violations(start)))
 
 
@@ -42,8 +48,24 @@ class PartGuide(Guide):
         self.host, self.base, self.path = host, base, path
 
     def whole(self, raw: Config) -> Config:
-        """The host's config with this sub-config."""
-        return _put(self.base, self.path, raw)
+        """The host's config with this sub-config; what the host wants equal in another part is so there too."""
+        found = _put(self.base, self.path, raw)
+        for own, part, field in self.same:
+            if own in raw and isinstance(found.get(part, {}), dict):
+                found[part] = {**found.get(part, {}), field: raw[own]}
+        return found
+
+    @cached_property
+    def same(self) -> list[tuple[str, str, str]]:
+        """A field of the sub-config, and the field of another part that a condition of the host wants equal to it."""
+        found = []
+        for node in (node for condition in conditions(self.host) for node in ast.walk(condition.tree)):
+            if isinstance(node, ast.Compare) and all(isinstance(op, ast.Eq) for op in node.ops):
+                ends = [end for end in (node.left, *node.comparators) if isinstance(end, ast.Attribute)]
+                pairs = [(end.value.id, end.attr) for end in ends if isinstance(end.value, ast.Name)]
+                owns = [name for part, name in pairs if (part,) == self.path]
+                found += [(own, part, name) for own in owns for part, name in pairs if (part,) != self.path]
+        return found
 
     def scope(self, raw: Config) -> Scope:
         return Scope(self.host, self.whole(raw))

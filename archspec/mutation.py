@@ -69,7 +69,7 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
 
         sampler = Sampler(spec, seed, source_texts(spec))
         default: Config = {"model_type": spec.model_type}
-        configs = [default, *({"model_type": spec.model_type, field: None} for field in spec.fields)]
+        configs = [default, *({"model_type": spec.model_type, field: None} for field in {**spec.fields, **spec.fixed})]
         own = [_answer(spec, architecture, raw) for raw in configs[: 1 if told else None]]
         for _ in range(TRIES * samples):
             raw: Config | None = sampler.sample()
@@ -114,11 +114,14 @@ class Bench:
         self.reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
 
     def settings(self, altered: Spec) -> frozenset[SettingDifference]:
-        """Where the config class has other defaults."""
-        if self.part is None:
-            return frozenset(settings_differences(altered))
-        with replaced(altered):
-            return frozenset(settings_differences(self.spec))
+        """Where the config class has other defaults; none are told where it refuses its own."""
+        try:
+            if self.part is None:
+                return frozenset(settings_differences(altered))
+            with replaced(altered):
+                return frozenset(settings_differences(self.spec))
+        except Refused:
+            return frozenset()
 
     def counted(self, altered: Spec, answer: Answer) -> Count:
         if self.part is None:
@@ -241,21 +244,26 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
     best: dict[tuple[int, str], Found] = {}
     told: dict[str, list[Answer]] = {}
     for host, spec, file in standing(name):
-        pending = [one for one in alterations(spec, file) if (known := best.get(_key(one))) is None or not known.well]
+        reached = set[str]().union(*(modules_of(spec, architecture) for architecture in spec.architectures or spec.modules))
+        chosen = [one for one in alterations(spec, file) if not one.module or one.module in reached or spec.source.name == file]
+        pending = [one for one in chosen if (known := best.get(_key(one, name))) is None or not known.well]
         if not pending:
             continue
         if host.model_type not in told:
             told[host.model_type] = answers(host, samples, seed)
         bench = Bench(host, told[host.model_type], spec if spec is not host else None)
         for found in map(bench.fared, pending):
-            known = best.setdefault(_key(found.alteration), found)
+            known = best.setdefault(_key(found.alteration, name), found)
             if found.rank > known.rank:
-                best[_key(found.alteration)] = found
+                best[_key(found.alteration, name)] = found
     return list(best.values())
 
 
-def _key(alteration: Alteration) -> tuple[int, str]:
-    return alteration.place.line, alteration.what
+def _key(alteration: Alteration, name: str) -> tuple[int, str]:
+    """The same for one line in all specs that have it: a class has another prefix there, or, of a shared part, any name."""
+    spec = alteration.spec
+    what = alteration.what.removeprefix(f"{alteration.module}: ") if "/" in name else alteration.what
+    return alteration.line, what.replace(spec.prefix or "…", "…").replace(spec.base_model_prefix or "…", "…")
 
 
 class Summary(NamedTuple):

@@ -215,20 +215,21 @@ def refused_places(spec: Spec, tree: Node | None, owners: tuple[str, ...]) -> li
 
 
 def _built(tree: Node, owners: tuple[str, ...]) -> dict[str, tuple[str, Node]]:
-    """The first module of each class, of those that refuse one beneath as many of the others as can be."""
-    classes: dict[str, str] = {}
-    found: dict[str, tuple[str, Node]] = {}
-    most: dict[str, int] = {}
+    """The first module of each class, of those that refuse one: each beneath the outer ones, where that can be.
+
+    A class that the outer ones do not have has another name there.
+    """
+    nodes: dict[str, list[tuple[str, Node]]] = {}
     for path, node in modules(tree):
-        classes[path] = node.cls
-        if node.module is None:
-            continue
-        above = 0
-        if node.cls in owners:
-            parts = path.split(".")
-            above = len({classes[".".join(parts[:end])] for end in range(len(parts))} & {*owners})
-        if above > most.get(node.cls, -1):
-            found[node.cls], most[node.cls] = (path, node), above
+        if node.module is not None:
+            nodes.setdefault(node.cls, []).append((path, node))
+    found: dict[str, tuple[str, Node]] = {}
+    outer = ""
+    for name in dict.fromkeys(owners[::-1]):
+        beneath = [(path, node) for path, node in nodes.get(name, ()) if not outer or path.startswith(outer + ".")]
+        if beneath:
+            found[name] = beneath[0]
+            outer = beneath[0][0]
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
 from archspec.expression import names
-from archspec.field_kinds import branches, ints, is_deep, kinds_of, runs
+from archspec.field_kinds import WIDE, branches, ints, is_deep, kinds_of, runs
 from archspec.layer_types import ALLOWED
 from archspec.mending import mended
 from archspec.scope import Scope, SubConfig
@@ -26,7 +26,6 @@ _SIZES = (12, 24, 36, 48, 60, 72, 96, 120, 144, 192)
 _ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)
 _COUNTS = (1, 2, 3, 4, 6)
 _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
-_WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
 _IMAGES = (9, 12, 18, 20, 24)
 EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
 _TRIES = 8
@@ -174,7 +173,7 @@ class Sampler:
             deep = is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
             resized = isinstance(value, list) and self.lengths is not None and not field.computed
             misfit = isinstance(value, list) and len(value) != self.depth(field, raw, len(value))
-            if self.random.random() < share or deep or field.name == _WIDE or resized or misfit or field.default is None:
+            if self.random.random() < share or deep or field.name == WIDE or resized or misfit or field.default is None:
                 drawn = self.draw(field, value, raw)
                 if drawn is not ...:
                     raw[field.name] = drawn
@@ -208,7 +207,7 @@ class Sampler:
             value = self.default(field, raw)
             if types := self.parts(field, value):
                 raw[field.name] = self.sub_config(field, value, types)
-            elif self.random.random() < 0.1 and field.name != _WIDE:
+            elif self.random.random() < 0.1 and field.name != WIDE:
                 raw.pop(field.name, None)
             elif (drawn := self.draw(field, value, raw)) is not ...:
                 raw[field.name] = drawn
@@ -216,10 +215,10 @@ class Sampler:
 
     def narrowed(self, raw: dict[str, Any]) -> dict[str, Any]:
         """The config, with a small image where that would be as large as it is by default."""
-        field = self.spec.fields.get(_WIDE)
+        field = self.spec.fields.get(WIDE)
         default = self.default(field, {}) if field is not None else None
-        if type(default) is int and raw.get(_WIDE, default) == default:
-            raw[_WIDE] = self.random.choice(_IMAGES)
+        if type(default) is int and raw.get(WIDE, default) == default:
+            raw[WIDE] = self.random.choice(_IMAGES)
         return raw
 
     def default(self, field: Field, raw: dict[str, Any]) -> Any:
@@ -300,7 +299,7 @@ class Sampler:
         if is_deep(name) or (isinstance(default, int) and default < 32) or name.endswith(("_heads", "_groups")):
             return self.random.choice(_COUNTS)
         chance = self.random.random()
-        if name == _WIDE:
+        if name == WIDE:
             return self.random.choice(_IMAGES)
         if chance < 0.1:
             return self.random.choice(_ODD)

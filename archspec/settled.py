@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from archspec.expression import Expression
+from archspec.expression import Expression, names
 from archspec.scope import may_be_negative
-from archspec.spec import Module, Spec
+from archspec.spec import Module, Spec, leaves
 from archspec.texts import expressions
 
 
@@ -39,10 +39,35 @@ def settled(tree: ast.expr, module: Module, spec: Spec) -> bool | None:
 def living(tree: ast.AST, module: Module, spec: Spec) -> Iterator[ast.AST]:
     """The nodes of an expression that some config may come to."""
     yield tree
-    outcome = settled(tree.test, module, spec) if isinstance(tree, ast.IfExp) else None
-    for child in ast.iter_child_nodes(tree):
-        if not isinstance(tree, ast.IfExp) or outcome is None or child is not (tree.orelse if outcome else tree.body):
-            yield from living(child, module, spec)
+    inner = list(ast.iter_child_nodes(tree))
+    if isinstance(tree, ast.IfExp) and (outcome := settled(tree.test, module, spec)) is not None:
+        inner = [tree.test, tree.body if outcome else tree.orelse]
+    elif isinstance(tree, ast.BoolOp):  # what comes after one that decides is not come to
+        ends = isinstance(tree.op, ast.Or)
+        decided = [settled(value, module, spec) is ends for value in tree.values]
+        inner = list(tree.values[: decided.index(True) + 1 if True in decided else None])
+    for child in inner:
+        yield from living(child, module, spec)
+
+
+def masked(name: str, spec: Spec) -> bool:
+    """Whether a spec reads a field, but only where no config comes to.
+
+    >>> from archspec.library import load
+    >>> masked("is_decoder", load("luke")), masked("is_decoder", load("bert"))  # read only where there is cross-attention
+    (True, False)
+    """
+    reading = False
+    for module in spec.modules.values():
+        ties = [tie.turns for tie in module.ties if tie.turns is not None]
+        defaults = [default for default in module.parameters.values() if default is not None]
+        for expression in (*leaves(module.body), *module.where.values(), *module.require, *ties, *defaults):
+            if name in names(expression.tree):
+                reading = True
+                if any(isinstance(node, ast.Name) and node.id == name for node in living(expression.tree, module, spec)):
+                    return False
+    whole = (*spec.require, *spec.fixed.values(), *(field.default for field in spec.fields.values() if field.default))
+    return reading and not any(name in names(expression.tree) for expression in whole)
 
 
 def nothing(tree: ast.expr, module: Module, spec: Spec) -> bool:
@@ -61,9 +86,9 @@ def implied(condition: Expression, others: Iterable[Expression], module: Module,
     >>> implied(spec.modules["BeamAttention"].require[0], spec.require, spec.modules["BeamAttention"], spec)
     True
     """
-    wanted = [_above_zero(part) for part in _conjuncts(condition.tree)]
+    wanted = [_above_zero(part) for part in conjuncts(condition.tree)]
     known: set[str] = set()
-    parts = [part for other in others for part in _conjuncts(other.tree)]
+    parts = [part for other in others for part in conjuncts(other.tree)]
     falsy = {name: ast.unparse(field.default.tree) for name, field in spec.fields.items() if field.falsy and field.default}
     while True:
         more = {name for part in parts for name in _positive(part, known, spec)}
@@ -74,10 +99,10 @@ def implied(condition: Expression, others: Iterable[Expression], module: Module,
     return all(name in known and _whole_number(name, module, spec) for name in wanted)
 
 
-def _conjuncts(tree: ast.expr) -> list[ast.expr]:
+def conjuncts(tree: ast.expr) -> list[ast.expr]:
     """What must be true for a condition to hold."""
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
-        return [part for value in tree.values for part in _conjuncts(value)]
+        return [part for value in tree.values for part in conjuncts(value)]
     return [tree]
 
 

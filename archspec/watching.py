@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
 from archspec.expression import EvaluationError, Expression, Locals, names
+from archspec.field_kinds import WIDE, is_deep
 from archspec.scope import Scope
 from archspec.spec import Module, Spec
 from archspec.texts import expressions
@@ -34,16 +35,16 @@ class Watcher(Builder):
     a condition would hold with one more of what the module is called with.
     """
 
-    def __init__(self, scope: Scope, tests: dict[int, Test], rounded_up: set[int], computed: set[str]) -> None:
+    def __init__(self, scope: Scope, tests: dict[int, Test], rounded_up: set[int], optional: set[str]) -> None:
         super().__init__(scope)
-        self.tests, self.rounded_up, self.computed = tests, rounded_up, computed
+        self.tests, self.rounded_up, self.optional = tests, rounded_up, optional
         self.module: Module | None = None
         self.taken: set[Branch] = set()
-        self.used: set[tuple[str, bool]] = set()  # of the computed ones: what modules read, and whether the config gives it
+        self.used: set[tuple[str, bool]] = set()  # of the optional ones: what modules read, and whether the config gives it
         self.demanded: set[int] = set()  # the modules' conditions that were come to
         self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
         self.quiet = False
-        self.called_by: tuple[ast.AST, Module | None] | None = None  # the call under way, and the module that it is in
+        self.calls: list[tuple[ast.AST, Module | None]] = []  # those under way, each with the module that it is in
 
     def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
         try:
@@ -87,7 +88,7 @@ class Watcher(Builder):
     def note_edge(self, node: ast.expr, outcome: bool) -> None:
         """The same for each call of the module, if a number of the call's enters."""
         brought = self.module is not None and names(node) & {*self.module.parameters}
-        call = self.called_by if brought else None
+        call = self.calls[-1] if brought and self.calls else None
         number = hash((id(node), id(call[0] if call else None)))
         self.tests.setdefault(number, Test(node, self.module, True, call))
         self.taken.add((number, outcome))
@@ -100,19 +101,59 @@ class Watcher(Builder):
 
     def name(self, name: str, node: ast.Name) -> Any:
         value = super().name(name, node)
-        if name in self.computed and self.module is not None and self.frames[-1].scope is self.frames[0].scope:
+        if name in self.optional and self.module is not None and self.frames[-1].scope is self.frames[0].scope:
             self.used.add((name, name in self.frames[0].scope.raw))
         if isinstance(value, bool) and not self.quiet:  # a flag that is handed on: `bias=mlp_bias` wants both values
             self.note(node, value)
         return value
 
+    def visit_Name(self, node: ast.Name, local: Locals) -> Any:
+        value = super().visit_Name(node, local)
+        if isinstance(value, bool) and not self.quiet and (call := self.bringing(node.id)) is not None:
+            number = hash((id(node), id(call[0]), "flag"))  # in each call: what masks it is another thing there
+            self.tests.setdefault(number, Test(node, self.module, True, call))
+            self.taken.add((number, value))
+        return value
+
+    def visit_BoolOp(self, node: ast.BoolOp, local: Locals) -> Any:
+        """What may mask a flag that is handed on is watched in each call too."""
+        flags = [call for value in node.values if isinstance(value, ast.Name) and (call := self.bringing(value.id)) is not None]
+        for value in node.values if flags and not self.quiet else ():
+            if isinstance(value, ast.Compare):
+                number = hash((id(value), id(flags[0][0]), "flag"))
+                self.tests.setdefault(number, Test(value, self.module, True, flags[0]))
+                self.taken.add((number, bool(self.visit(value, local))))
+        return super().visit_BoolOp(node, local)
+
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Any:
-        outer = self.module, self.called_by
-        self.module, self.called_by = module, (node, self.module)
+        outer, self.module = self.module, module
+        self.calls.append((node, outer))
         try:
             return super().instantiate(module, scope, arguments, node)
         finally:
-            self.module, self.called_by = outer
+            self.module = outer
+            self.calls.pop()
+
+    def bringing(self, name: str) -> tuple[ast.AST, Module] | None:
+        """The call of those under way that gives a parameter what it has, if that is no constant; and the call's module."""
+        module = self.module
+        for call, caller in reversed(self.calls):
+            given = handed(module, name, call) if module is not None else None
+            if caller is None or not isinstance(given, ast.Name | ast.Compare):
+                return None
+            if not (isinstance(given, ast.Name) and given.id in caller.parameters):
+                return call, caller
+            module, name = caller, given.id
+        return None
+
+
+def handed(module: Module, parameter: str, call: ast.AST) -> ast.expr | None:
+    """What a call gives a module for one of its parameters, if it does."""
+    if not isinstance(call, ast.Call) or parameter not in module.parameters:
+        return None
+    position = [*module.parameters].index(parameter)
+    named = [keyword.value for keyword in call.keywords if keyword.arg == parameter]
+    return next(iter([*call.args[position : position + 1], *named]), None)
 
 
 @cache
@@ -140,10 +181,10 @@ def rounded_up(spec: Spec) -> set[int]:
     return {id(node) for node in found if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)}
 
 
-def computed(spec: Spec) -> set[str]:
-    """The fields whose default is computed from others."""
-    defaults = {name: field.default.tree for name, field in spec.fields.items() if field.default}
-    return {name for name, tree in defaults.items() if names(tree) and not isinstance(tree, ast.Call)}
+def optional(spec: Spec) -> set[str]:
+    """The fields that a config may leave out, but for those that would make it a large one."""
+    fields = (field for field in spec.fields.values() if field.default and not isinstance(field.default.tree, ast.Call))
+    return {field.name for field in fields if field.computed or not (is_deep(field.name) or field.name == WIDE)}
 
 
 def reads(tree: ast.AST) -> set[str]:

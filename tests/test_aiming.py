@@ -118,7 +118,7 @@ def test_one_more_would_break_a_condition() -> None:
     guide = Guide(spec, "DetrModel", Sampler(spec, 0))
     small = {"encoder_layers": 1, "decoder_layers": 1, "use_timm_backbone": False, "backbone_config": {"model_type": "resnet"}}
     configs = guide.branches([{"model_type": "detr", "d_model": 12, "decoder_attention_heads": 6, **small}])
-    assert any(raw["d_model"] == raw.get("decoder_attention_heads", 8) for raw in configs)
+    assert any(raw.get("d_model", 256) == raw.get("decoder_attention_heads", 8) for raw in configs)
 
 
 def test_a_condition_is_broken_alone_where_others_hold_the_same_field() -> None:

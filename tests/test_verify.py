@@ -496,7 +496,10 @@ def test_what_no_line_refuses_leads_to_where_a_condition_would_be() -> None:
     raw = {"model_type": "deepseek_v4"}
     count = counted(spec._replace(require=spec.require[1:]), "DeepseekV4Model", raw)
     assert count.error is not None
-    assert [place.line for place in refusing(spec, "DeepseekV4Model", raw, count.tree, count.error)] == [1]
+    assert [place.line for place in refusing(spec, "DeepseekV4Model", raw, count.tree, count.error)] == [
+        spec.fields["mlp_layer_types"].place.line,
+        1,
+    ]
 
 
 def test_an_item_of_a_list_leads_to_the_class_that_may_lack_another() -> None:
