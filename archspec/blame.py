@@ -26,7 +26,9 @@ def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> 
     if kind == "accepted":
         specs = [spec, *(_parts(tree.scope) if tree is not None and tree.scope is not None else ())]
         whole = [place for one in specs for place in (Place(one.source, 1, 1), *(condition.place for condition in one.require))]
-        return [*refused_places(spec, tree, detail), *whole]
+        scope = tree.scope if tree is not None else None
+        read = [place for condition in spec.require for place in read_places(condition, None, scope)] if scope is not None else []
+        return [*refused_places(spec, tree, detail), *whole, *read]
     if tree is None:
         return []
     if kind == "tie":

@@ -20,7 +20,7 @@ class Edges:
 
     def __init__(self, sampler: Sampler, zeros: set[str]) -> None:
         self.sampler, self.zeros = sampler, zeros
-        self.constants = constants(sampler.spec)
+        self.constants, self.lengths = constants(sampler.spec), lengths(sampler.spec)
         self.types, self.asked = asked(sampler.spec)
         self.offsets = [0]  # what is added to a field where another one is held to it
         self.parts_above_zero, self.parts_read = parts_above_zero(sampler.spec), parts_read(sampler.spec)
@@ -72,6 +72,12 @@ class Edges:
         if chance < 0.2 and value is not None:
             return value
         known = raw[name] if isinstance(raw.get(name), list) else value
+        if isinstance(known, list) and name in self.zeros and self.sampler.random.random() < 0.1:
+            return []
+        if isinstance(known, list) and ints(known) and (wanted := self.lengths.get(name)) and self.sampler.random.random() < 0.4:
+            length = self.sampler.random.choice(wanted)  # as many numbers of layers as a condition wants
+            deep = [self.number_of(turn, raw) or 1 for turn in self.sampler.turns]
+            return sorted(self.sampler.random.sample(range(max(length, 1 + max(deep, default=0))), length))
         if chance < 0.35 and type(known) is int and "list[int]" in field.types:  # one number a layer
             return self.one_at_edge(
                 name, [known] * self.sampler.random.choice([self.number_of(turn, raw) or 1 for turn in self.sampler.turns])
@@ -111,7 +117,11 @@ class Edges:
             drawn[chosen := self.sampler.random.choice(above)] = 0
         elif child and (read := self.parts_read.get(field.name)) and self.sampler.random.random() < 0.3:
             chosen = self.sampler.random.choice(read)
-            if (known := child.spec.fields.get(chosen)) is not None and type(child.default(known, drawn)) is int:
+            field_of = child.spec.fields.get(child.spec.attribute_map.get(chosen, chosen))
+            known = drawn.get(chosen, child.default(field_of, drawn)) if field_of is not None else None
+            if isinstance(known, list) and ints(known):
+                drawn[chosen] = [*known[:-1], self.number(chosen)]
+            elif type(known) is int:
                 drawn[chosen] = self.number(chosen)
         if chosen and child and self.sampler.random.random() < 0.5:
             drawn |= dict.fromkeys(child.turns, 0)  # layers may not be that narrow
@@ -157,9 +167,9 @@ def above_zero(tree: ast.expr) -> set[str]:
 
 
 def parts_read(spec: Spec) -> dict[str, list[str]]:
-    """Of each sub-config: the fields that a condition reads."""
+    """Of each sub-config: the fields that the spec reads."""
     found: dict[str, list[str]] = {}
-    for node in (node for condition in conditions(spec) for node in ast.walk(condition.tree)):
+    for node in (node for expression in expressions(spec) for node in ast.walk(expression.tree)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr != "get":
             found.setdefault(node.value.id, []).append(node.attr)
     return found
@@ -182,6 +192,22 @@ def constants(spec: Spec) -> dict[str, list[int]]:
                 near = {number for one in numbers for number in (one, one + 1) if number > 0}
                 found.setdefault(spec.attribute_map.get(name, name), set()).update(near - {*EDGES})
     return {name: sorted(numbers) for name, numbers in found.items()}
+
+
+def lengths(spec: Spec) -> dict[str, list[int]]:
+    """Of each list: how long a condition wants it (`len(out_indices) == 4`)."""
+    found: dict[str, list[int]] = {}
+    for node in (node for condition in conditions(spec) for node in ast.walk(condition.tree)):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call) and ast.unparse(node.left.func) == "len":
+            listed, wanted = node.left.args[0], node.comparators[0]
+            if (
+                isinstance(listed, ast.Name)
+                and isinstance(wanted, ast.Constant)
+                and type(wanted.value) is int
+                and wanted.value > 0
+            ):
+                found.setdefault(listed.id, []).append(wanted.value)
+    return found
 
 
 def asked(spec: Spec) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

@@ -8,7 +8,8 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from archspec.guided import Config, Guide, Watched
+from archspec.aim import Config, Watched
+from archspec.guided import Guide
 from archspec.hosts import part_types, replaced
 from archspec.library import load
 from archspec.sampling import Sampler

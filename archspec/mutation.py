@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from archspec.aim import modules_of
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
 from archspec.edges import zeros
 from archspec.errors import Place
-from archspec.guided import modules_of
 from archspec.guided_parts import aimed
 from archspec.hosts import replaced, standing
 from archspec.layers import Size

@@ -44,6 +44,8 @@ class Watcher(Builder):
         self.demanded: set[int] = set()  # the modules' conditions that were come to
         self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
         self.quiet = False
+        self.asked: Expression | None = None  # the condition of which the bounds are noted
+        self.bounds: set[tuple[str, int]] = set()
         self.calls: list[tuple[ast.AST, Module | None]] = []  # those under way, each with the module that it is in
 
     def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
@@ -55,6 +57,8 @@ class Watcher(Builder):
 
     def demand(self, condition: Expression, frame: Frame) -> None:
         self.demanded.add(id(condition))
+        if condition is self.asked:
+            self.note_bounds(condition, frame)
         try:
             super().demand(condition, frame)
         except (EvaluationError, ArchspecError):
@@ -65,6 +69,36 @@ class Watcher(Builder):
             for changed in one_more(condition, tuple(self.module.parameters)):
                 self.note_edge(changed.tree, self.holds(changed, frame))
             self.quiet = False
+
+    def note_bounds(self, condition: Expression, frame: Frame) -> None:
+        """What a field is held against, in numbers: `pad_token_id < num_embeddings`, in each call of the module."""
+        for node in ast.walk(condition.tree):
+            if not isinstance(node, ast.Compare) or not all(
+                isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops
+            ):
+                continue
+            sides = [node.left, *node.comparators]
+            held = [
+                side.id
+                for side in sides
+                if isinstance(side, ast.Name) and frame.scope.canonical(side.id) in frame.scope.spec.fields
+            ]
+            for side in sides if held else ():
+                try:
+                    value = super().visit(side, dict(frame.local))
+                except (EvaluationError, ArchspecError):
+                    continue
+                if type(value) is int:
+                    self.bounds |= {
+                        (self.given_as(frame.scope.canonical(name)), value) for name in held if ast.unparse(side) != name
+                    }
+
+    def given_as(self, name: str) -> str:
+        """The config's field that a field is given the value of by the calls under way (`pad_token_id=t2u_pad_token_id`)."""
+        for call, _ in reversed(self.calls):
+            keywords = call.keywords if isinstance(call, ast.Call) else []
+            name = next((word.value.id for word in keywords if word.arg == name and isinstance(word.value, ast.Name)), name)
+        return name
 
     def holds(self, condition: Expression, frame: Frame) -> bool:
         try:

@@ -1,0 +1,208 @@
+"""One architecture of a spec, for configs to be drawn with an aim: what a config comes to, what an expression reads.
+
+What is read is drawn anew in a valid config; whether the aim is met is for the spec itself to say, without an
+instantiation.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from archspec.edges import Edges, above_zero
+from archspec.errors import ArchspecError, Place
+from archspec.expression import names
+from archspec.places import within
+from archspec.sampling import Sampler
+from archspec.scope import Scope
+from archspec.spec import Module, Spec, leaves
+from archspec.texts import conditions, expressions
+from archspec.watching import Branch, Test, Watcher, optional, reads, rounded_up
+
+TRIES = 12
+
+Config = dict[str, Any]
+
+
+class Watched(NamedTuple):
+    """What a config comes to: the branches, the line that refuses it, the fields that this reads.
+
+    Then the modules' conditions, and the fields with a default that they read, whether given or not.
+    """
+
+    taken: set[Branch]
+    place: Place | None
+    wanting: list[str]
+    demanded: set[int]
+    used: set[tuple[str, bool]]
+
+
+class Aim:
+    """One architecture of a spec, and the draws for it."""
+
+    def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
+        self.spec, self.architecture, self.sampler = spec, architecture, sampler
+        self.random = sampler.random
+        self.tests: dict[int, Test] = {}
+        self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
+
+    @cached_property
+    def watched_for(self) -> tuple[set[int], set[str]]:
+        """The quotients that are rounded up, and the fields that may be left out: looked up once, not in every config."""
+        return rounded_up(self.spec), optional(self.spec)
+
+    @cached_property
+    def given(self) -> set[str]:
+        """The names under which given() looks for a field."""
+        return {name for one in expressions(self.spec) for name in reads(one.tree) - names(one.tree)}
+
+    @cached_property
+    def edges(self) -> Edges:
+        """Values at the edge; zero also for what a local name or a parameter above zero is computed from."""
+        wanted = ((above_zero(one.tree), self.owners.get(id(one))) for one in conditions(self.spec))
+        return Edges(self.sampler, {name for some, owner in wanted for name in self.read(some, owner)})
+
+    def scope(self, raw: Config) -> Scope:
+        """Of the architecture, for a config."""
+        return Scope(self.spec, raw)
+
+    def watched(self, raw: Config) -> Watched:
+        """The branches that a config takes, and the line that refuses it, if one does."""
+        builder: Watcher | None = None
+        try:
+            scope = self.scope(raw)
+            scope.validate()
+            builder = Watcher(scope, self.tests, *self.watched_for)
+            builder.build(self.architecture)
+        except ArchspecError as error:
+            place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
+            wanting = self.read(*builder.refusing) if builder and builder.refusing else []
+            if builder is None:
+                failing = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
+                wanting = self.read({name for one in failing for name in reads(one.tree)}, None)
+                told = [word.strip(":,`") for problem in error.problems for word in problem.message.split()]
+                wanting = wanting or [word for word in told if word in self.spec.fields]  # a rule for all specs
+                return Watched(set(), place, wanting, set(), set())
+            return Watched(builder.taken, place, wanting, builder.demanded, builder.used)
+        return Watched(builder.taken, None, [], builder.demanded, builder.used)
+
+    @cached_property
+    def own(self) -> set[str]:
+        """The modules that the architecture may have."""
+        return modules_of(self.spec, self.architecture)
+
+    @cached_property
+    def with_the_first(self) -> set[str]:
+        """The modules that the first architecture may have too, where this is another one; they are looked into there."""
+        first = next(iter(self.spec.architectures), self.architecture)
+        return modules_of(self.spec, first) if first != self.architecture else set()
+
+    @cached_property
+    def reading(self) -> dict[int, set[str]]:
+        """The fields that each condition reads."""
+        return {id(one): {*self.read(reads(one.tree), self.owners.get(id(one)))} for one in conditions(self.spec)}
+
+    @cached_property
+    def arguments(self) -> dict[str, list[tuple[set[str], Module]]]:
+        """Module -> the names in each of its calls, and the modules that those are in; a call may say a parent's name."""
+        found: dict[str, list[tuple[set[str], Module]]] = {}
+        for module in self.spec.modules.values():
+            for expression in leaves(module.body):
+                for node in ast.walk(expression.tree):
+                    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+                    if name and (called := self.spec.module(name)) is not None:
+                        read = (reads(node) | turned(expression.tree, reads(node))) - {name}
+                        found.setdefault(called.name, []).append((read, module))
+        return found
+
+    def read(self, found: set[str], module: Module | None, trail: frozenset[str] = frozenset()) -> list[str]:
+        """The config fields behind some names: through local names, arguments, and computed defaults."""
+        fields: list[str] = []
+        pending, seen = sorted(found), set[str]()
+        while pending:
+            name = pending.pop()
+            alias, name = name, self.spec.attribute_map.get(name, name)
+            if alias in self.given and alias not in fields and (alias != name or name not in self.spec.fields):
+                fields.append(alias)
+            if name in seen:
+                continue
+            seen.add(name)
+            if module is not None and name in module.where:
+                pending += sorted(reads(module.where[name].tree))
+            elif module is not None and name in module.parameters:
+                if module.name not in trail:
+                    trail |= {module.name}
+                    for given, caller in self.arguments.get(module.name, ()):
+                        fields += [name for name in self.read(given, caller, trail) if name not in fields]
+            elif name in self.spec.fixed:
+                fields += [name] if name in self.spec.fields else []  # read by given()
+                pending += sorted(reads(self.spec.fixed[name].tree))
+            elif name == "num_labels":
+                fields.append(name)
+            elif (field := self.spec.fields.get(name)) is not None:
+                fields.append(name)
+                pending += sorted(reads(field.default.tree)) if field.computed and field.default else []
+        return fields
+
+    def drawn(
+        self, configs: list[Config], fields: list[str], tries: int = TRIES, beside: float = 0.1, flags: float = 0.3
+    ) -> Iterator[Config]:
+        """Valid configs with some of these fields drawn anew, ``beside`` their values at times; ``flags`` go along at times."""
+        for _ in range(tries if fields and configs else 0):
+            raw = copy.deepcopy(self.random.choice(configs))
+            if self.random.random() < 0.3:
+                near = [number for name in fields if (number := self.edges.number_of(name, raw)) is not None]
+                raw |= {name: self.random.choice((1, self.edges.number(name) or 1, *near)) for name in self.unset(fields, raw)}
+            for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
+                value = self.edges.beside(name, fields, raw) if self.random.random() < beside else self.edges.value(name, raw)
+                if value is ...:
+                    raw.pop(name, None)
+                else:
+                    raw[name] = value
+                    raw.pop(self.spec.attribute_map.get(name, ""), None)  # the same field, which has one value
+                    if (other := self.equals.get(name)) and self.random.random() < 0.5:
+                        raw[other] = value
+            if self.random.random() < flags:
+                raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
+            yield self.sampler.narrowed(raw)
+
+    @cached_property
+    def equals(self) -> dict[str, str]:
+        """The fields that a condition wants equal to another, and which."""
+        found: dict[str, str] = {}
+        for node in (node for condition in conditions(self.spec) for node in ast.walk(condition.tree)):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq):
+                ends = [end.id for end in (node.left, node.comparators[0]) if isinstance(end, ast.Name)]
+                pair = [self.spec.attribute_map.get(end, end) for end in ends]
+                if len(pair) == 2 and {*pair} <= self.spec.fields.keys():
+                    found |= {pair[0]: pair[1], pair[1]: pair[0]}
+        return found
+
+    def unset(self, fields: list[str], raw: Config) -> list[str]:
+        """The numbers among some fields that are null by default, which may have to be given all or none."""
+        known = [field for name in fields if (field := self.spec.fields.get(name)) is not None]
+        numbers = [field for field in known if {"int", "None"} <= {*field.types} and not field.computed]
+        return [field.name for field in numbers if self.sampler.default(field, raw) is None]
+
+
+def modules_of(spec: Spec, architecture: str) -> set[str]:
+    """The modules that an architecture may have, by name."""
+    found, pending = set[str](), [architecture]
+    while pending:
+        module = spec.module(pending.pop())
+        if module is not None and module.name not in found:
+            found.add(module.name)
+            trees = [
+                one.tree for one in (*leaves(module.body), *module.where.values(), *module.parameters.values()) if one is not None
+            ]
+            pending += [read for tree in trees for read in names(tree)]
+    return found
+
+
+def turned(tree: ast.AST, found: set[str]) -> set[str]:
+    """The names in what a loop runs over, of the loops that give some names their values."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.comprehension) and names(node.target) & found]
+    return {name for loop in loops for name in reads(loop.iter)}
