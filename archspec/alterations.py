@@ -77,7 +77,7 @@ def _settings(spec: Spec, file: str) -> Iterator[Alteration]:
     for name, value in spec.fixed.items():
         if value.place.source.name != file:
             continue
-        if masked(name, spec):  # it only says that the config's own value is nothing to the model
+        if masked(name, spec) and list(_values(value)):  # it only says that the config's own value is nothing to the model
             fixed = {other: known for other, known in spec.fixed.items() if other != name}
             fields = {**spec.fields, name: Field(name, (), value, False, value.place)}
             changed = spec._replace(fixed=fixed, fields=fields)

@@ -153,9 +153,7 @@ class Guide(Aim):
             start = self.near(condition, come_to) or configs
             parts = [part for one in conjuncts(condition.tree) if (part := self.read(reads(one), owner))] or [fields]
             draws = [self.drawn(start, part, max(_REFUSED_TRIES // len(parts), TRIES), beside) for part in parts]
-            for raw in self.at_bounds(start, condition):
-                if self.at(self.watched(raw).place, condition):
-                    yield raw
+            yield from self.at_bounds(start, condition)
             for raw in chain.from_iterable(zip(*draws, strict=True)):  # one at a time: another may refuse what breaks several
                 more -= count >= each
                 if not more:
@@ -177,13 +175,14 @@ class Guide(Aim):
                     break
 
     def at_bounds(self, configs: list[Config], condition: Expression) -> Iterator[Config]:
-        """Some valid configs with a field at the least of what a condition holds it against, more where calls bring several."""
+        """Some valid configs, but for a field beside the least that a condition holds it against; more of several calls."""
         for index, raw in enumerate(configs if len(configs) <= _BOUNDS else self.random.sample(configs, _BOUNDS)):
             bounds = self.bounds(raw, condition)
             for name in sorted({name for name, _ in bounds}):
                 above = sorted(value for other, value in bounds if other == name and value > 0)
                 if len(above) > 1 or (above and index < 2):
-                    yield {**raw, name: above[0]}
+                    near = ({**raw, name: above[0] + more} for more in (0, 1, -1))
+                    yield from islice((other for other in near if self.at(self.watched(other).place, condition)), 1)
 
     def bounds(self, raw: Config, condition: Expression) -> set[tuple[str, int]]:
         """What the fields in a condition are held against, in numbers."""

@@ -26,6 +26,15 @@ def shared() -> list[str]:
     return sorted("shared/" + file.removesuffix(".yaml") for file in files if file.endswith(".yaml"))
 
 
+def without_architectures() -> list[str]:
+    """What has lines and no architecture of its own: sub-configs' specs, and shared parts.
+
+    >>> {"sam_prompt_encoder", "shared/experts"} <= set(without_architectures())
+    True
+    """
+    return sorted(spec.model_type for spec in _described() if not spec.architectures) + shared()
+
+
 def standing(name: str) -> Iterator[tuple[Spec, Spec, str]]:
     """Where the lines of a model type's spec, or of a shared part, can be held against transformers.
 

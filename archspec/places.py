@@ -133,18 +133,22 @@ def read_places(expression: Expression, module: Module | None, scope: Scope | No
 
 
 def _part_places(tree: ast.expr, scope: Scope) -> list[Place]:
-    """The lines of the fields of sub-configs that an expression reads, those that are left out of the config."""
+    """The lines of the fields of sub-configs that an expression reads, those that are derived or left out of the config."""
     found: list[Place] = []
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and scope.canonical(node.value.id) in scope.spec.fields
-        ):
-            part = scope.values.get(scope.canonical(node.value.id))
-            field = part.scope.spec.fields.get(part.scope.canonical(node.attr)) if isinstance(part, SubConfig) else None
-            if isinstance(part, SubConfig) and field is not None and field.name not in part.scope.raw:
-                found += [field.place, *(read_places(field.default, None, part.scope) if field.default is not None else ())]
+        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+            continue
+        part = scope.values.get(scope.canonical(node.value.id))
+        if not isinstance(part, SubConfig):
+            continue
+        name = part.scope.canonical(node.attr)
+        field, value = part.scope.spec.fields.get(name), part.scope.spec.fixed.get(name)
+        if value is not None:
+            found.append(value.place)
+        elif field is not None and name not in part.scope.raw:
+            found.append(field.place)
+            value = field.default
+        found += read_places(value, None, part.scope) if value is not None else []
     return found
 
 

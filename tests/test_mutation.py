@@ -7,14 +7,17 @@ import pytest
 pytest.importorskip("transformers")
 
 from archspec.errors import Source
+from archspec.hosts import standing
 from archspec.library import load
-from archspec.mutation import mutate
+from archspec.mutation import mutate, mutate_file
 from archspec.settled import implied
 from archspec.spec_parser import parse_spec
 
 TYPES = ["albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "distilbert", "gemma2", "gemma3", "gpt2", "gpt_neox", "jamba"]
 TYPES += ["llama", "llava", "mamba", "mistral", "mixtral", "opt", "qwen2", "qwen3_moe", "roberta", "swin", "t5", "vit"]
 TYPES += ["wav2vec2", "whisper"]
+HARD = ["beit", "hyperclovax", "llama4_text", "luke", "resnet", "speech_to_text"]  # one of their lines was hard to show
+PARTS = ["dbrx_ffn_config", "fun_asr_nano_adaptor", "gemma4_unified_vision", "sam_prompt_encoder", "shared/multimodal"]
 
 
 @pytest.mark.parametrize("model_type", TYPES)
@@ -24,6 +27,30 @@ def test_every_alteration_is_found(model_type: str) -> None:
     assert [result.alteration.what for result in results if not result.found and not result.hidden] == []
     assert [result.alteration.what for result in results if result.found and not result.named] == []
     assert sum(result.hidden for result in results) <= 4  # shapes of tied tensors, and names of classes
+
+
+@pytest.mark.parametrize("name", [*PARTS, *HARD])
+def test_every_alteration_is_found_in_the_models_that_have_the_lines(name: str) -> None:
+    """Sub-configs' specs and shared parts have no architecture of their own; other lines only a whole model may show."""
+    results = mutate_file(name)
+    assert len(results) > 2
+    assert [result.alteration.what for result in results if not result.well] == []
+
+
+def test_a_line_is_tried_where_another_spec_has_it() -> None:
+    """Whether Qwen2-VL's text model ties its embeddings only the whole model reads."""
+    line = "config.tie_word_embeddings: False becomes True"
+    (alone,) = [result for result in mutate(load("qwen2_vl_text")) if result.alteration.what == line]
+    (whole,) = [result for result in mutate_file("qwen2_vl_text") if result.alteration.what == line]
+    assert (alone.found, whole.found) == (False, True)
+
+
+def test_the_specs_that_have_a_line() -> None:
+    found = [(host.model_type, spec.model_type) for host, spec, _ in standing("sam_prompt_encoder")]
+    assert found == [("sam", "sam_prompt_encoder")]
+    found = [(host.model_type, spec.model_type) for host, spec, _ in standing("blt_global_transformer")]
+    assert found[0] == ("blt_patcher", "blt_patcher") and ("blt", "blt_global_transformer") in found
+    assert {host for host, _ in found} == {"blt", "blt_patcher"}
 
 
 def test_an_alteration_that_nothing_shows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

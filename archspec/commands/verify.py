@@ -59,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
     some = campaign.named(args.names) if args.names else campaign.changed(args.changed) if args.changed else None
     chosen = campaign.everything() if some is None else some
     if args.mutate:
-        return _mutate(chosen, jobs, args.seed)
+        from archspec.hosts import without_architectures
+
+        return _mutate([*chosen, *without_architectures()] if args.all else [*chosen], jobs, args.seed)
     with progress(sum(map(len, chosen.values()))) as done:
         report = campaign.run(chosen, args.samples, args.seed, jobs, done)
     if args.json:
@@ -68,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if report.count("wrong") else 0
 
 
-def _mutate(chosen: dict[str, tuple[str, ...]], jobs: int, seed: int) -> int:
+def _mutate(chosen: list[str], jobs: int, seed: int) -> int:
     """Prints the alterations that were not found, or whose line was not named; 1 where one was not found."""
     from archspec.mutation import Summary, summary
     from archspec.pool import Failure, spread
