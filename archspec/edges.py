@@ -231,3 +231,17 @@ def zeros(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]
     for raw in configs:
         scope = Scope(spec, raw)
         yield from ({**raw, name: 0} for name in spec.fields if type(value := scope.get(name)) is int and value)
+
+
+def misfits(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Configs with each text one that nothing names, each list an item short or long, or with such a text at its end."""
+    for raw in configs:
+        scope = Scope(spec, raw)
+        for name in spec.fields:
+            value = scope.get(name)
+            if isinstance(value, str):
+                yield {**raw, name: f"{value}-{value}"}
+            elif isinstance(value, list) and value:
+                yield from ({**raw, name: items} for items in (value[:-1], [*value, value[-1]]))
+                if isinstance(value[-1], str):
+                    yield {**raw, name: [*value[:-1], f"{value[-1]}-{value[-1]}"]}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from archspec.aim import modules_of
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
-from archspec.edges import zeros
+from archspec.edges import misfits, zeros
 from archspec.errors import Place
 from archspec.guided_parts import aimed
 from archspec.hosts import replaced, standing
@@ -85,7 +85,8 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
             own.append(answer)
             if valid >= samples:
                 break
-        own += [_answer(spec, architecture, raw) for raw in zeros(spec, sampler.accepted[:1])]
+        small = sampler.accepted[:1]
+        own += [_answer(spec, architecture, raw) for raw in (*zeros(spec, small), *misfits(spec, small))]
         valid_ones = [answer.raw for answer in own if answer is not None and answer.rows is not None]
         own += [_answer(spec, architecture, raw) for raw in aimed(spec, architecture, sampler, valid_ones)]
         told += [answer for answer in own if answer is not None]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from archspec.blame import blamed, refusing
-from archspec.edges import zeros
+from archspec.edges import misfits, zeros
 from archspec.errors import ArchspecError, Place
 from archspec.guided_parts import aimed
 from archspec.library import load
@@ -155,7 +155,7 @@ class Verifier:
             if self.compared >= wanted or len(self.differences) >= MAX_DIFFERENCES:
                 break
             self.draw()
-        self.zeros()
+        self.edges()
         if self.samples >= AIM_FROM:
             self.aimed(default)
         if self.compared < wanted and not self.differences and (self.compared or not unavailable):
@@ -343,16 +343,18 @@ class Verifier:
             except Unavailable:
                 continue
 
-    def zeros(self) -> None:
-        """With the base model: each number zero in a valid config; what transformers refuses there is not to be counted."""
+    def edges(self) -> None:
+        """With the base model: each number zero in a valid config, each text and list a misfit; what transformers refuses
+        there is not to be counted."""
         if self.architecture != next(iter(self.spec.architectures), None):
             return
-        for raw in zeros(self.spec, self.sampler.accepted[:1]):
+        small = self.sampler.accepted[:1]
+        for raw in (*zeros(self.spec, small), *misfits(self.spec, small)):
             try:
                 found = self.compare(raw)[0]
             except Unavailable:
                 continue
-            self.differences += [one for one in found if one.kind != "refused"]  # a zero that the spec alone divides by
+            self.differences += [one for one in found if one.kind != "refused"]  # the spec alone divides by it
 
     def add(self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]) -> None:
         self.differences.append(self.difference(raw, kind, name, expected, found, places))
