@@ -105,7 +105,9 @@ class Guide(Aim):
             for _ in range(_STEPS):  # a branch may need fields that nothing else reads, and those others
                 if seen.place is None or not reached or not seen.wanting:
                     break
-                raw = next(self.drawn([raw], seen.wanting, flags=0.0))
+                if self.random.random() < 0.3:  # what contradicts may be left out
+                    raw.pop(self.random.choice(seen.wanting), None)
+                raw = next(self.drawn([raw], seen.wanting, flags=0.0)) | flag
                 seen = self.watched(raw)
             if seen.place is None and branch in seen.taken:
                 return raw
