@@ -23,7 +23,8 @@ class Edges:
         self.constants, self.lengths = constants(sampler.spec), lengths(sampler.spec)
         self.types, self.asked = asked(sampler.spec)
         self.offsets = [0]  # what is added to a field where another one is held to it
-        self.parts_above_zero, self.parts_read = parts_above_zero(sampler.spec), parts_read(sampler.spec)
+        self.parts_read = parts_read(sampler.spec)
+        self.parts_above_zero = parts_above_zero(sampler.spec, self.parts_read)
 
     def beside(self, name: str, others: list[str], raw: dict[str, Any]) -> Any:
         """A value for one of some fields that are read together: that of another, or one more or less than it is."""
@@ -175,10 +176,10 @@ def parts_read(spec: Spec) -> dict[str, list[str]]:
     return found
 
 
-def parts_above_zero(spec: Spec) -> dict[str, list[str]]:
-    """Of each sub-config: the fields that a condition wants above zero."""
+def parts_above_zero(spec: Spec, parts: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Of each sub-config: those of the fields that are read which a condition wants above zero."""
     above = set[str]().union(*(above_zero(condition.tree) for condition in conditions(spec)))
-    found = {part: [name for name in read if name in above] for part, read in parts_read(spec).items()}
+    found = {part: [name for name in read if name in above] for part, read in parts.items()}
     return {part: read for part, read in found.items() if read}
 
 
@@ -199,14 +200,9 @@ def lengths(spec: Spec) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for node in (node for condition in conditions(spec) for node in ast.walk(condition.tree)):
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call) and ast.unparse(node.left.func) == "len":
-            listed, wanted = node.left.args[0], node.comparators[0]
-            if (
-                isinstance(listed, ast.Name)
-                and isinstance(wanted, ast.Constant)
-                and type(wanted.value) is int
-                and wanted.value > 0
-            ):
-                found.setdefault(listed.id, []).append(wanted.value)
+            listed, wanted = node.left.args[0], getattr(node.comparators[0], "value", None)
+            if isinstance(listed, ast.Name) and type(wanted) is int and wanted > 0:
+                found.setdefault(listed.id, []).append(wanted)
     return found
 
 

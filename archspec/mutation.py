@@ -7,13 +7,13 @@ those answers.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from archspec.aim import modules_of
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
 from archspec.edges import misfits, zeros
-from archspec.errors import Place
 from archspec.guided_parts import aimed
 from archspec.hosts import replaced, standing
 from archspec.layers import Size
@@ -114,21 +114,26 @@ class Bench:
         self.known = self.settings(part or spec)
         self.reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
 
+    @contextmanager
+    def held(self, altered: Spec) -> Iterator[Spec]:
+        """Within it, the spec to count by: an altered one, or the model's own where that stands for its part."""
+        if self.part is None:
+            yield altered
+        else:
+            with replaced(altered):
+                yield self.spec
+
     def settings(self, altered: Spec) -> frozenset[SettingDifference]:
         """Where the config class has other defaults; none are told where it refuses its own."""
         try:
-            if self.part is None:
-                return frozenset(settings_differences(altered))
-            with replaced(altered):
-                return frozenset(settings_differences(self.spec))
+            with self.held(altered) as spec:
+                return frozenset(settings_differences(spec))
         except Refused:
             return frozenset()
 
     def counted(self, altered: Spec, answer: Answer) -> Count:
-        if self.part is None:
-            return counted(altered, answer.architecture, answer.raw)
-        with replaced(altered):
-            return counted(self.spec, answer.architecture, answer.raw)
+        with self.held(altered) as spec:
+            return counted(spec, answer.architecture, answer.raw)
 
     def fared(self, alteration: Alteration) -> Found:
         """Whether an alteration is found, and named."""
@@ -137,13 +142,6 @@ class Bench:
         named = [tuple(place.rsplit(":", 2)[:2]) for place in places or ()]
         key = (line[0], str(line[1]))
         return Found(alteration, places is not None, key in named, named[:1] == [key], places is None and self.hidden(alteration))
-
-    def refusing(self, alteration: Alteration, answer: Answer, ours: Count) -> list[Place]:
-        assert ours.error is not None
-        if self.part is None:
-            return refusing(alteration.spec, answer.architecture, answer.raw, ours.tree, ours.error)
-        with replaced(alteration.spec):
-            return refusing(self.spec, answer.architecture, answer.raw, ours.tree, ours.error)
 
     def hidden(self, alteration: Alteration) -> bool:
         """Whether an alteration changes the tree for some config, though no tensor that counts."""
@@ -167,7 +165,8 @@ class Bench:
             if answer.rows is None and ours.error is None:
                 return [str(place) for place in blamed(spec, ours.tree, "accepted", "", answer.owners)]
             if answer.rows is not None and ours.error is not None:
-                return [str(place) for place in self.refusing(alteration, answer, ours)]
+                with self.held(alteration.spec) as held:
+                    return [str(place) for place in refusing(held, answer.architecture, answer.raw, ours.tree, ours.error)]
             if answer.rows is not None and answer.rows != ours.rows:
                 tree = ours.tree
                 differences = compare(
@@ -177,15 +176,6 @@ class Bench:
                     first = [difference.places[0] for difference in differences if difference.places]
                     return [*first, *(place for difference in differences for place in difference.places)]
         return None
-
-
-def _hidden(spec: Spec, alteration: Alteration, told: list[Answer]) -> bool:
-    """Whether an alteration changes the tree for some config, though no tensor that counts."""
-    for answer in told:
-        before, after = (counted(one, answer.architecture, answer.raw).tree for one in (spec, alteration.spec))
-        if before is not None and after is not None and list(_shapes(before, "")) != list(_shapes(after, "")):
-            return True
-    return False
 
 
 def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, str, tuple[Size, ...]]]:
@@ -201,34 +191,6 @@ def _agrees(spec: Spec, answer: Answer) -> bool:
     if answer.rows is None or ours.error is not None:
         return (answer.rows is None) == (ours.error is not None)
     return not compare(answer.architecture, answer.raw, answer.rows, ours.rows)
-
-
-def _told(
-    alteration: Alteration, told: list[Answer], reached: dict[str, set[str]], known: frozenset[SettingDifference]
-) -> list[str] | None:
-    """The lines named for the first config that shows an alteration; None where none does."""
-    spec = alteration.spec
-    if not alteration.module:
-        places = [str(place) for found in settings_differences(spec) if found not in known for place in found.places]
-        if places:
-            return places
-    for answer in told:
-        if alteration.module and alteration.module not in reached[answer.architecture]:
-            continue
-        ours = counted(spec, answer.architecture, answer.raw)
-        if answer.rows is None and ours.error is None:
-            return [str(place) for place in blamed(spec, ours.tree, "accepted", "", answer.owners)]
-        if answer.rows is not None and ours.error is not None:
-            return [str(place) for place in refusing(spec, answer.architecture, answer.raw, ours.tree, ours.error)]
-        if answer.rows is not None and answer.rows != ours.rows:
-            tree = ours.tree
-            differences = compare(
-                answer.architecture, answer.raw, answer.rows, ours.rows, lambda *what, tree=tree: blamed(spec, tree, *what)
-            )
-            if differences:
-                first = [difference.places[0] for difference in differences if difference.places]
-                return [*first, *(place for difference in differences for place in difference.places)]
-    return None
 
 
 def mutate(spec: Spec, samples: int = 12, seed: int = 0) -> list[Found]:
