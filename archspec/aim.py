@@ -12,15 +12,17 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from archspec.edges import Edges, above_zero
+from archspec.edges import Edges
 from archspec.errors import ArchspecError, Place
 from archspec.expression import names
+from archspec.hosts import part_types
 from archspec.places import within
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions, expressions
-from archspec.watching import Branch, Test, Watcher, optional, reads, rounded_up
+from archspec.wanted import above_zero
+from archspec.watching import Branch, Refusing, Test, Watcher, equals, optional, reads, rounded_up
 
 TRIES = 12
 
@@ -30,7 +32,8 @@ Config = dict[str, Any]
 class Watched(NamedTuple):
     """What a config comes to: the branches, the line that refuses it, the fields that this reads.
 
-    Then the modules' conditions, and the fields with a default that they read, whether given or not.
+    Then the modules' conditions, and the fields with a default that they read, whether given or not; and what fields would
+    have to be for the equation that refuses it.
     """
 
     taken: set[Branch]
@@ -38,6 +41,7 @@ class Watched(NamedTuple):
     wanting: list[str]
     demanded: set[int]
     used: set[tuple[str, bool]]
+    equal: dict[str, Any]
 
 
 class Aim:
@@ -47,6 +51,7 @@ class Aim:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.random = sampler.random
         self.tests: dict[int, Test] = {}
+        self.inner: dict[str, Aim | None] = {}  # of the sub-configs
         self.owners = {id(condition): module for module in spec.modules.values() for condition in module.require}
 
     @cached_property
@@ -57,7 +62,7 @@ class Aim:
     @cached_property
     def given(self) -> set[str]:
         """The names under which given() looks for a field."""
-        return {name for one in expressions(self.spec) for name in reads(one.tree) - names(one.tree)}
+        return {name for one in expressions(self.spec) for name in reads(one.tree) - names(one.tree) if "." not in name}
 
     @cached_property
     def edges(self) -> Edges:
@@ -65,12 +70,39 @@ class Aim:
         wanted = ((above_zero(one.tree), self.owners.get(id(one))) for one in conditions(self.spec))
         return Edges(self.sampler, {name for some, owner in wanted for name in self.read(some, owner)})
 
+    def part(self, name: str) -> Aim | None:
+        """The same for a sub-config, of the type that it has by default."""
+        field = self.spec.fields.get(name)
+        if field is not None and name not in self.inner:
+            types = part_types(field)
+            child = self.sampler.children.get(name) or (self.sampler.child(field, types[0]) if types else None)
+            self.inner[name] = Aim(child.spec, "", child) if child is not None else None
+        return self.inner.get(name)
+
+    def failing(self, place: Place) -> list[str]:
+        """The config fields that a condition or a derived field at a place reads, also if that is in a sub-config."""
+        own = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
+        if own:
+            return self.read({name for one in own for name in reads(one.tree)}, None)
+        parts = ((name, aim) for name in self.spec.fields if (aim := self.part(name)) is not None)
+        return [f"{name}.{field}" for name, aim in parts for field in aim.failing(place)]
+
+    def behind_refusal(self, refusing: Refusing) -> list[str]:
+        """The config fields that an expression which refuses a config reads, also if that is in a sub-config."""
+        if refusing.spec is self.spec:
+            return self.read(refusing.names, refusing.module)
+        part, _, rest = refusing.path.partition(".")
+        part = part or self.spec.flat  # its fields may stand in the config itself
+        aim = self.part(part)
+        return [f"{part}.{name}" for name in aim.behind_refusal(refusing._replace(path=rest))] if aim is not None else []
+
     def scope(self, raw: Config) -> Scope:
         """Of the architecture, for a config."""
         return Scope(self.spec, raw)
 
     def watched(self, raw: Config) -> Watched:
         """The branches that a config takes, and the line that refuses it, if one does."""
+        scope: Scope | None = None
         builder: Watcher | None = None
         try:
             scope = self.scope(raw)
@@ -79,15 +111,27 @@ class Aim:
             builder.build(self.architecture)
         except ArchspecError as error:
             place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
-            wanting = self.read(*builder.refusing) if builder and builder.refusing else []
+            wanting = self.behind_refusal(builder.refusing) if builder and builder.refusing else []
             if builder is None:
-                failing = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
-                wanting = self.read({name for one in failing for name in reads(one.tree)}, None)
+                wanting = self.failing(place)
                 told = [word.strip(":,`") for problem in error.problems for word in problem.message.split()]
-                wanting = wanting or [word for word in told if word in self.spec.fields]  # a rule for all specs
-                return Watched(set(), place, wanting, set(), set())
-            return Watched(builder.taken, place, wanting, builder.demanded, builder.used)
-        return Watched(builder.taken, None, [], builder.demanded, builder.used)
+                fields = {word for word in told if word.partition(".")[0] in self.spec.fields}
+                wanting = wanting or self.read(fields, None)  # a rule for all specs
+                return Watched(set(), place, wanting, set(), set(), self.equations(place, scope) if scope is not None else {})
+            return Watched(builder.taken, place, wanting, builder.demanded, builder.used, builder.equal)
+        return Watched(builder.taken, None, [], builder.demanded, builder.used, {})
+
+    def equations(self, place: Place, scope: Scope) -> dict[str, Any]:
+        """What would mend the spec's own condition at a place, if that is an equation."""
+        own = [one for one in self.spec.require if within(place, one)]
+        return {name: value for one in own for name, value in equals(one, scope, lambda node: scope.visit(node, {})).items()}
+
+    def mended(self, raw: Config, seen: Watched, kept: list[str]) -> None:
+        """Gives some fields the values that would hold the equation which refuses a config."""
+        for name, value in seen.equal.items():
+            whole = (type(value) is int and value > 0) or (isinstance(value, list) and value)
+            if whole and name not in kept and name.partition(".")[0] in self.spec.fields and self.random.random() < 0.5:
+                self.edges.put(name, value, raw)
 
     @cached_property
     def own(self) -> set[str]:
@@ -124,6 +168,10 @@ class Aim:
         pending, seen = sorted(found), set[str]()
         while pending:
             name = pending.pop()
+            part, _, inner = name.partition(".")
+            if inner and (aim := self.part(part)) is not None:
+                fields += [own for field in aim.read({inner}, None) if (own := f"{part}.{field}") not in fields]
+                continue
             alias, name = name, self.spec.attribute_map.get(name, name)
             if alias in self.given and alias not in fields and (alias != name or name not in self.spec.fields):
                 fields.append(alias)
@@ -151,20 +199,18 @@ class Aim:
         self, configs: list[Config], fields: list[str], tries: int = TRIES, beside: float = 0.1, flags: float = 0.3
     ) -> Iterator[Config]:
         """Valid configs with some of these fields drawn anew, ``beside`` their values at times; ``flags`` go along at times."""
+        wholes = [name for name in fields if any(other.startswith(name + ".") for other in fields)]
         for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))
+            pool = [name for name in fields if name not in wholes or self.random.random() < 0.2]
             if self.random.random() < 0.3:
                 near = [number for name in fields if (number := self.edges.number_of(name, raw)) is not None]
                 raw |= {name: self.random.choice((1, self.edges.number(name) or 1, *near)) for name in self.unset(fields, raw)}
-            for name in self.random.sample(fields, self.random.randint(1, min(3, len(fields)))):
+            for name in self.random.sample(pool, self.random.randint(1, min(3, len(pool)))):
                 value = self.edges.beside(name, fields, raw) if self.random.random() < beside else self.edges.value(name, raw)
-                if value is ...:
-                    raw.pop(name, None)
-                else:
-                    raw[name] = value
-                    raw.pop(self.spec.attribute_map.get(name, ""), None)  # the same field, which has one value
-                    if (other := self.equals.get(name)) and self.random.random() < 0.5:
-                        raw[other] = value
+                self.edges.put(name, value, raw)
+                if value is not ... and (other := self.equals.get(name)) and self.random.random() < 0.5:
+                    self.edges.put(other, value, raw)
             if self.random.random() < flags:
                 raw |= {name: self.random.random() < 0.5 for name in self.sampler.flags if self.random.random() < 0.3}
             yield self.sampler.narrowed(raw)

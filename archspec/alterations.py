@@ -86,6 +86,11 @@ def _settings(spec: Spec, file: str) -> Iterator[Alteration]:
             for altered, what in _values(value):
                 fixed = {**spec.fixed, name: altered}
                 yield Alteration(value.place, f"fixed.{name}: {what}", "", spec._replace(fixed=fixed), value.place.line)
+    for name, place in spec.readonly.items():
+        if place.source.name == file:
+            readonly = {other: known for other, known in spec.readonly.items() if other != name}
+            start = Place(spec.source, 1, 1)
+            yield Alteration(start, f"readonly: {name} left out", "", spec._replace(readonly=readonly), place.line)
     for index, condition in enumerate(spec.require):
         if condition.place.source.name == file:
             before, after, line = spec.require[:index], spec.require[index + 1 :], condition.place.line

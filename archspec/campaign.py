@@ -10,10 +10,11 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from archspec.comparing import Difference
 from archspec.errors import ArchspecError, Problem, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.library import folder, index, load, model_types
 from archspec.pool import Failure, spread
-from archspec.verify import Difference, Outcome, verify
+from archspec.verify import Outcome, verify
 
 _PRELOAD = ("torch", "transformers", "archspec.verify")
 _USED = re.compile(r"^(?:extends|uses):(.*(?:\n[ \t]+.*|\n-.*)*)", re.MULTILINE)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from archspec.expression import names
 from archspec.field_kinds import ints
+from archspec.layer_types import ALLOWED
 from archspec.library import model_types
 from archspec.sampling import EDGES, Sampler
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
-from archspec.texts import conditions, expressions
+from archspec.texts import conditions
+from archspec.wanted import above_zero, asked, constants, lengths, parts_above_zero, parts_read
 
 
 class Edges:
@@ -25,6 +25,40 @@ class Edges:
         self.offsets = [0]  # what is added to a field where another one is held to it
         self.parts_read = parts_read(sampler.spec)
         self.parts_above_zero = parts_above_zero(sampler.spec, self.parts_read)
+        self.parts: dict[tuple[str, str], Edges] = {}
+
+    def inner(self, name: str, raw: dict[str, Any]) -> tuple[Edges, str, dict[str, Any]] | None:
+        """Of a field within a sub-config (`text_config.width`): the edges there, its name there, and the sub-config."""
+        part, _, rest = name.partition(".")
+        field = self.sampler.spec.fields.get(part) if rest else None
+        if field is None:
+            return None
+        value, given = self.sampler.default(field, raw), raw.get(part)
+        types = self.sampler.parts(field, value)
+        chosen = given.get("model_type") if isinstance(given, dict) else None
+        model_type = chosen if chosen in types else next(iter(types), "")
+        if (part, model_type) not in self.parts:
+            child = self.sampler.child(field, model_type) if types else None
+            if child is None:
+                return None
+            above = {name for condition in conditions(child.spec) for name in above_zero(condition.tree)}
+            self.parts[part, model_type] = Edges(child, above | {*self.parts_above_zero.get(part, ())})
+        edges, head = self.parts[part, model_type], rest.partition(".")[0]
+        spec = edges.sampler.spec
+        own = given if isinstance(given, dict) else value.raw if isinstance(value, SubConfig) else {}
+        return (edges, rest, dict(own)) if spec.attribute_map.get(head, head) in spec.fields else None
+
+    def put(self, name: str, value: Any, raw: dict[str, Any]) -> None:
+        """Gives a field of a config a value; ... leaves it out."""
+        if (inner := self.inner(name, raw)) is not None:
+            edges, rest, own = inner
+            edges.put(rest, value, own)
+            raw[name.partition(".")[0]] = own
+        elif value is ...:
+            raw.pop(name, None)
+        else:
+            raw[name] = value
+            raw.pop(self.sampler.spec.attribute_map.get(name, ""), None)  # the same field, which has one value
 
     def beside(self, name: str, others: list[str], raw: dict[str, Any]) -> Any:
         """A value for one of some fields that are read together: that of another, or one more or less than it is."""
@@ -44,6 +78,8 @@ class Edges:
 
     def value_of(self, name: str, raw: dict[str, Any]) -> Any:
         """What a field is in a config, which may leave it out."""
+        if (inner := self.inner(name, raw)) is not None:
+            return inner[0].value_of(*inner[1:])
         field = self.sampler.spec.fields.get(name)
         return raw[name] if name in raw else self.sampler.default(field, raw) if field is not None else None
 
@@ -52,8 +88,22 @@ class Edges:
         value = self.value_of(name, raw)
         return value if type(value) is int and value > 0 else None
 
+    def one_of(self, name: str, raw: dict[str, Any]) -> Any:
+        """One, or a list of ones, for a field that has a number in a config, or numbers; else None."""
+        known = self.value_of(name, raw)
+        return [1] * len(known) if isinstance(known, list) and ints(known) else 1 if self.number_of(name, raw) else None
+
+    def extremes(self, name: str, raw: dict[str, Any]) -> list[Any]:
+        """Values that hardly anything divides, or that nothing names; of a list its last item is one."""
+        known = self.value_of(name, raw)
+        if isinstance(known, list) and known:
+            return [[*known[:-1], value] for value in _extremes(known[-1])]
+        return _extremes(known)
+
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
+        if (inner := self.inner(name, raw)) is not None:
+            return inner[0].value(*inner[1:])
         field = self.sampler.spec.fields.get(name)
         if field is None and name != "num_labels":  # only given() reads it
             mappings = ({}, *({key: 0.5} for key in self.asked.get(name, ())))
@@ -157,69 +207,10 @@ class Edges:
         return items
 
 
-def above_zero(tree: ast.expr) -> set[str]:
-    """The names that a condition wants above zero."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        bound = (type(node.ops[0]), ast.unparse(node.comparators[0])) if isinstance(node, ast.Compare) else None
-        if isinstance(node, ast.Compare) and bound in ((ast.Gt, "0"), (ast.GtE, "1")):
-            found |= names(node.left) | {part.attr for part in ast.walk(node.left) if isinstance(part, ast.Attribute)}
-    return found
-
-
-def parts_read(spec: Spec) -> dict[str, list[str]]:
-    """Of each sub-config: the fields that the spec reads."""
-    found: dict[str, list[str]] = {}
-    for node in (node for expression in expressions(spec) for node in ast.walk(expression.tree)):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr != "get":
-            found.setdefault(node.value.id, []).append(node.attr)
-    return found
-
-
-def parts_above_zero(spec: Spec, parts: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Of each sub-config: those of the fields that are read which a condition wants above zero."""
-    above = set[str]().union(*(above_zero(condition.tree) for condition in conditions(spec)))
-    found = {part: [name for name in read if name in above] for part, read in parts.items()}
-    return {part: read for part, read in found.items() if read}
-
-
-def constants(spec: Spec) -> dict[str, list[int]]:
-    """Of each field: the numbers that conditions have it with, and one more than each (`d_model // 2 != 1`)."""
-    found: dict[str, set[int]] = {}
-    for condition in conditions(spec):
-        for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Compare)):
-            numbers = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and type(part.value) is int}
-            for name in names(node):
-                near = {number for one in numbers for number in (one, one + 1) if number > 0}
-                found.setdefault(spec.attribute_map.get(name, name), set()).update(near - {*EDGES})
-    return {name: sorted(numbers) for name, numbers in found.items()}
-
-
-def lengths(spec: Spec) -> dict[str, list[int]]:
-    """Of each list: how long a condition wants it (`len(out_indices) == 4`)."""
-    found: dict[str, list[int]] = {}
-    for node in (node for condition in conditions(spec) for node in ast.walk(condition.tree)):
-        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call) and ast.unparse(node.left.func) == "len":
-            listed, wanted = node.left.args[0], getattr(node.comparators[0], "value", None)
-            if isinstance(listed, ast.Name) and type(wanted) is int and wanted > 0:
-                found.setdefault(listed.id, []).append(wanted)
-    return found
-
-
-def asked(spec: Spec) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Of each sub-config: the texts that its `model_type` is compared with, and what `.get("name")` asks it for."""
-    types: dict[str, list[str]] = {}
-    gets: dict[str, list[str]] = {}
-    for node in (node for expression in expressions(spec) for node in ast.walk(expression.tree)):
-        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == "model_type":
-            texts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-            types.setdefault(ast.unparse(node.left.value), []).extend(texts)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
-            name, whole = node.args[0], node.func.value
-            given = [call.args[0] for call in ast.walk(whole) if isinstance(call, ast.Call) and ast.unparse(call.func) == "given"]
-            for part in [ast.unparse(whole), *(str(one.value) for one in given if isinstance(one, ast.Constant))]:
-                gets.setdefault(part, []).extend([str(name.value)] if isinstance(name, ast.Constant) else [])
-    return types, gets
+def _extremes(known: Any) -> list[Any]:
+    if isinstance(known, bool):
+        return [not known]
+    return [0, 1, known + 1] if isinstance(known, int) else [f"{known}-{known}"] if isinstance(known, str) else []
 
 
 def zeros(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -229,10 +220,20 @@ def zeros(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]
         yield from ({**raw, name: 0} for name in spec.fields if type(value := scope.get(name)) is int and value)
 
 
-def misfits(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Configs with each text one that nothing names, each list an item short or long, or with such a text at its end."""
+def misfits(spec: Spec, configs: list[dict[str, Any]], layer_lists: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Configs with each text one that nothing names, each list an item short or long, or with such a text at its end.
+
+    Then with all layers of a kind that transformers knows, and with the last one, in each of some lists of layers.
+    """
     for raw in configs:
         scope = Scope(spec, raw)
+        for name in layer_lists if scope.has("num_hidden_layers") else ():
+            layers = scope.get("num_hidden_layers")
+            value = scope.get(name) if scope.has(name) else None
+            others = value[:-1] if isinstance(value, list) else []
+            for kind in ALLOWED[name] if type(layers) is int else ():
+                yield {**raw, name: [kind] * layers}
+                yield from [{**raw, name: [*others, kind]}] if others else ()
         for name in spec.fields:
             value = scope.get(name)
             if isinstance(value, str):

@@ -7,6 +7,7 @@ that costs no instantiation.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from itertools import chain, islice
 
@@ -23,6 +24,7 @@ _STEPS = 12
 _REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
 _ALONE_TRIES = 15  # for it to be broken alone after that
 _BOUNDS = 8  # valid configs of which a field is set to what it is held against
+_MENDING_TRIES = 3
 _HIDDEN_TRIES = 8  # for it to be broken where another one refuses first
 
 
@@ -108,6 +110,7 @@ class Guide(Aim):
                 if self.random.random() < 0.3:  # what contradicts may be left out
                     raw.pop(self.random.choice(seen.wanting), None)
                 raw = next(self.drawn([raw], seen.wanting, flags=0.0)) | flag
+                self.mended(raw, seen, [*flag])
                 seen = self.watched(raw)
             if seen.place is None and branch in seen.taken:
                 return raw
@@ -121,8 +124,10 @@ class Guide(Aim):
             if seen.place is None or not wanting:
                 break
             raw = next(self.drawn([raw], wanting, flags=0.0))
-            numbers = [name for name in wanting if self.edges.number_of(name, raw) is not None]
-            raw |= {name: 1 for name in numbers if self.random.random() < 0.3}  # divides whatever is kept
+            self.mended(raw, seen, kept)
+            for name in wanting:
+                if self.random.random() < 0.3 and (one := self.edges.one_of(name, raw)):  # divides whatever is kept
+                    self.edges.put(name, one, raw)
             seen = self.watched(raw)
         return raw if seen.place is None else None
 
@@ -175,6 +180,20 @@ class Guide(Aim):
                     count, alone = count + 1, alone or only is not None
                 if count >= each and alone:
                     break
+            if not count:
+                yield from islice(self.behind_others(start, condition, fields, others), each)
+
+    def behind_others(self, configs: list[Config], condition: Expression, fields: list[str], others: Guide) -> Iterator[Config]:
+        """Configs that a condition refuses where others refuse first: a value at an edge at a time, and the rest mended."""
+        for name in fields if configs else ():
+            valid = self.random.choice(configs)
+            for value in self.edges.extremes(name, valid):
+                for _ in range(_MENDING_TRIES):
+                    self.edges.put(name, value, raw := copy.deepcopy(valid))
+                    only = others.settle(raw, fields)
+                    if only is not None:
+                        yield from [only] if self.at(self.watched(only).place, condition) else ()
+                        break
 
     def at_bounds(self, configs: list[Config], condition: Expression) -> Iterator[Config]:
         """Some valid configs, but for a field beside the least that a condition holds it against; more of several calls."""

@@ -16,6 +16,7 @@ from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Spec
 from archspec.texts import conditions
+from archspec.watching import Refusing
 
 _BASES = 2  # valid configs of the model that a part's are put into
 
@@ -81,6 +82,13 @@ class PartGuide(Guide):
         for number in [number for number, test in self.tests.items() if id(test.module) not in own]:
             del self.tests[number]  # the host's are aimed at by its own guide
         return seen._replace(taken={(number, outcome) for number, outcome in seen.taken if number in self.tests})
+
+    def behind_refusal(self, refusing: Refusing) -> list[str]:
+        here = ".".join(self.path) + "."
+        if refusing.path.startswith(here):
+            return super().behind_refusal(refusing._replace(path=refusing.path.removeprefix(here)))
+        inner = {name.removeprefix(here) for name in refusing.names if name.startswith(here)}
+        return self.read(inner, None)  # of the host's condition what reads this part
 
     @cached_property
     def own(self) -> set[str]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from archspec.aim import modules_of
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
+from archspec.comparing import Config, Count, compare, counted
 from archspec.edges import misfits, zeros
 from archspec.guided_parts import aimed
 from archspec.hosts import replaced, standing
@@ -22,8 +23,7 @@ from archspec.sampling import Sampler
 from archspec.settings import SettingDifference, settings_differences
 from archspec.spec import Spec
 from archspec.tree import Node
-from archspec.unmentioned import source_texts
-from archspec.verify import Config, Count, compare, counted
+from archspec.unmentioned import layer_lists, source_texts
 
 TRIES = 12
 
@@ -86,7 +86,7 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
             if valid >= samples:
                 break
         small = sampler.accepted[:1]
-        own += [_answer(spec, architecture, raw) for raw in (*zeros(spec, small), *misfits(spec, small))]
+        own += [_answer(spec, architecture, raw) for raw in (*zeros(spec, small), *misfits(spec, small, layer_lists(spec)))]
         valid_ones = [answer.raw for answer in own if answer is not None and answer.rows is not None]
         own += [_answer(spec, architecture, raw) for raw in aimed(spec, architecture, sampler, valid_ones)]
         told += [answer for answer in own if answer is not None]

@@ -125,6 +125,27 @@ def config_of(model_type: str, raw: dict[str, Any]) -> Any:
             raise _verdict(error) from error
 
 
+@cache
+def readonly_names(cls: Any) -> frozenset[str]:
+    """The names that a config class of transformers computes as properties, and refuses to be given."""
+    from transformers import PreTrainedConfig
+
+    own = set(dir(cls)) - set(dir(PreTrainedConfig)) if issubclass(cls, PreTrainedConfig) else set[str]()
+    computed = {name for name in own if isinstance(found := getattr(cls, name), property) and found.fset is None}
+    computed |= {alias for alias, name in getattr(cls, "attribute_map", {}).items() if name in computed}
+    return frozenset(name for name in computed if _refuses(cls, name))
+
+
+def _refuses(cls: Any, name: str) -> bool:
+    try:
+        cls(**{name: 1})
+    except AttributeError:
+        return True
+    except Exception:  # another value of it might do
+        return False
+    return False
+
+
 def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -> list[Row]:
     """(name, shape, kind, trainable, tied to) of every parameter and persistent buffer.
 

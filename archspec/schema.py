@@ -36,6 +36,7 @@ _VALUES: dict[str, Schema] = {
     "attribute_map": _mapping(_TEXT, _FIELD),
     "config": _mapping({"$ref": "#/definitions/field"}, _FIELD),
     "fixed": _mapping({"$ref": "#/definitions/field"}, _FIELD),
+    "readonly": _TEXTS,
     "flat": _TEXT,
     "require": _EXPRESSIONS,
     "modules": _mapping({"$ref": "#/definitions/module"}, _CLASS),

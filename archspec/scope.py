@@ -55,6 +55,7 @@ class Scope(Evaluator):
     def __init__(self, spec: Spec, raw: Mapping[str, Any], origin: Origin | None = None) -> None:
         self.spec, self.origin = spec, origin or Origin()
         self.given: dict[str, str] = {}  # field -> the name under which the config has it
+        self.nulls: set[str] = set()  # fields that are null under their own name, and given under another
         self.flattened = False
         self.raw = self._canonical(raw)
         self.values: dict[str, Any] = {}
@@ -78,6 +79,7 @@ class Scope(Evaluator):
                 raise ConfigError(self.origin.problem(alias, f"is null, and transformers sets {name} to that", "leave it out"))
             refused = name in values and field is not None and not may_be_null(field)  # transformers checks both
             if chosen or (other is None and not known and not refused):
+                self.nulls |= {name} if name in values else set()
                 values[name], self.given[name] = value, alias
         for name in (self.canonical("layer_types"), "mtp_layer_types"):
             if name in values:
@@ -116,6 +118,9 @@ class Scope(Evaluator):
         if self.raw.get("per_layer_config") and "per_layer_config" not in self.spec.fields:
             message = "this spec does not describe layers that differ from the config"
             problems.append(self.problem("per_layer_config", message, "leave it out to count the uniform model"))
+        for name in (name for name in self.spec.readonly if name in self.raw):
+            message = "is what transformers computes itself, and it refuses a config that gives it"
+            problems.append(self.problem(name, message, f"leave it out; said at {self.spec.readonly[name]}"))
         for name, value in self.raw.items():
             if self._unknown_activation(self.canonical(name), value):
                 message = "this spec does not describe activations with parameters of their own"
@@ -207,7 +212,7 @@ class Scope(Evaluator):
             name = self.canonical(field)
             absent = self.visit(node.args[1], local) if len(node.args) > 1 else None
             own = self.given.get(name, name) == field  # transformers reads other names last
-            return self.raw.get(name, absent) if own else absent
+            return self.raw.get(name, absent) if own else None if field in self.nulls else absent
         return super().call(name, node, local)
 
     def get(self, name: str) -> Any:

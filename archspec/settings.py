@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from archspec import library
 from archspec.errors import ArchspecError, Place
 from archspec.hosts import part_types
-from archspec.oracle import Refused, Unavailable, config_class, config_of
+from archspec.oracle import Refused, Unavailable, config_class, config_of, readonly_names
 from archspec.places import read_places
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Spec
@@ -37,7 +37,7 @@ def settings_differences(spec: Spec) -> list[SettingDifference]:
     """
     config = config_of(spec.model_type, {"model_type": spec.model_type})
     scope = Scope(spec, {"model_type": spec.model_type})
-    return [*_defaults(scope, config, ""), *_absent(scope), *_zeros(scope), *_names(spec)]
+    return [*_defaults(scope, config, ""), *_absent(scope), *_zeros(scope), *_names(spec), *_readonly(spec)]
 
 
 def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifference]:
@@ -130,6 +130,15 @@ def _names(spec: Spec) -> Iterator[SettingDifference]:
         field = spec.fields.get(spec.attribute_map.get(name, name))
         if field is not None and field.name != alias and spec.attribute_map.get(alias, alias) != field.name:
             yield SettingDifference("alias", alias, f"a name of {name}", "no such name", (field.place,))
+
+
+def _readonly(spec: Spec) -> Iterator[SettingDifference]:
+    """Names that only one of the spec and transformers' config class refuses to be given, as what it computes itself."""
+    theirs = readonly_names(config_class(spec.model_type))
+    for name in sorted(theirs ^ spec.readonly.keys()):
+        place = spec.readonly.get(name) or Place(spec.source, 1, 1)
+        expected, found = ("readonly", "no such name") if name in theirs else ("no such name", "readonly")
+        yield SettingDifference("readonly", name, expected, found, (place,))
 
 
 def _shown(value: Any) -> str:

@@ -21,6 +21,7 @@ KEYS = {
     "attribute_map": "other names under which a config may give a field",
     "config": "every field that a count depends on, with transformers' type and default",
     "fixed": "fields that transformers sets itself: a config's own value is not read",
+    "readonly": "names that transformers computes itself: it refuses a config that gives one",
     "flat": "the sub-config that fields at the top of a config belong to",
     "require": "what transformers itself demands of a config",
     "modules": "module classes: attribute name -> constructor expression",
@@ -97,6 +98,7 @@ class Spec(NamedTuple):
     attribute_map: dict[str, str]
     fields: dict[str, Field]
     fixed: dict[str, Expression]
+    readonly: dict[str, Place]
     flat: str
     require: tuple[Expression, ...]
     modules: dict[str, Module]

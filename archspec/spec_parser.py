@@ -52,6 +52,7 @@ class _Parser(ModuleParser):
         base_model_prefix = self.text(root, "base_model_prefix") or inherited
         fields: dict[str, Field] = {}
         fixed: dict[str, Expression] = {}
+        readonly: dict[str, Place] = {}
         attribute_map: dict[str, str] = {}
         modules: dict[str, Module] = {}
         renames: dict[str, str] = {}
@@ -65,6 +66,7 @@ class _Parser(ModuleParser):
             attribute_map |= spec.attribute_map
             fields |= spec.fields
             fixed |= spec.fixed
+            readonly |= spec.readonly
             require += spec.require
             self.inherit(spec, (model_type, prefix, base_model_prefix), modules, renames, architectures)
         own = self.fields(self.mapping(root, "config"))
@@ -96,6 +98,7 @@ class _Parser(ModuleParser):
         for name, key in own_architectures.items():
             if name not in modules and name not in renames.values():
                 self.problem(f"{name} is not described", named.keys[key], "architectures", did_you_mean(name, modules))
+        readonly |= dict.fromkeys(self.names(root, "readonly"), root.keys.get("readonly", root.place))
         for name in self.names(root, "drop"):
             if name == "require":
                 require.clear()
@@ -103,11 +106,12 @@ class _Parser(ModuleParser):
             if any(name in here for here in (own, described, settled, aliases.items)):
                 help_ = "leave it out of drop: what is described here takes the parent's place"
                 self.problem(f"{name} is dropped, and described here", root.keys["drop"], "", help_)
-            elif not any(name in known for known in (modules, fields, fixed, attribute_map)):
+            elif not any(name in known for known in (modules, fields, fixed, readonly, attribute_map)):
                 self.problem(f"{name} is not there to be dropped", root.keys["drop"], "", did_you_mean(name, modules))
             modules.pop(name, None)
             fields.pop(name, None)
             fixed.pop(name, None)
+            readonly.pop(name, None)
             attribute_map.pop(name, None)
             architectures = [kept for kept in architectures if kept != name]
         require += self.expressions(root, "require")
@@ -123,6 +127,7 @@ class _Parser(ModuleParser):
             attribute_map=attribute_map,
             fields=fields,
             fixed=fixed,
+            readonly=readonly,
             flat=flat,
             require=tuple(require),
             modules=modules,

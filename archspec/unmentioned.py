@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Source
+from archspec.layer_types import ALLOWED
 from archspec.oracle import Refused, Unavailable, config_class, config_of, model_class
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Spec
@@ -167,6 +168,16 @@ def _literals(kind: Any) -> list[str]:
     arguments = typing.get_args(kind)
     texts = [value for value in arguments if isinstance(value, str)] if typing.get_origin(kind) is typing.Literal else []
     return texts + [text for argument in arguments if not isinstance(argument, str) for text in _literals(argument)]
+
+
+def layer_lists(spec: Spec) -> list[str]:
+    """The lists of layers' kinds that transformers' config class of the model type reads."""
+    try:
+        cls = config_class(spec.model_type)
+    except Unavailable:
+        return []
+    declared = {field.name for field in dataclasses.fields(cls)}
+    return [name for name in ALLOWED if name in declared or name in cls.attribute_map]
 
 
 def source_texts(spec: Spec) -> Mapping[str, list[str]]:

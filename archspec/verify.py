@@ -13,43 +13,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from archspec.blame import blamed, refusing
+from archspec.comparing import Config, Difference, compare, counted
 from archspec.edges import misfits, zeros
-from archspec.errors import ArchspecError, Place
+from archspec.errors import Place
 from archspec.guided_parts import aimed
 from archspec.library import load
-from archspec.oracle import Refused, Row, Unavailable, spec_rows, transformers_rows
+from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
-from archspec.scope import Scope
 from archspec.spec import Spec
-from archspec.tensors import tensors
-from archspec.tree import Builder, Node
-from archspec.unmentioned import Other, applied, others, source_texts
+from archspec.unmentioned import Other, applied, layer_lists, others, source_texts
 
 AIM_FROM = 10  # samples from which on configs are also aimed at each branch and condition of the spec
 TRIES = 40  # configs drawn for each one that is to be compared
 MAX_DIFFERENCES = 200
 LEAST_TRIES = 800  # however few samples are asked for
 _SHRUNK = 3
-
-Config = dict[str, Any]
-
-
-class Difference(NamedTuple):
-    """One way in which a spec and transformers disagree for one config.
-
-    ``kind`` is missing, extra, shape, kind, frozen or tie for a tensor; refused or accepted for a config
-    that only the spec or only transformers refuses; unmentioned for a field that changes the layout but
-    is not in the spec; default or alias for a config field; few where too few valid configs were found;
-    crash for a bug of archspec. ``places`` are the lines of the spec, the nearest first.
-    """
-
-    architecture: str
-    config: Config
-    kind: str
-    name: str
-    expected: str
-    found: str
-    places: tuple[str, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -70,36 +48,6 @@ class Outcome(NamedTuple):
     def verdict(self) -> str:
         """exact, wrong, or unavailable."""
         return "wrong" if self.differences else "unavailable" if self.unavailable else "exact"
-
-
-class Count(NamedTuple):
-    """What a spec gives for one config: its rows and tree, or what it refuses the config with."""
-
-    rows: list[Row]
-    tree: Node | None
-    error: ArchspecError | None
-
-
-def counted(spec: Spec, architecture: str, raw: Config) -> Count:
-    """What the spec gives; errors are part of the answer."""
-    try:
-        scope = Scope(spec, raw)
-        scope.validate()
-        tree = Builder(scope).build(architecture)
-    except ArchspecError as error:
-        return Count([], None, error)
-    try:
-        return Count(spec_rows(tensors(tree)), tree, None)
-    except ArchspecError as error:  # a tie of nothing
-        return Count([], tree, error)
-
-
-def counted_rows(model_type: str, architecture: str, raw: Config) -> list[Row]:
-    """The rows that the spec gives. Errors: :class:`ArchspecError` for a config that it refuses."""
-    found = counted(load(model_type), architecture, raw)
-    if found.error is not None:
-        raise found.error
-    return found.rows
 
 
 def verify(model_type: str, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
@@ -134,6 +82,10 @@ class Verifier:
     def other_values(self) -> list[Other]:
         """Other values for the fields that the spec does not mention."""
         return list(others(self.spec))
+
+    def layer_lists(self) -> list[str]:
+        """The lists of layers' kinds that the config class reads."""
+        return layer_lists(self.spec)
 
     def theirs(self, raw: Config) -> list[Row]:
         """What the model's code builds. Errors: :class:`Refused`, :class:`Unavailable`."""
@@ -349,7 +301,7 @@ class Verifier:
         if self.architecture != next(iter(self.spec.architectures), None):
             return
         small = self.sampler.accepted[:1]
-        for raw in (*zeros(self.spec, small), *misfits(self.spec, small)):
+        for raw in (*zeros(self.spec, small), *misfits(self.spec, small, self.layer_lists())):
             try:
                 found = self.compare(raw)[0]
             except Unavailable:
@@ -365,35 +317,3 @@ class Verifier:
 
 def _cause(difference: Difference) -> tuple[str, tuple[str, ...]]:
     return difference.kind, difference.places[:1]
-
-
-Blame = Callable[[str, str, Any], list[Place]]
-
-
-def compare(
-    architecture: str, raw: Config, expected: list[Row], found: list[Row], blame: Blame | None = None
-) -> list[Difference]:
-    """The differences between what transformers builds and what the spec says, by tensor name."""
-    from archspec.places import prefixes, top_missing
-
-    theirs, ours = {row[0]: row for row in expected}, {row[0]: row for row in found}
-    columns = ("shape", "kind", "frozen", "tie")
-    if theirs == ours:
-        return []
-    known = prefixes(list(theirs))
-    differences = []
-
-    def add(kind: str, name: str, one: str, other: str, detail: Any) -> None:
-        places = tuple(map(str, blame(kind, name, detail))) if blame else ()
-        differences.append(Difference(architecture, raw, kind, name, one, other, places))
-
-    for name in theirs.keys() | ours.keys():
-        if name not in ours:
-            add("missing", name, str(theirs[name][1]), "", name)
-        elif name not in theirs:
-            add("extra", name, "", str(ours[name][1]), top_missing(name, known))
-        else:
-            for column, one, other in zip(columns, theirs[name][1:], ours[name][1:], strict=True):
-                if one != other:
-                    add(column, name, str(one), str(other), other or one if column == "tie" else name)
-    return sorted(differences, key=lambda difference: difference.name)

@@ -28,6 +28,15 @@ class Test(NamedTuple):
     call: tuple[ast.AST, Module | None] | None = None
 
 
+class Refusing(NamedTuple):
+    """What the expression that refuses a config reads, and where: its module, sub-config (`text_config.`) and spec."""
+
+    names: set[str]
+    module: Module | None
+    path: str
+    spec: Spec
+
+
 class Watcher(Builder):
     """A builder that notes how each test came out, and what refused a config; a test is known by its node.
 
@@ -42,7 +51,8 @@ class Watcher(Builder):
         self.taken: set[Branch] = set()
         self.used: set[tuple[str, bool]] = set()  # of the optional ones: what modules read, and whether the config gives it
         self.demanded: set[int] = set()  # the modules' conditions that were come to
-        self.refusing: tuple[set[str], Module | None] | None = None  # what the expression at fault reads, and where
+        self.refusing: Refusing | None = None
+        self.equal: dict[str, Any] = {}  # what would mend what the condition that refuses finds unequal
         self.quiet = False
         self.asked: Expression | None = None  # the condition of which the bounds are noted
         self.bounds: set[tuple[str, int]] = set()
@@ -52,7 +62,7 @@ class Watcher(Builder):
         try:
             return super().evaluate(expression, local)
         except (EvaluationError, ArchspecError):
-            self.refusing = self.refusing or (reads(expression.tree), self.module)
+            self.note_refusal(expression, self.frames[-1])
             raise
 
     def demand(self, condition: Expression, frame: Frame) -> None:
@@ -62,13 +72,17 @@ class Watcher(Builder):
         try:
             super().demand(condition, frame)
         except (EvaluationError, ArchspecError):
-            self.refusing = self.refusing or (reads(condition.tree), self.module)
+            self.note_refusal(condition, frame)
+            self.equal = equals(condition, frame.scope, lambda node: super(Watcher, self).visit(node, dict(frame.local)))
             raise
         if self.module is not None and self.module.parameters:
             self.quiet = True
             for changed in one_more(condition, tuple(self.module.parameters)):
                 self.note_edge(changed.tree, self.holds(changed, frame))
             self.quiet = False
+
+    def note_refusal(self, expression: Expression, frame: Frame) -> None:
+        self.refusing = self.refusing or Refusing(reads(expression.tree), self.module, frame.scope.origin.path, frame.scope.spec)
 
     def note_bounds(self, condition: Expression, frame: Frame) -> None:
         """What a field is held against, in numbers: `pad_token_id < num_embeddings`, in each call of the module."""
@@ -190,6 +204,26 @@ def handed(module: Module, parameter: str, call: ast.AST) -> ast.expr | None:
     return next(iter([*call.args[position : position + 1], *named]), None)
 
 
+def equals(condition: Expression, scope: Scope, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
+    """What some fields would have to be for the equations of a condition: `a == b * c`, `a % b == 0`, `len(a) == b`."""
+    found: dict[str, Any] = {}
+    for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)):
+        for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+            try:
+                if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod):
+                    found[ast.unparse(side.left)] = value(side.right)
+                elif isinstance(side, ast.Call) and ast.unparse(side.func) == "len":
+                    listed, length = value(side.args[0]), value(other)
+                    found[ast.unparse(side.args[0])] = [*listed, *[listed[-1]] * length][:length]
+                else:
+                    found[ast.unparse(side)] = value(other)
+            except (EvaluationError, ArchspecError, LookupError, TypeError):
+                continue
+    heads = {name: scope.canonical(name.partition(".")[0]) for name in found}
+    fields = {name: head + name.removeprefix(name.partition(".")[0]) for name, head in heads.items() if head in scope.spec.fields}
+    return {scope.origin.path + field: found[name] for name, field in fields.items()}
+
+
 @cache
 def one_more(condition: Expression, parameters: tuple[str, ...]) -> list[Expression]:
     """The condition with one more of each parameter that it reads, one at a time."""
@@ -222,6 +256,8 @@ def optional(spec: Spec) -> set[str]:
 
 
 def reads(tree: ast.AST) -> set[str]:
-    """The names that an expression reads, those in `given("field")` among them."""
+    """The names that an expression reads, those in `given("field")` among them, and the fields of parts (`text_config.width`)."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
-    return names(tree) | {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
+    parts = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    given = {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
+    return names(tree) | given | {part for part in parts if all(word.isidentifier() for word in part.split("."))}

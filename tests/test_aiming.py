@@ -8,12 +8,12 @@ import pytest
 
 from archspec.alterations import alterations
 from archspec.blame import blamed
+from archspec.comparing import counted
 from archspec.guided import Guide, without
 from archspec.library import load
 from archspec.sampling import Sampler
 from archspec.spec import leaves
 from archspec.texts import conditions
-from archspec.verify import counted
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,17 @@ import pytest
 
 from archspec.alterations import alterations
 from archspec.blame import blamed, refusing
+from archspec.comparing import counted
+from archspec.edges import misfits
 from archspec.errors import ConfigError
 from archspec.guided import Guide, without
 from archspec.library import load
 from archspec.sampling import Sampler
 from archspec.scope import Scope
+from archspec.settings import settings_differences
 from archspec.texts import conditions
-from archspec.verify import counted
+from archspec.unmentioned import layer_lists
+from archspec.verify import Verifier
 
 
 def guide_of(model_type: str, seed: int = 0) -> Guide:
@@ -65,6 +69,8 @@ def test_null_under_another_name_is_no_value() -> None:
     with pytest.raises(ConfigError, match="n_layer: null is not int"):  # its own name is checked too
         Scope(load("gpt2"), {"n_layer": None, "num_hidden_layers": 3}).get("n_layer")
     assert Scope(load("dbrx"), {"n_layers": None, "num_hidden_layers": 3}).get("n_layers") == 3
+    with pytest.raises(ConfigError, match="transformers demands"):  # DBRX's own name is read as it is given
+        Scope(load("dbrx"), {"d_model": None, "hidden_size": 1, "attn_config": {"rope_theta": 1}}).validate()
 
 
 def test_a_frozen_parameter_is_altered_to_be_trained() -> None:
@@ -88,3 +94,47 @@ def test_an_expression_over_several_lines_is_named_by_its_first() -> None:
     assert ours.error is not None
     lines = [place.line for place in refusing(altered.spec, "MoshiModel", raw, None, ours.error)]
     assert altered.place.line in lines
+
+
+@pytest.mark.parametrize("model_type", ["gemma3_text", "olmo3", "modernbert", "zaya", "lfm2"])
+def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_type: str) -> None:
+    """LFM2 takes all but `conv` for attention; Gemma 3 has rotary positions for two kinds only."""
+    spec = load(model_type)
+    verifier = Verifier(spec, spec.architectures[0], 1, 0)
+    verifier.run()
+    kinds = [raw for raw in misfits(spec, verifier.sampler.accepted[:1], layer_lists(spec)) if raw.get("layer_types")]
+    assert len(kinds) >= 14
+    assert [found for raw in kinds for found in verifier.compare(raw)[0] if found.kind != "refused"] == []
+
+
+def test_a_name_that_transformers_computes_is_refused() -> None:
+    with pytest.raises(ConfigError, match="layer_types: is what transformers computes itself"):
+        Scope(load("falcon_mamba"), {"layer_types": ["linear_attention"]}).validate()
+    with pytest.raises(ConfigError, match="layer_types: is what"):  # under its other name too
+        Scope(load("recurrent_gemma"), {"layer_types": None}).validate()
+
+
+def test_a_computed_name_that_the_spec_lacks_is_a_difference() -> None:
+    spec = load("mamba")
+    (found,) = settings_differences(spec._replace(readonly={}))
+    assert (found.kind, found.name, found.expected) == ("readonly", "layer_types", "readonly")
+    more = {"hidden_act": spec.readonly["layer_types"], **spec.readonly}
+    assert [one.found for one in settings_differences(spec._replace(readonly=more))] == ["readonly"]
+
+
+def test_a_field_of_a_sub_config_is_aimed_at_alone() -> None:
+    """Florence-2's temporal positions want a last stage wider than 1, which its heads and groups must divide as well."""
+    small = {"model_type": "florence2", "text_config": {"encoder_layers": 1, "decoder_layers": 1}}
+    small |= {"vision_config": {"depths": [1, 1, 1, 1]}}
+    assert broken_alone(guide_of("florence2"), "embed_dim > 1", [small])
+
+
+def test_what_an_equation_wants_is_computed() -> None:
+    """Granite Speech Plus wants a Q-Former as wide as all encoder layers that it reads."""
+    small = {
+        "model_type": "granite_speech_plus",
+        "encoder_config": {"num_layers": 1},
+        "projector_config": {"num_hidden_layers": 1},
+    }
+    small |= {"text_config": {"num_hidden_layers": 1}}
+    assert broken_alone(guide_of("granite_speech_plus"), "all(0 <= i", [small])

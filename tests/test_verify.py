@@ -23,6 +23,7 @@ pytest.importorskip("transformers")
 from archspec import campaign, coverage, library
 from archspec.blame import refusing
 from archspec.cli import main
+from archspec.comparing import Difference, counted
 from archspec.errors import Place
 from archspec.library import load
 from archspec.oracle import Refused, Unavailable, built, config_of, spec_rows, transformers_rows
@@ -32,7 +33,7 @@ from archspec.scope import Scope
 from archspec.spec import Spec
 from archspec.tensors import tensors
 from archspec.tree import Builder
-from archspec.verify import Difference, Verifier, counted, verify, verify_spec
+from archspec.verify import Verifier, verify, verify_spec
 
 SAMPLES = int(os.environ.get("ARCHSPEC_VERIFY_SAMPLES", "3"))
 FIRST = {"albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "detr", "distilbert", "gemma2", "gemma3", "gpt2", "gpt_neox"}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from archspec.campaign import Report, Result
-    from archspec.verify import Difference
+    from archspec.comparing import Difference
 
 _SHOWN = 3
 
@@ -178,6 +178,7 @@ _SAID = {
     "unmentioned": "a field that changes the layout and is not in the spec",
     "default": "another default",
     "alias": "a name that transformers knows the field by",
+    "readonly": "a name that only one side refuses to be given",
     "few": "too few random configs are valid",
     "spec": "a spec that is not well formed",
     "crash": "a bug of archspec, or a process that died",
@@ -198,7 +199,7 @@ def _cause(place: str, kind: str, differences: list[Difference]) -> Iterator[str
         yield f"    and {len(names) - _SHOWN} more names"
     first = next(iter(names.values()))
     config = {key: value for key, value in first.config.items() if key != "model_type"}
-    if config or first.kind not in ("default", "alias", "crash", "few"):
+    if config or first.kind not in ("default", "alias", "readonly", "crash", "few"):
         yield f"    at {json.dumps(config, default=str) if config else 'the default config'}"
     if len(first.places) > 1:
         yield f"    by way of {', '.join(place.rpartition(':')[0] for place in first.places[1:])}"

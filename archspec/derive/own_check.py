@@ -8,6 +8,7 @@ import inspect
 import sys
 from typing import Any
 
+from archspec.comparing import Config
 from archspec.derive.own import configured, fields
 from archspec.derive.reading.annotations import annotated
 from archspec.derive.target import Target
@@ -15,7 +16,7 @@ from archspec.oracle import Refused, Row, built, module_rows
 from archspec.spec import Spec
 from archspec.texts import collect
 from archspec.unmentioned import Other
-from archspec.verify import Config, Verifier
+from archspec.verify import Verifier
 
 
 class OwnVerifier(Verifier):
@@ -36,6 +37,9 @@ class OwnVerifier(Verifier):
 
     def settings(self, default: Config) -> None:
         """The fields and defaults were taken from the config object itself."""
+
+    def layer_lists(self) -> list[str]:
+        return []
 
     def code_texts(self) -> dict[str, list[str]]:
         """Field -> the texts that the modules of the class and of its config compare it with."""

@@ -14,6 +14,7 @@ from archspec.derive.reading.resolution import BACKBONE_REQUIRE, ConfigModel
 from archspec.derive.reading.values import MISSING
 from archspec.derive.writing.parts import home_of, shown
 from archspec.derive.writing.texts import line, quoted
+from archspec.oracle import readonly_names
 
 
 class Fields(NamedTuple):
@@ -22,6 +23,7 @@ class Fields(NamedTuple):
     config: dict[str, str]
     fixed: dict[str, str]
     require: list[str]
+    readonly: list[str]
     attribute_map: dict[str, str]
     parts: dict[str, str]  # sub-config -> its default model type
     notes: list[str]
@@ -38,6 +40,8 @@ class Fields(NamedTuple):
             lines.append("fixed:")
             for name, text in self.fixed.items():
                 lines += line(name, text, 2) if text.startswith("= ") or quoted(text) == text else [f"  {name}: {text}"]
+        if self.readonly:
+            lines.append(f"readonly: {' '.join(self.readonly)}")
         if self.require:
             lines += ["require:", *(f"  - {quoted(text)}" for text in self.require)]
         return [*(f"# {note}" for note in self.notes), *lines]
@@ -99,7 +103,8 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
     others = getattr(model.cls, "attribute_map", {})
     aliases = {alias: name for alias, name in others.items() if name in wanted and alias != name}
     texts = [clean(node) for node in require]
-    return Fields(config, fixed, texts, aliases, {name: parts[name][0] for name in parts if name in wanted}, notes)
+    readonly = sorted(readonly_names(model.cls))
+    return Fields(config, fixed, texts, readonly, aliases, {name: parts[name][0] for name in parts if name in wanted}, notes)
 
 
 def clean(node: ast.expr) -> str:
