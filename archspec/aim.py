@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from archspec.edges import Edges
 from archspec.errors import ArchspecError, Place
 from archspec.expression import names
+from archspec.faults import at_fault, equals, reads
 from archspec.hosts import part_types
 from archspec.places import within
 from archspec.sampling import Sampler
@@ -22,7 +23,7 @@ from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions, expressions
 from archspec.wanted import above_zero
-from archspec.watching import Branch, Refusing, Test, Watcher, equals, optional, reads, rounded_up
+from archspec.watching import Branch, Refusing, Test, Watcher, optional, rounded_up
 
 TRIES = 12
 
@@ -79,13 +80,15 @@ class Aim:
             self.inner[name] = Aim(child.spec, "", child) if child is not None else None
         return self.inner.get(name)
 
-    def failing(self, place: Place) -> list[str]:
+    def failing(self, place: Place, scope: Scope | None) -> list[str]:
         """The config fields that a condition or a derived field at a place reads, also if that is in a sub-config."""
         own = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
+        if own and scope is not None:
+            return self.read({name for one in own for name in at_fault(one.tree, lambda node: scope.visit(node, {}))}, None)
         if own:
             return self.read({name for one in own for name in reads(one.tree)}, None)
         parts = ((name, aim) for name in self.spec.fields if (aim := self.part(name)) is not None)
-        return [f"{name}.{field}" for name, aim in parts for field in aim.failing(place)]
+        return [f"{name}.{field}" for name, aim in parts for field in aim.failing(place, None)]
 
     def behind_refusal(self, refusing: Refusing) -> list[str]:
         """The config fields that an expression which refuses a config reads, also if that is in a sub-config."""
@@ -113,7 +116,7 @@ class Aim:
             place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
             wanting = self.behind_refusal(builder.refusing) if builder and builder.refusing else []
             if builder is None:
-                wanting = self.failing(place)
+                wanting = self.failing(place, scope)
                 told = [word.strip(":,`") for problem in error.problems for word in problem.message.split()]
                 fields = {word for word in told if word.partition(".")[0] in self.spec.fields}
                 wanting = wanting or self.read(fields, None)  # a rule for all specs

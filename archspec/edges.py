@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from archspec.field_kinds import ints
@@ -13,6 +13,8 @@ from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
 from archspec.texts import conditions
 from archspec.wanted import above_zero, asked, constants, lengths, parts_above_zero, parts_read
+
+_TEXTS = 3  # of those that a field is compared with
 
 
 class Edges:
@@ -94,11 +96,25 @@ class Edges:
         return [1] * len(known) if isinstance(known, list) and ints(known) else 1 if self.number_of(name, raw) else None
 
     def extremes(self, name: str, raw: dict[str, Any]) -> list[Any]:
-        """Values that hardly anything divides, or that nothing names; of a list its last item is one."""
-        known = self.value_of(name, raw)
+        """Values that hardly anything divides, or that nothing names, and each text; of a list its last item is one."""
+        if (inner := self.inner(name, raw)) is not None:
+            return inner[0].extremes(*inner[1:])
+        field, known = self.sampler.spec.fields.get(name), self.value_of(name, raw)
+        named = self.sampler.strings.get(name, ())
+        unnamed = [text for text in self.sampler.others.get(name, ()) if text not in named]
+        texts = (*named[:_TEXTS], *unnamed[:1])
+        if field is not None and (known is None or known == []):
+            first: dict[str, list[Any]] = {
+                "int": [1],
+                "bool": [True],
+                "str": [*texts],
+                "list[int]": [[1], [0]],
+                "list[str]": [[text] for text in texts],
+            }
+            return [value for kind in field.types for value in first.get(kind, ())]
         if isinstance(known, list) and known:
-            return [[*known[:-1], value] for value in _extremes(known[-1])]
-        return _extremes(known)
+            return [[*known[:-1], value] for value in _extremes(known[-1], texts)]
+        return _extremes(known, texts)
 
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
@@ -207,10 +223,10 @@ class Edges:
         return items
 
 
-def _extremes(known: Any) -> list[Any]:
+def _extremes(known: Any, texts: Sequence[str]) -> list[Any]:
     if isinstance(known, bool):
         return [not known]
-    return [0, 1, known + 1] if isinstance(known, int) else [f"{known}-{known}"] if isinstance(known, str) else []
+    return [0, 1, known + 1] if isinstance(known, int) else [*texts, f"{known}-{known}"] if isinstance(known, str) else []
 
 
 def zeros(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

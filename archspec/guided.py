@@ -14,11 +14,12 @@ from itertools import chain, islice
 from archspec.aim import TRIES, Aim, Config, Watched, modules_of
 from archspec.errors import ArchspecError, Place
 from archspec.expression import Expression, names
+from archspec.faults import reads
 from archspec.sampling import Sampler
 from archspec.settled import conjuncts
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions
-from archspec.watching import Branch, Test, Watcher, reads
+from archspec.watching import Branch, Test, Watcher
 
 _STEPS = 12
 _REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
@@ -114,6 +115,13 @@ class Guide(Aim):
                 seen = self.watched(raw)
             if seen.place is None and branch in seen.taken:
                 return raw
+        for name, raw in self.extremes(configs, fields):
+            for _ in range(_MENDING_TRIES):
+                only = self.settle(raw, [name])
+                if only is not None and branch in self.watched(only).taken:
+                    return only
+                if only is not None:
+                    break
         return None
 
     def settle(self, raw: Config, kept: list[str]) -> Config | None:
@@ -180,20 +188,25 @@ class Guide(Aim):
                     count, alone = count + 1, alone or only is not None
                 if count >= each and alone:
                     break
-            if not count:
+            if not alone:
                 yield from islice(self.behind_others(start, condition, fields, others), each)
 
-    def behind_others(self, configs: list[Config], condition: Expression, fields: list[str], others: Guide) -> Iterator[Config]:
-        """Configs that a condition refuses where others refuse first: a value at an edge at a time, and the rest mended."""
+    def extremes(self, configs: list[Config], fields: list[str]) -> Iterator[tuple[str, Config]]:
+        """A valid config with one of some fields at an edge, each in turn, and which."""
         for name in fields if configs else ():
             valid = self.random.choice(configs)
             for value in self.edges.extremes(name, valid):
-                for _ in range(_MENDING_TRIES):
-                    self.edges.put(name, value, raw := copy.deepcopy(valid))
-                    only = others.settle(raw, fields)
-                    if only is not None:
-                        yield from [only] if self.at(self.watched(only).place, condition) else ()
-                        break
+                self.edges.put(name, value, raw := copy.deepcopy(valid))
+                yield name, raw
+
+    def behind_others(self, configs: list[Config], condition: Expression, fields: list[str], others: Guide) -> Iterator[Config]:
+        """Configs that a condition refuses where others refuse first: a value at an edge at a time, and the rest mended."""
+        for _, raw in self.extremes(configs, fields):
+            for _ in range(_MENDING_TRIES):
+                only = others.settle(raw, fields)
+                if only is not None:
+                    yield from [only] if self.at(self.watched(only).place, condition) else ()
+                    break
 
     def at_bounds(self, configs: list[Config], condition: Expression) -> Iterator[Config]:
         """Some valid configs, but for a field beside the least that a condition holds it against; more of several calls."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
 from archspec.expression import EvaluationError, Expression, Locals, names
+from archspec.faults import at_fault, equals, reads
 from archspec.field_kinds import WIDE, is_deep
 from archspec.scope import Scope
 from archspec.spec import Module, Spec
@@ -62,7 +63,7 @@ class Watcher(Builder):
         try:
             return super().evaluate(expression, local)
         except (EvaluationError, ArchspecError):
-            self.note_refusal(expression, self.frames[-1])
+            self.note_refusal(reads(expression.tree), self.frames[-1])
             raise
 
     def demand(self, condition: Expression, frame: Frame) -> None:
@@ -72,8 +73,12 @@ class Watcher(Builder):
         try:
             super().demand(condition, frame)
         except (EvaluationError, ArchspecError):
-            self.note_refusal(condition, frame)
-            self.equal = equals(condition, frame.scope, lambda node: super(Watcher, self).visit(node, dict(frame.local)))
+
+            def value(node: ast.expr) -> Any:
+                return super(Watcher, self).visit(node, dict(frame.local))
+
+            self.note_refusal(at_fault(condition.tree, value), frame)
+            self.equal = equals(condition, frame.scope, value)
             raise
         if self.module is not None and self.module.parameters:
             self.quiet = True
@@ -81,8 +86,8 @@ class Watcher(Builder):
                 self.note_edge(changed.tree, self.holds(changed, frame))
             self.quiet = False
 
-    def note_refusal(self, expression: Expression, frame: Frame) -> None:
-        self.refusing = self.refusing or Refusing(reads(expression.tree), self.module, frame.scope.origin.path, frame.scope.spec)
+    def note_refusal(self, fields: set[str], frame: Frame) -> None:
+        self.refusing = self.refusing or Refusing(fields, self.module, frame.scope.origin.path, frame.scope.spec)
 
     def note_bounds(self, condition: Expression, frame: Frame) -> None:
         """What a field is held against, in numbers: `pad_token_id < num_embeddings`, in each call of the module."""
@@ -204,26 +209,6 @@ def handed(module: Module, parameter: str, call: ast.AST) -> ast.expr | None:
     return next(iter([*call.args[position : position + 1], *named]), None)
 
 
-def equals(condition: Expression, scope: Scope, value: Callable[[ast.expr], Any]) -> dict[str, Any]:
-    """What some fields would have to be for the equations of a condition: `a == b * c`, `a % b == 0`, `len(a) == b`."""
-    found: dict[str, Any] = {}
-    for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)):
-        for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
-            try:
-                if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod):
-                    found[ast.unparse(side.left)] = value(side.right)
-                elif isinstance(side, ast.Call) and ast.unparse(side.func) == "len":
-                    listed, length = value(side.args[0]), value(other)
-                    found[ast.unparse(side.args[0])] = [*listed, *[listed[-1]] * length][:length]
-                else:
-                    found[ast.unparse(side)] = value(other)
-            except (EvaluationError, ArchspecError, LookupError, TypeError):
-                continue
-    heads = {name: scope.canonical(name.partition(".")[0]) for name in found}
-    fields = {name: head + name.removeprefix(name.partition(".")[0]) for name, head in heads.items() if head in scope.spec.fields}
-    return {scope.origin.path + field: found[name] for name, field in fields.items()}
-
-
 @cache
 def one_more(condition: Expression, parameters: tuple[str, ...]) -> list[Expression]:
     """The condition with one more of each parameter that it reads, one at a time."""
@@ -253,11 +238,3 @@ def optional(spec: Spec) -> set[str]:
     """The fields that a config may leave out, but for those that would make it a large one."""
     fields = (field for field in spec.fields.values() if field.default and not isinstance(field.default.tree, ast.Call))
     return {field.name for field in fields if field.computed or not (is_deep(field.name) or field.name == WIDE)}
-
-
-def reads(tree: ast.AST) -> set[str]:
-    """The names that an expression reads, those in `given("field")` among them, and the fields of parts (`text_config.width`)."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
-    parts = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    given = {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
-    return names(tree) | given | {part for part in parts if all(word.isidentifier() for word in part.split("."))}

@@ -1,0 +1,56 @@
+"""What a condition reads, what of it does not hold for a config, and what would mend that."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from archspec.errors import ArchspecError
+from archspec.expression import EvaluationError, Expression, names
+from archspec.scope import Scope
+
+Value = Callable[[ast.expr], Any]
+
+
+def reads(tree: ast.AST) -> set[str]:
+    """The names that an expression reads, those in `given("field")` among them, and the fields of parts (`text_config.width`)."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
+    parts = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    given = {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
+    return names(tree) | given | {part for part in parts if all(word.isidentifier() for word in part.split("."))}
+
+
+def at_fault(tree: ast.expr, value: Value) -> set[str]:
+    """What the parts of a condition that do not hold read: of `a and b`, where only b is false, what b reads."""
+    if not isinstance(tree, ast.BoolOp):
+        return reads(tree)
+    failing = [part for part in tree.values if isinstance(tree.op, ast.Or) or not _holds(part, value)]
+    return set[str]().union(*(at_fault(part, value) for part in failing))
+
+
+def _holds(tree: ast.expr, value: Value) -> bool:
+    try:
+        return bool(value(tree))
+    except (EvaluationError, ArchspecError):
+        return False
+
+
+def equals(condition: Expression, scope: Scope, value: Value) -> dict[str, Any]:
+    """What some fields would have to be for the equations of a condition: `a == b * c`, `a % b == 0`, `len(a) == b`."""
+    found: dict[str, Any] = {}
+    for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)):
+        for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+            try:
+                if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mod):
+                    found[ast.unparse(side.left)] = value(side.right)
+                elif isinstance(side, ast.Call) and ast.unparse(side.func) == "len":
+                    listed, length = value(side.args[0]), value(other)
+                    found[ast.unparse(side.args[0])] = [*listed, *[listed[-1]] * length][:length]
+                else:
+                    found[ast.unparse(side)] = value(other)
+            except (EvaluationError, ArchspecError, LookupError, TypeError):
+                continue
+    heads = {name: scope.canonical(name.partition(".")[0]) for name in found}
+    fields = {name: head + name.removeprefix(name.partition(".")[0]) for name, head in heads.items() if head in scope.spec.fields}
+    return {scope.origin.path + field: found[name] for name, field in fields.items()}
