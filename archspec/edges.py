@@ -237,7 +237,7 @@ def zeros(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]
 
 
 def misfits(spec: Spec, configs: list[dict[str, Any]], layer_lists: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Configs with each text one that nothing names, each list an item short or long, or with such a text at its end.
+    """Configs with each text one that nothing names, each list an item short or long, or with such a text as its last.
 
     Then with all layers of a kind that transformers knows, and with the last one, in each of some lists of layers.
     """
@@ -256,5 +256,14 @@ def misfits(spec: Spec, configs: list[dict[str, Any]], layer_lists: Iterable[str
                 yield {**raw, name: f"{value}-{value}"}
             elif isinstance(value, list) and value:
                 yield from ({**raw, name: items} for items in (value[:-1], [*value, value[-1]]))
-                if isinstance(value[-1], str):
-                    yield {**raw, name: [*value[:-1], f"{value[-1]}-{value[-1]}"]}
+                if (other := _misnamed(value)) is not None:
+                    yield {**raw, name: other}
+
+
+def _misnamed(items: list[Any]) -> list[Any] | None:
+    """A list whose last text is another one, also if that is in a list within it; None where there are no texts."""
+    for place, item in reversed([*enumerate(items)]):
+        other = f"{item}-{item}" if isinstance(item, str) else _misnamed(item) if isinstance(item, list) else None
+        if other is not None:
+            return [*items[:place], other, *items[place + 1 :]]
+    return None

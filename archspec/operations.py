@@ -15,6 +15,8 @@ MAX_ITEMS = 1_000_000
 MAX_BITS = 4_096
 MAX_DIVISIONS = 10_000_000
 _MAX_END = 2**53
+_PRIMES: dict[int, list[int]] = {}  # after a number, those that were asked for: formulas ask for each in turn
+_MAX_PRIMES = 100
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -83,12 +85,16 @@ def _nth_prime(after: int, n: int) -> int:
     """
     if n * math.isqrt(max(after, 0) + 100 * n) > MAX_DIVISIONS:
         raise OverflowError("the prime is too far away")
-    found = max(after, 1)
-    for _ in range(n):
+    known = _PRIMES.setdefault(after, [])
+    found = known[-1] if known else max(after, 1)
+    while len(known) < n:
         found += 1
         while found > 2 and (found % 2 == 0 or any(found % divisor == 0 for divisor in range(3, math.isqrt(found) + 1, 2))):
             found += 1
-    return found
+        known.append(found)
+    if len(_PRIMES) > _MAX_PRIMES:
+        _PRIMES.pop(next(iter(_PRIMES)))
+    return known[n - 1] if n > 0 else max(after, 1)
 
 
 def _text(value: Any) -> str:
