@@ -17,6 +17,7 @@ from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
 from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, PerLayer, Raised, Sym, Unsupported
+from archspec.layer_types import ALLOWED
 
 
 class Reader(Parts):
@@ -255,7 +256,7 @@ class Reader(Parts):
         return list(frame.require.values())
 
     def general(self, model: ConfigModel, raw: Config) -> list[ast.expr]:
-        """What PreTrainedConfig itself demands: an even rotary dimension, a kind for every layer."""
+        """What PreTrainedConfig itself demands: an even rotary dimension, frequencies for each kind of layer."""
         found = []
         rope = getattr(model.real, "rope_parameters", None)
         if isinstance(rope, dict) and rope and "per_layer_config" not in model.fixed:
@@ -277,11 +278,12 @@ class Reader(Parts):
                     )
                     none = terms.compare(size, ast.Is, ast.Constant(None)) if loose else none
                     found.append(terms.either([none, even, terms.compare(size, ast.LtE, terms.constant(4))]))
-        if "layer_types" in model.types and hasattr(model.real, "num_hidden_layers"):
-            listed, number = self.attribute(raw, "layer_types"), self.attribute(raw, "num_hidden_layers")
-            if isinstance(listed, Sym) and listed.node is not None:
-                none = self.none_test(listed.node) if "None" in listed.types else ast.Constant(False)
-                found.append(terms.either([none, terms.compare(terms.call("len", listed.node), ast.Eq, self.node(number))]))
+        by_kind = isinstance(rope, dict) and rope and rope.keys() <= {*ALLOWED["layer_types"]}
+        listed = self.attribute(raw, "layer_types") if by_kind and "layer_types" in model.types else None
+        if isinstance(rope, dict) and isinstance(listed, Sym) and listed.node is not None:
+            named = sorted({*rope, *(model.real.layer_types or ())})
+            known = ast.parse(f"all(kind in {named} for kind in {terms.text(listed.node)})", mode="eval").body
+            found.append(terms.either([self.none_test(listed.node), known]) if "None" in listed.types else known)
         return found
 
     def declared_by(self, cls: type) -> set[str]:
