@@ -21,8 +21,8 @@ from archspec.places import within
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
-from archspec.texts import conditions, expressions
-from archspec.wanted import above_zero
+from archspec.texts import conditions
+from archspec.wanted import above_zero, given_names
 from archspec.watching import Branch, Refusing, Test, Watcher, optional, rounded_up
 
 TRIES = 12
@@ -63,7 +63,7 @@ class Aim:
     @cached_property
     def given(self) -> set[str]:
         """The names under which given() looks for a field."""
-        return {name for one in expressions(self.spec) for name in reads(one.tree) - names(one.tree) if "." not in name}
+        return {*given_names(self.spec)}
 
     @cached_property
     def edges(self) -> Edges:

@@ -12,7 +12,7 @@ from archspec.sampling import EDGES, Sampler
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
 from archspec.texts import conditions
-from archspec.wanted import above_zero, asked, constants, lengths, parts_above_zero, parts_read
+from archspec.wanted import above_zero, asked, constants, given_names, lengths, parts_above_zero, parts_read
 
 _TEXTS = 3  # of those that a field is compared with
 
@@ -230,10 +230,13 @@ def _extremes(known: Any, texts: Sequence[str]) -> list[Any]:
 
 
 def zeros(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Configs with each of their numbers zero, the others as they are."""
+    """Configs with each of their numbers zero, or no number, the others as they are."""
     for raw in configs:
         scope = Scope(spec, raw)
-        yield from ({**raw, name: 0} for name in spec.fields if type(value := scope.get(name)) is int and value)
+        numbers = [name for name in spec.fields if type(scope.get(name)) is int]
+        more = [name for name in given_names(spec) if name in spec.fixed and type(scope.get(name)) is int]
+        yield from ({**raw, name: 0} for name in numbers if scope.get(name))
+        yield from ({**raw, name: True} for name in (*numbers, *more))
 
 
 def misfits(spec: Spec, configs: list[dict[str, Any]], layer_lists: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -212,7 +212,10 @@ class Scope(Evaluator):
             name = self.canonical(field)
             absent = self.visit(node.args[1], local) if len(node.args) > 1 else None
             own = self.given.get(name, name) == field  # transformers reads other names last
-            return self.raw.get(name, absent) if own else None if field in self.nulls else absent
+            value = self.raw.get(name, absent) if own else None if field in self.nulls else absent
+            if isinstance(value, bool) and type(absent) is int:
+                raise ConfigError(self.problem(name, f"{describe(value)} is not int or null", "true and false are no numbers"))
+            return value
         return super().call(name, node, local)
 
     def get(self, name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from archspec.expression import names
+from archspec.faults import reads
 from archspec.sampling import EDGES
 from archspec.spec import Spec
 from archspec.texts import conditions, expressions
@@ -73,3 +74,8 @@ def asked(spec: Spec) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
             for part in [ast.unparse(whole), *(str(one.value) for one in given if isinstance(one, ast.Constant))]:
                 gets.setdefault(part, []).extend([str(name.value)] if isinstance(name, ast.Constant) else [])
     return types, gets
+
+
+def given_names(spec: Spec) -> list[str]:
+    """The names under which given() looks for a field."""
+    return sorted({name for one in expressions(spec) for name in reads(one.tree) - names(one.tree) if "." not in name})

@@ -9,7 +9,7 @@ import pytest
 from archspec.alterations import alterations
 from archspec.blame import blamed, refusing
 from archspec.comparing import counted
-from archspec.edges import misfits
+from archspec.edges import misfits, zeros
 from archspec.errors import ConfigError
 from archspec.guided import Guide, without
 from archspec.library import load
@@ -138,3 +138,16 @@ def test_what_an_equation_wants_is_computed() -> None:
     }
     small |= {"text_config": {"num_hidden_layers": 1}}
     assert broken_alone(guide_of("granite_speech_plus"), "all(0 <= i", [small])
+
+
+def test_true_is_no_number_of_heads() -> None:
+    with pytest.raises(ConfigError, match="num_key_value_heads: true is not int or null"):
+        Scope(load("seed_oss"), {"num_key_value_heads": True}).validate()
+    spec = load("seed_oss")
+    raws = [raw for raw in zeros(spec, [{"num_hidden_layers": 1}]) if raw.get("num_key_value_heads") is True]
+    assert raws and all(counted(spec, "SeedOssModel", raw).error for raw in raws)
+
+
+def test_swin_without_stages_is_half_as_wide() -> None:
+    """transformers takes int(96 * 2 ** -1)."""
+    assert Scope(load("swin"), {"depths": [], "num_heads": []}).get("hidden_size") == 48
