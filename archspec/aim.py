@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from archspec.edges import Edges
 from archspec.errors import ArchspecError, Place
-from archspec.expression import names
+from archspec.expression import Expression, names
 from archspec.faults import at_fault, equals, reads
 from archspec.hosts import part_types
 from archspec.places import within
@@ -84,7 +84,7 @@ class Aim:
         """The config fields that a condition or a derived field at a place reads, also if that is in a sub-config."""
         own = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
         if own and scope is not None:
-            return self.read({name for one in own for name in at_fault(one.tree, lambda node: scope.visit(node, {}))}, None)
+            return self.read({name for one in own for name in at_fault(one.tree, partial(_value, scope, one))}, None)
         if own:
             return self.read({name for one in own for name in reads(one.tree)}, None)
         parts = ((name, aim) for name in self.spec.fields if (aim := self.part(name)) is not None)
@@ -127,7 +127,7 @@ class Aim:
     def equations(self, place: Place, scope: Scope) -> dict[str, Any]:
         """What would mend the spec's own condition at a place, if that is an equation."""
         own = [one for one in self.spec.require if within(place, one)]
-        return {name: value for one in own for name, value in equals(one, scope, lambda node: scope.visit(node, {})).items()}
+        return {name: value for one in own for name, value in equals(one, scope, partial(_value, scope, one)).items()}
 
     def mended(self, raw: Config, seen: Watched, kept: list[str]) -> None:
         """Gives some fields the values that would hold the equation which refuses a config."""
@@ -235,6 +235,11 @@ class Aim:
         known = [field for name in fields if (field := self.spec.fields.get(name)) is not None]
         numbers = [field for field in known if {"int", "None"} <= {*field.types} and not field.computed]
         return [field.name for field in numbers if self.sampler.default(field, raw) is None]
+
+
+def _value(scope: Scope, whole: Expression, part: ast.expr) -> Any:
+    """What a part of an expression of the config is."""
+    return scope.evaluate(whole._replace(tree=part))
 
 
 def modules_of(spec: Spec, architecture: str) -> set[str]:

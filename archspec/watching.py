@@ -75,7 +75,7 @@ class Watcher(Builder):
         except (EvaluationError, ArchspecError):
 
             def value(node: ast.expr) -> Any:
-                return super(Watcher, self).visit(node, dict(frame.local))
+                return super(Watcher, self).evaluate(condition._replace(tree=node), dict(frame.local))
 
             self.note_refusal(at_fault(condition.tree, value), frame)
             self.equal = equals(condition, frame.scope, value)
