@@ -96,7 +96,7 @@ class Edges:
         return [1] * len(known) if isinstance(known, list) and ints(known) else 1 if self.number_of(name, raw) else None
 
     def extremes(self, name: str, raw: dict[str, Any]) -> list[Any]:
-        """Values that hardly anything divides, or that nothing names, and each text; of a list its last item is one."""
+        """Values that hardly anything divides, or that nothing names, each text; a list that ends so, or too early or late."""
         if (inner := self.inner(name, raw)) is not None:
             return inner[0].extremes(*inner[1:])
         field, known = self.sampler.spec.fields.get(name), self.value_of(name, raw)
@@ -113,8 +113,9 @@ class Edges:
             }
             return [value for kind in field.types for value in first.get(kind, ())]
         if isinstance(known, list) and known:
-            return [[*known[:-1], value] for value in _extremes(known[-1], texts)]
-        return _extremes(known, texts)
+            return [*([*known[:-1], value] for value in _extremes(known[-1], texts)), known[:-1], [*known, known[-1]]]
+        listed = [[known], [known] * 2] if type(known) is int and field is not None and "list[int]" in field.types else []
+        return [*_extremes(known, texts), *listed]
 
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
