@@ -261,7 +261,7 @@ class Reader(Parts):
         rope = getattr(model.real, "rope_parameters", None)
         if isinstance(rope, dict) and rope and "per_layer_config" not in model.fixed:
             inner = [part for part in rope.values() if isinstance(part, dict)] or [rope]
-            if any(part.get("partial_rotary_factor", 1.0) >= 1 for part in inner):
+            if any(part.get("partial_rotary_factor", 1.0) == 1 for part in inner):
                 none: ast.expr = ast.Constant(False)
                 try:
                     size = self.node(self.attribute(raw, "head_dim"))

@@ -85,7 +85,8 @@ class Operators(State):
 
     def divided(self, op: type[ast.operator], left: Any, right: Any) -> None:
         """Python refuses to divide by zero, also where nothing depends on the result."""
-        by = right if op in (ast.Div, ast.FloorDiv, ast.Mod) else None
+        of_numpy = type(left).__module__ == "numpy"  # which warns, and takes it for infinite
+        by = right if op in (ast.Div, ast.FloorDiv, ast.Mod) and not of_numpy else None
         if op is ast.Pow and isinstance(right, int | float) and right < 0:
             by = left
         for value in (left, right):
