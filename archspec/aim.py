@@ -93,7 +93,7 @@ class Aim:
     def behind_refusal(self, refusing: Refusing) -> list[str]:
         """The config fields that an expression which refuses a config reads, also if that is in a sub-config."""
         if refusing.spec is self.spec:
-            return self.read(refusing.names, refusing.module)
+            return list(dict.fromkeys(refusing.given_as(name) for name in self.read(refusing.names, refusing.module)))
         part, _, rest = refusing.path.partition(".")
         part = part or self.spec.flat  # its fields may stand in the config itself
         aim = self.part(part)

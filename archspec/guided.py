@@ -133,8 +133,9 @@ class Guide(Aim):
                 break
             raw = next(self.drawn([raw], wanting, flags=0.0))
             self.mended(raw, seen, kept)
+            share = self.random.choice((0.3, 0.3, 1.0))
             for name in wanting:
-                if self.random.random() < 0.3 and (one := self.edges.one_of(name, raw)):  # divides whatever is kept
+                if self.random.random() < share and (one := self.edges.one_of(name, raw)):  # divides whatever is kept
                     self.edges.put(name, one, raw)
             seen = self.watched(raw)
         return raw if seen.place is None else None

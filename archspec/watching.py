@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -36,6 +36,10 @@ class Refusing(NamedTuple):
     module: Module | None
     path: str
     spec: Spec
+    calls: tuple[tuple[ast.AST, Module | None], ...]
+
+    def given_as(self, name: str) -> str:
+        return given_as(name, self.calls)
 
 
 class Watcher(Builder):
@@ -87,7 +91,9 @@ class Watcher(Builder):
             self.quiet = False
 
     def note_refusal(self, fields: set[str], frame: Frame) -> None:
-        self.refusing = self.refusing or Refusing(fields, self.module, frame.scope.origin.path, frame.scope.spec)
+        self.refusing = self.refusing or Refusing(
+            fields, self.module, frame.scope.origin.path, frame.scope.spec, tuple(self.calls)
+        )
 
     def note_bounds(self, condition: Expression, frame: Frame) -> None:
         """What a field is held against, in numbers: `pad_token_id < num_embeddings`, in each call of the module."""
@@ -109,15 +115,8 @@ class Watcher(Builder):
                     continue
                 if type(value) is int:
                     self.bounds |= {
-                        (self.given_as(frame.scope.canonical(name)), value) for name in held if ast.unparse(side) != name
+                        (given_as(frame.scope.canonical(name), self.calls), value) for name in held if ast.unparse(side) != name
                     }
-
-    def given_as(self, name: str) -> str:
-        """The config's field that a field is given the value of by the calls under way (`pad_token_id=t2u_pad_token_id`)."""
-        for call, _ in reversed(self.calls):
-            keywords = call.keywords if isinstance(call, ast.Call) else []
-            name = next((word.value.id for word in keywords if word.arg == name and isinstance(word.value, ast.Name)), name)
-        return name
 
     def holds(self, condition: Expression, frame: Frame) -> bool:
         try:
@@ -198,6 +197,14 @@ class Watcher(Builder):
                 return call, caller
             module, name = caller, given.id
         return None
+
+
+def given_as(name: str, calls: Sequence[tuple[ast.AST, Module | None]]) -> str:
+    """The config's field that a field is given the value of by the calls under way (`pad_token_id=t2u_pad_token_id`)."""
+    for call, _ in reversed(calls):
+        keywords = call.keywords if isinstance(call, ast.Call) else []
+        name = next((word.value.id for word in keywords if word.arg == name and isinstance(word.value, ast.Name)), name)
+    return name
 
 
 def handed(module: Module, parameter: str, call: ast.AST) -> ast.expr | None:
