@@ -314,11 +314,10 @@ class Sampler:
 
     def whole(self, default: list[Any], raw: dict[str, Any]) -> list[str]:
         """The list of texts that a computed default is a part of, as out_features are of stage_names."""
-        scope = Scope(self.spec, raw)
         for name in self.spec.fixed if default and all(isinstance(item, str) for item in default) else ():
             try:
-                value = scope.get(name)
-            except ArchspecError:
+                value = Scope(self.spec, raw).get(name)
+            except ArchspecError:  # of two names of one field, for one
                 continue
             if isinstance(value, list) and all(item in value for item in default):
                 return value
