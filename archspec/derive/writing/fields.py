@@ -98,7 +98,9 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
             else:
                 config[name] = text
     labels = getattr(model.real, "num_labels", 2)
-    if "num_labels" in open_names and isinstance(labels, int) and labels != 2:
+    if "num_labels" in open_names and isinstance(labels, int) and "num_labels" in model.declared:
+        fixed["num_labels"] = f"= given('num_labels', {labels})"  # a field of its own is set after id2label, which it replaces
+    elif "num_labels" in open_names and isinstance(labels, int) and labels != 2:
         config["num_labels"] = str(labels)
     others = getattr(model.cls, "attribute_map", {})
     aliases = {alias: name for alias, name in others.items() if name in wanted and alias != name}
