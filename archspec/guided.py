@@ -109,7 +109,7 @@ class Guide(Aim):
                 if seen.place is None or not reached or not seen.wanting:
                     break
                 if self.random.random() < 0.3:  # what contradicts may be left out
-                    raw.pop(self.random.choice(seen.wanting), None)
+                    self.edges.put(self.random.choice(seen.wanting), ..., raw)
                 raw = next(self.drawn([raw], seen.wanting, flags=0.0)) | flag
                 self.mended(raw, seen, [*flag])
                 seen = self.watched(raw)
