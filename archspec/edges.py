@@ -96,14 +96,17 @@ class Edges:
         return [1] * len(known) if isinstance(known, list) and ints(known) else 1 if self.number_of(name, raw) else None
 
     def extremes(self, name: str, raw: dict[str, Any]) -> list[Any]:
-        """Values that hardly anything divides, or that nothing names, each text; a list that ends so, or too early or late."""
+        """Values that hardly anything divides, or that nothing names, each text, null; a list that ends so, longer or shorter."""
         if (inner := self.inner(name, raw)) is not None:
             return inner[0].extremes(*inner[1:])
         field, known = self.sampler.spec.fields.get(name), self.value_of(name, raw)
+        if field is None:  # only given() reads it
+            return [None, 1]
         named = self.sampler.strings.get(name, ())
         unnamed = [text for text in self.sampler.others.get(name, ()) if text not in named]
         texts = (*named[:_TEXTS], *unnamed[:1])
-        if field is not None and (known is None or known == []):
+        null = [None] if field.computed or "None" in field.types else []
+        if known is None or known == []:
             first: dict[str, list[Any]] = {
                 "int": [1],
                 "bool": [True],
@@ -111,11 +114,11 @@ class Edges:
                 "list[int]": [[1], [0]],
                 "list[str]": [[text] for text in texts],
             }
-            return [value for kind in field.types for value in first.get(kind, ())]
+            return [*(value for kind in field.types for value in first.get(kind, ())), *null]
         if isinstance(known, list) and known:
-            return [*([*known[:-1], value] for value in _extremes(known[-1], texts)), known[:-1], [*known, known[-1]]]
-        listed = [[known], [known] * 2] if type(known) is int and field is not None and "list[int]" in field.types else []
-        return [*_extremes(known, texts), *listed]
+            return [*([*known[:-1], value] for value in _extremes(known[-1], texts)), known[:-1], [*known, known[-1]], *null]
+        listed = [[known], [known] * 2] if type(known) is int and "list[int]" in field.types else []
+        return [*_extremes(known, texts), *listed, *null]
 
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
