@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 from archspec.edges import Edges
 from archspec.errors import ArchspecError, Place
 from archspec.expression import Expression, names
-from archspec.faults import at_fault, equals, reads
+from archspec.faults import at_fault, equals
 from archspec.hosts import part_types
 from archspec.places import within
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.spec import Module, Spec, leaves
-from archspec.texts import conditions
+from archspec.texts import conditions, reads
 from archspec.wanted import above_zero, given_names
-from archspec.watching import Branch, Refusing, Test, Watcher, optional, rounded_up
+from archspec.watching import Branch, Refusing, Test, WatchedScope, Watcher, handed, optional, rounded_up
 
 TRIES = 12
 
@@ -84,7 +84,7 @@ class Aim:
         """The config fields that a condition or a derived field at a place reads, also if that is in a sub-config."""
         own = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
         if own and scope is not None:
-            return self.read({name for one in own for name in at_fault(one.tree, partial(_value, scope, one))}, None)
+            return self.read({name for one in own for name in at_fault(one.tree, partial(value_of, scope, one))}, None)
         if own:
             return self.read({name for one in own for name in reads(one.tree)}, None)
         parts = ((name, aim) for name in self.spec.fields if (aim := self.part(name)) is not None)
@@ -99,18 +99,20 @@ class Aim:
         aim = self.part(part)
         return [f"{part}.{name}" for name in aim.behind_refusal(refusing._replace(path=rest))] if aim is not None else []
 
-    def scope(self, raw: Config) -> Scope:
+    def scope(self, raw: Config) -> WatchedScope:
         """Of the architecture, for a config."""
-        return Scope(self.spec, raw)
+        return WatchedScope(self.spec, raw)
 
     def watched(self, raw: Config) -> Watched:
         """The branches that a config takes, and the line that refuses it, if one does."""
-        scope: Scope | None = None
+        scope: WatchedScope | None = None
         builder: Watcher | None = None
         try:
             scope = self.scope(raw)
             scope.validate()
+            self.tests |= {number: test for number, test in scope.tests.items() if number not in self.tests}
             builder = Watcher(scope, self.tests, *self.watched_for)
+            builder.taken |= scope.taken
             builder.build(self.architecture)
         except ArchspecError as error:
             place = next((problem.place for problem in error.problems if problem.place), Place(self.spec.source, 1, 1))
@@ -127,7 +129,7 @@ class Aim:
     def equations(self, place: Place, scope: Scope) -> dict[str, Any]:
         """What would mend the spec's own condition at a place, if that is an equation."""
         own = [one for one in self.spec.require if within(place, one)]
-        return {name: value for one in own for name, value in equals(one, scope, partial(_value, scope, one)).items()}
+        return {name: value for one in own for name, value in equals(one, scope, partial(value_of, scope, one)).items()}
 
     def mended(self, raw: Config, seen: Watched, kept: list[str]) -> None:
         """Gives some fields the values that would hold the equation which refuses a config."""
@@ -153,17 +155,23 @@ class Aim:
         return {id(one): {*self.read(reads(one.tree), self.owners.get(id(one)))} for one in conditions(self.spec)}
 
     @cached_property
-    def arguments(self) -> dict[str, list[tuple[set[str], Module]]]:
-        """Module -> the names in each of its calls, and the modules that those are in; a call may say a parent's name."""
-        found: dict[str, list[tuple[set[str], Module]]] = {}
+    def calls(self) -> dict[str, list[tuple[ast.Call, ast.expr, Module]]]:
+        """Module -> its calls, the expression and the module that each is in; a call may say a parent's name."""
+        found: dict[str, list[tuple[ast.Call, ast.expr, Module]]] = {}
         for module in self.spec.modules.values():
             for expression in leaves(module.body):
                 for node in ast.walk(expression.tree):
-                    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-                    if name and (called := self.spec.module(name)) is not None:
-                        read = (reads(node) | turned(expression.tree, reads(node))) - {name}
-                        found.setdefault(called.name, []).append((read, module))
+                    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+                        continue
+                    if (called := self.spec.module(node.func.id)) is not None:
+                        found.setdefault(called.name, []).append((node, expression.tree, module))
         return found
+
+    def arguments(self, module: Module, parameter: str) -> Iterator[tuple[set[str], Module]]:
+        """The names in what each call of a module gives it for a parameter, and the modules that those calls are in."""
+        for call, whole, caller in self.calls.get(module.name, ()):
+            if (given := handed(module, parameter, call)) is not None:
+                yield reads(given) | turned(whole, reads(given)), caller
 
     def read(self, found: set[str], module: Module | None, trail: frozenset[str] = frozenset()) -> list[str]:
         """The config fields behind some names: through local names, arguments, and computed defaults."""
@@ -184,9 +192,9 @@ class Aim:
             if module is not None and name in module.where:
                 pending += sorted(reads(module.where[name].tree))
             elif module is not None and name in module.parameters:
-                if module.name not in trail:
-                    trail |= {module.name}
-                    for given, caller in self.arguments.get(module.name, ()):
+                if (here := f"{module.name}.{name}") not in trail:
+                    trail |= {here}
+                    for given, caller in self.arguments(module, name):
                         fields += [name for name in self.read(given, caller, trail) if name not in fields]
             elif name in self.spec.fixed:
                 fields += [name] if name in self.spec.fields else []  # read by given()
@@ -237,7 +245,7 @@ class Aim:
         return [field.name for field in numbers if self.sampler.default(field, raw) is None]
 
 
-def _value(scope: Scope, whole: Expression, part: ast.expr) -> Any:
+def value_of(scope: Scope, whole: Expression, part: ast.expr) -> Any:
     """What a part of an expression of the config is."""
     return scope.evaluate(whole._replace(tree=part))
 

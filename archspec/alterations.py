@@ -50,14 +50,17 @@ class Alteration(NamedTuple):
     line: int
 
 
-def alterations(spec: Spec, file: str = "") -> Iterator[Alteration]:
-    """Every alteration of the modules and settings of a spec's own file, or of lines that it takes over from another one."""
+def alterations(spec: Spec, file: str = "", wide: bool = False) -> Iterator[Alteration]:
+    """Every alteration of the modules and settings of a spec's own file, or of lines that it takes over from another one.
+
+    ``wide``: also of the lines that the other one's modules take over in turn.
+    """
     own = not file or file == spec.source.name
     for name, module in spec.modules.items():
         if own and module.place.source.name != spec.source.name:
             continue
         for altered, place, line, what in _modules(module, spec, file or spec.source.name):
-            if own or line.source.name == file:
+            if own or line.source.name == file or (wide and module.place.source.name == file):
                 yield Alteration(
                     place, f"{name}: {what}", name, spec._replace(modules={**spec.modules, name: altered}), line.line
                 )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from archspec.field_kinds import ints
-from archspec.layer_types import ALLOWED
+from archspec.field_kinds import ints, is_deep
 from archspec.library import model_types
 from archspec.sampling import EDGES, Sampler
-from archspec.scope import Scope, SubConfig
-from archspec.spec import Field, Spec
+from archspec.scope import SubConfig, may_be_negative
+from archspec.spec import Field
 from archspec.texts import conditions
-from archspec.wanted import above_zero, asked, constants, given_names, lengths, parts_above_zero, parts_read
+from archspec.wanted import above_zero, asked, constants, lengths, parts_above_zero, parts_read
 
 _TEXTS = 3  # of those that a field is compared with
 
@@ -74,7 +73,8 @@ class Edges:
         if isinstance(known, list) and ints(known):  # as the others have it there
             place = self.sampler.random.randrange(len(known))
             lists = [value for other in others if other != name and isinstance(value := self.value_of(other, raw), list)]
-            near = [value[place] for value in lists if place < len(value) and type(value[place]) is int]
+            there = [value[place] for value in lists if place < len(value) and type(value[place]) is int]
+            near = [number + self.sampler.random.choice(self.offsets) for number in there]
             return [*known[:place], self.sampler.random.choice([*near, known[place] + 1]), *known[place + 1 :]]
         return self.value(name, raw)
 
@@ -107,18 +107,38 @@ class Edges:
         texts = (*named[:_TEXTS], *unnamed[:1])
         null = [None] if field.computed or "None" in field.types else []
         if known is None or known == []:
-            first: dict[str, list[Any]] = {
+            given: dict[str, list[Any]] = {
                 "int": [1],
                 "bool": [True],
                 "str": [*texts],
                 "list[int]": [[1], [0]],
                 "list[str]": [[text] for text in texts],
             }
-            return [*(value for kind in field.types for value in first.get(kind, ())), *null]
+            return [*(value for kind in field.types for value in given.get(kind, ())), *null]
         if isinstance(known, list) and known:
-            return [*([*known[:-1], value] for value in _extremes(known[-1], texts)), known[:-1], [*known, known[-1]], *null]
+            last = [[*known[:-1], value] for value in _extremes(known[-1], texts)]
+            first = [[value, *known[1:]] for value in _extremes(known[0], texts)] if len(known) > 1 else []
+            return [*last, *first, known[:-1], [*known, known[-1]], *null]  # the last may be one that no layer reads
         listed = [[known], [known] * 2] if type(known) is int and "list[int]" in field.types else []
         return [*_extremes(known, texts), *listed, *null]
+
+    def beyond(self, name: str, others: list[str], raw: dict[str, Any]) -> list[Any]:
+        """One more than any of some fields is in a config, for a number among them; for lists of numbers, as their first.
+
+        Where a number may be negative, also that far below zero.
+        """
+        known = self.value_of(name, raw)
+        values = [self.value_of(other, raw) for other in others]
+        if is_deep(name):  # as deep as it is wide would be a large one
+            return []
+        if type(known) is int:
+            most = max([known, *(value for value in values if type(value) is int)]) + 1
+            field = self.sampler.spec.fields.get(name)
+            return [most, -most] if field is not None and may_be_negative(field) else [most]
+        if isinstance(known, list) and known and ints(known):
+            firsts = [value[0] for value in values if isinstance(value, list) and value and ints(value)]
+            return [[max(firsts) + 1, *known[1:]]]
+        return []
 
     def value(self, name: str, raw: dict[str, Any]) -> Any:
         """A value for one field that may be at the edge of what is valid; ... to leave it out."""
@@ -231,46 +251,3 @@ def _extremes(known: Any, texts: Sequence[str]) -> list[Any]:
     if isinstance(known, bool):
         return [not known]
     return [0, 1, known + 1] if isinstance(known, int) else [*texts, f"{known}-{known}"] if isinstance(known, str) else []
-
-
-def zeros(spec: Spec, configs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Configs with each of their numbers zero, or no number, the others as they are."""
-    for raw in configs:
-        scope = Scope(spec, raw)
-        numbers = [name for name in spec.fields if type(scope.get(name)) is int]
-        more = [name for name in given_names(spec) if name in spec.fixed and type(scope.get(name)) is int]
-        yield from ({**raw, name: 0} for name in numbers if scope.get(name))
-        yield from ({**raw, name: True} for name in (*numbers, *more))
-
-
-def misfits(spec: Spec, configs: list[dict[str, Any]], layer_lists: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Configs with each text one that nothing names, each list an item short or long, or with such a text as its last.
-
-    Then with all layers of a kind that transformers knows, and with the last one, in each of some lists of layers.
-    """
-    for raw in configs:
-        scope = Scope(spec, raw)
-        for name in layer_lists if scope.has("num_hidden_layers") else ():
-            layers = scope.get("num_hidden_layers")
-            value = scope.get(name) if scope.has(name) else None
-            others = value[:-1] if isinstance(value, list) else []
-            for kind in ALLOWED[name] if type(layers) is int else ():
-                yield {**raw, name: [kind] * layers}
-                yield from [{**raw, name: [*others, kind]}] if others else ()
-        for name in spec.fields:
-            value = scope.get(name)
-            if isinstance(value, str):
-                yield {**raw, name: f"{value}-{value}"}
-            elif isinstance(value, list) and value:
-                yield from ({**raw, name: items} for items in (value[:-1], [*value, value[-1]]))
-                if (other := _misnamed(value)) is not None:
-                    yield {**raw, name: other}
-
-
-def _misnamed(items: list[Any]) -> list[Any] | None:
-    """A list whose last text is another one, also if that is in a list within it; None where there are no texts."""
-    for place, item in reversed([*enumerate(items)]):
-        other = f"{item}-{item}" if isinstance(item, str) else _misnamed(item) if isinstance(item, list) else None
-        if other is not None:
-            return [*items[:place], other, *items[place + 1 :]]
-    return None

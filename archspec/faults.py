@@ -1,4 +1,4 @@
-"""What a condition reads, what of it does not hold for a config, and what would mend that."""
+"""What of a condition does not hold for a config, and what would mend that."""
 
 from __future__ import annotations
 
@@ -7,29 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 from archspec.errors import ArchspecError
-from archspec.expression import EvaluationError, Expression, names
+from archspec.expression import EvaluationError, Expression
 from archspec.scope import Scope
+from archspec.texts import reads
 
 Value = Callable[[ast.expr], Any]
-
-
-def reads(tree: ast.AST) -> set[str]:
-    """The names that an expression reads, those in `given("field")` among them, and the fields of parts (`text_config.width`)."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
-    parts = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    given = {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
-    return names(tree) | given | {part for part in parts if all(word.isidentifier() for word in part.split("."))}
 
 
 def at_fault(tree: ast.expr, value: Value) -> set[str]:
     """What the parts of a condition that do not hold read: of `a and b`, where only b is false, what b reads."""
     if not isinstance(tree, ast.BoolOp):
         return reads(tree)
-    failing = [part for part in tree.values if isinstance(tree.op, ast.Or) or not _holds(part, value)]
+    failing = [part for part in tree.values if isinstance(tree.op, ast.Or) or not holds(part, value)]
     return set[str]().union(*(at_fault(part, value) for part in failing))
 
 
-def _holds(tree: ast.expr, value: Value) -> bool:
+def holds(tree: ast.expr, value: Value) -> bool:
+    """Whether a condition holds; what has no value does not."""
     try:
         return bool(value(tree))
     except (EvaluationError, ArchspecError):

@@ -1,152 +1,38 @@
-"""Random configs with an aim: each condition of a spec broken alone, each branch taken both ways.
+"""Configs that a spec refuses: each of its conditions broken alone, if that can be.
 
-What a condition reads is drawn anew in a valid config until the spec itself says that the aim is met;
-that costs no instantiation.
+What a condition reads is drawn anew in a valid config until the spec itself says that it is broken; that costs no
+instantiation.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, islice
 
-from archspec.aim import TRIES, Aim, Config, Watched, modules_of
+from archspec.aim import TRIES, Config, modules_of, value_of
+from archspec.branching import MENDING_TRIES, Branching
 from archspec.errors import ArchspecError, Place
 from archspec.expression import Expression, names
-from archspec.faults import reads
-from archspec.sampling import Sampler
+from archspec.faults import holds
 from archspec.settled import conjuncts
 from archspec.spec import Module, Spec, leaves
-from archspec.texts import conditions
-from archspec.watching import Branch, Test, Watcher
+from archspec.texts import conditions, reads
+from archspec.watching import Watcher
 
-_STEPS = 12
 _REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
 _ALONE_TRIES = 15  # for it to be broken alone after that
 _BOUNDS = 8  # valid configs of which a field is set to what it is held against
-_MENDING_TRIES = 3
 _HIDDEN_TRIES = 8  # for it to be broken where another one refuses first
 
 
-class Guide(Aim):
-    """Finds configs for one architecture of a spec; ``configs`` are valid ones to start from."""
-
-    def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
-        super().__init__(spec, architecture, sampler)
-        self.found: list[Config] = []  # valid ones that take another branch
+class Guide(Branching):
+    """Finds configs for the branches and conditions of one architecture of a spec."""
 
     def lacking(self, spec: Spec) -> Guide:
         """The same for a spec that lacks a condition."""
         return Guide(spec, self.architecture, self.sampler)
-
-    def branches(self, configs: list[Config]) -> Iterator[Config]:
-        """Valid configs that take branches which none of some valid configs takes."""
-        taken: set[Branch] = set()
-        reached: dict[int, list[Config]] = {}  # the best to start from: one outcome is there already
-
-        def keep(raw: Config) -> Watched:
-            watched = self.watched(raw)
-            taken.update(watched.taken)
-            for number in {number for number, _ in watched.taken}:
-                reached.setdefault(number, []).append(raw)
-            return watched
-
-        seen = [(raw, keep(raw)) for raw in configs]
-        yield from self.left_out(seen)
-        for goal in self.sampler.goals if configs else ():
-            for _ in range(TRIES // 2):
-                raw = next(self.drawn(configs, [goal.field]))
-                raw[goal.field] = goal.given
-                if self.watched(raw).place is None:
-                    keep(raw)
-                    yield raw
-                    break
-        pending = list(self.tests)
-        known = {*pending}
-        for number in pending:
-            test = self.tests[number]
-            if test.module is not None and test.module.name in self.with_the_first:
-                continue
-            for outcome in (True, False):
-                if (number, outcome) in taken or not configs:
-                    continue
-                numbers = [part.value for part in ast.walk(test.call[0]) if isinstance(part, ast.Constant)] if test.call else []
-                self.edges.offsets = [0, *{number for number in numbers if type(number) is int}]
-                new = self.search(reached.get(number, configs), self.behind(test), (number, outcome), test.edge)
-                if new is not None:
-                    keep(new)
-                    self.found.append(new)
-                    pending += [other for other in reached if other not in known]  # behind the branch are others
-                    known |= {*pending}
-                    yield new
-
-    def left_out(self, seen: list[tuple[Config, Watched]]) -> Iterator[Config]:
-        """Valid configs where a default is read that all of some valid configs give, or do not read."""
-        read = {one for _, watched in seen for one in watched.used}
-        for name in sorted({name for name, given in read if given and (name, False) not in read}):
-            giving = [raw for raw, watched in seen if (name, True) in watched.used]
-            without_it = ({key: value for key, value in raw.items() if key != name} for raw in giving[:_STEPS])
-            yield from islice((raw for raw in without_it if self.watched(raw).place is None), 1)
-
-    def behind(self, test: Test) -> list[str]:
-        """The config fields that a test depends on."""
-        if test.call is None or test.module is None:
-            return self.read(reads(test.node), test.module)
-        own = self.read(reads(test.node) - {*test.module.parameters}, test.module)
-        return list(dict.fromkeys([*own, *self.read(reads(test.call[0]), test.call[1])]))
-
-    def search(self, configs: list[Config], fields: list[str], branch: Branch, edge: bool) -> Config | None:
-        tries, beside = (2 * TRIES, 0.7) if edge else (TRIES, 0.1)
-        joined = [] if edge else self.joined(fields)
-        node = self.tests[branch[0]].node
-        flag = {node.id: branch[1]} if isinstance(node, ast.Name) and node.id in self.sampler.flags else {}
-        for raw in chain(self.drawn(configs, fields, tries, beside), self.drawn(configs, joined, tries, beside)):
-            raw |= flag
-            seen = self.watched(raw)
-            reached = branch in seen.taken or not seen.taken
-            for _ in range(_STEPS):  # a branch may need fields that nothing else reads, and those others
-                if seen.place is None or not reached or not seen.wanting:
-                    break
-                if self.random.random() < 0.3:  # what contradicts may be left out
-                    self.edges.put(self.random.choice(seen.wanting), ..., raw)
-                raw = next(self.drawn([raw], seen.wanting, flags=0.0)) | flag
-                self.mended(raw, seen, [*flag])
-                seen = self.watched(raw)
-            if seen.place is None and branch in seen.taken:
-                return raw
-        for name, raw in self.extremes(configs, fields):
-            for _ in range(_MENDING_TRIES):
-                only = self.settle(raw, [name])
-                if only is not None and branch in self.watched(only).taken:
-                    return only
-                if only is not None:
-                    break
-        return None
-
-    def settle(self, raw: Config, kept: list[str]) -> Config | None:
-        """The config until nothing refuses it: what is wanted is drawn anew, but for some fields. None if that fails."""
-        seen = self.watched(raw)
-        for _ in range(_STEPS):
-            wanting = [name for name in seen.wanting if name not in kept]
-            if seen.place is None or not wanting:
-                break
-            raw = next(self.drawn([raw], wanting, flags=0.0))
-            self.mended(raw, seen, kept)
-            share = self.random.choice((0.3, 0.3, 1.0))
-            for name in wanting:
-                if self.random.random() < share and (one := self.edges.one_of(name, raw)):  # divides whatever is kept
-                    self.edges.put(name, one, raw)
-            seen = self.watched(raw)
-        return raw if seen.place is None else None
-
-    def joined(self, fields: list[str]) -> list[str]:
-        """The same fields and those that a condition holds against one of them; none where there are no others."""
-        found = list(fields)
-        for condition in conditions(self.spec):
-            read = self.read(reads(condition.tree), self.owners.get(id(condition)))
-            found += [name for name in read if name not in found] if set(read) & set(fields) else []
-        return found if len(found) > len(fields) else []
 
     def violations(self, configs: list[Config]) -> Iterator[Config]:
         """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be.
@@ -167,8 +53,10 @@ class Guide(Aim):
             count, alone, more, hidden = 0, again, _ALONE_TRIES, _HIDDEN_TRIES
             beside = 0.1 if len(fields) < 2 else 0.25
             start = self.near(condition, come_to) or configs
-            parts = [part for one in conjuncts(condition.tree) if (part := self.read(reads(one), owner))] or [fields]
-            draws = [self.drawn(start, part, max(_REFUSED_TRIES // len(parts), TRIES), beside) for part in parts]
+            parts = [(one, part) for one in conjuncts(condition.tree) if (part := self.read(reads(one), owner))]
+            parts = parts or [(condition.tree, fields)]
+            tries = max(_REFUSED_TRIES // len(parts), TRIES)
+            draws = [self.drawn(self.closest(start, condition, one), part, tries, beside) for one, part in parts]
             yield from self.at_bounds(start, condition)
             for raw in chain.from_iterable(zip(*draws, strict=True)):  # one at a time: another may refuse what breaks several
                 more -= count >= each
@@ -190,21 +78,25 @@ class Guide(Aim):
                 if count >= each and alone:
                     break
             if not alone:
-                yield from islice(self.behind_others(start, condition, fields, others), each)
+                yield from islice(
+                    self.behind_others(self.closest(start, condition, condition.tree), condition, fields, others), each
+                )
 
-    def extremes(self, configs: list[Config], fields: list[str]) -> Iterator[tuple[str, Config]]:
-        """A valid config with one of some fields at an edge, each in turn, and which."""
-        for name in fields if configs else ():
-            valid = self.random.choice(configs)
-            for value in self.edges.extremes(name, valid):
-                self.edges.put(name, value, raw := copy.deepcopy(valid))
-                yield name, raw
+    def closest(self, configs: list[Config], condition: Expression, part: ast.expr) -> list[Config]:
+        """Of some valid configs those for which the fewest alternatives of a part of the spec's own condition hold."""
+        if id(condition) in self.owners or not (isinstance(part, ast.BoolOp) and isinstance(part.op, ast.Or)):
+            return configs
+        some = configs if len(configs) <= _BOUNDS else self.random.sample(configs, _BOUNDS)
+        held = [sum(holds(one, partial(value_of, self.scope(raw), condition)) for one in part.values) for raw in some]
+        return [raw for raw, count in zip(some, held, strict=True) if count == min(held)]
 
     def behind_others(self, configs: list[Config], condition: Expression, fields: list[str], others: Guide) -> Iterator[Config]:
         """Configs that a condition refuses where others refuse first: a value at an edge at a time, and the rest mended."""
-        for _, raw in self.extremes(configs, fields):
-            for _ in range(_MENDING_TRIES):
-                only = others.settle(raw, fields)
+        for name, raw in self.extremes(configs, fields):
+            for attempt in range(MENDING_TRIES):
+                walking = attempt in (1, 2)  # past what others refuse, on the same side of the edge
+                silent = {turn: 0 for turn in self.sampler.turns if turn not in fields} if attempt == 2 else {}
+                only = others.settle(raw | silent, [other for other in fields if not walking or other != name], walking)
                 if only is not None:
                     yield from [only] if self.at(self.watched(only).place, condition) else ()
                     break

@@ -13,10 +13,9 @@ from archspec.guided import Guide
 from archspec.hosts import part_types, replaced
 from archspec.library import load
 from archspec.sampling import Sampler
-from archspec.scope import Scope
 from archspec.spec import Spec
 from archspec.texts import conditions
-from archspec.watching import Refusing
+from archspec.watching import Refusing, WatchedScope
 
 _BASES = 2  # valid configs of the model that a part's are put into
 
@@ -69,8 +68,8 @@ class PartGuide(Guide):
                 found += [(own, part, name) for own in owns for part, name in pairs if (part,) != self.path]
         return found
 
-    def scope(self, raw: Config) -> Scope:
-        return Scope(self.host, self.whole(raw))
+    def scope(self, raw: Config) -> WatchedScope:
+        return WatchedScope(self.host, self.whole(raw))
 
     def lacking(self, spec: Spec) -> Guide:
         return PartGuide(spec, self.architecture, self.sampler, self.host, self.base, self.path)

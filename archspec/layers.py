@@ -136,6 +136,7 @@ def multihead_attention(
     batch_first: Any = False,
 ) -> list[Leaf]:
     """torch's MultiheadAttention; its out_proj is a layer of its own within it."""
+    _require(concrete(embed_dim) > 0, "embed_dim must be greater than zero")
     _divides(embed_dim, num_heads, "embed_dim")
     packed = all(size is None or concrete(size) == concrete(embed_dim) for size in (kdim, vdim))
     sizes = {"q": embed_dim, "k": embed_dim if kdim is None else kdim, "v": embed_dim if vdim is None else vdim}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from archspec import library, notation
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, SpecError, UnknownArchitectureError, did_you_mean
-from archspec.expression import Expression
+from archspec.expression import Expression, names
 from archspec.paths import leads_somewhere
 from archspec.resolve import Place as Where
 from archspec.resolve import has_field, safely, sub_config, sub_config_field
@@ -22,6 +22,7 @@ from archspec.scope import Scope
 from archspec.settled import settled
 from archspec.spec import OPTIONS, TYPES, Module, Spec, Tie, leaves
 from archspec.tensors import tensors
+from archspec.texts import reads
 from archspec.tree import Builder
 
 _READ_BY_ITSELF = {"tie_word_embeddings", "num_labels", "layer_types"}  # layer types are checked with every config
@@ -175,6 +176,9 @@ def _fields(spec: Spec) -> Iterator[Problem]:
             yield Problem(
                 f"{alias} stands for {name}, which is no field", start, "attribute_map", did_you_mean(name, spec.fields)
             )
+    for name, value in spec.fixed.items():
+        if name not in spec.fields and name in reads(value.tree) - names(value.tree):
+            yield Problem(f"given({name!r}) has no type: config has no {name}", value.place, f"fixed.{name}", _GIVEN_HELP)
     for field in spec.fields.values():
         tree = field.default.tree if field.default else None
         text = tree.value if isinstance(tree, ast.Constant) and isinstance(tree.value, str) and not field.types else ""
@@ -194,6 +198,7 @@ def _fields(spec: Spec) -> Iterator[Problem]:
                 yield Problem(f"{sub.spec.model_type} has no field {keyword.arg}", place, f"config.{field.name}", help_)
 
 
+_GIVEN_HELP = "say its type and default in config: too; a parent's does not stand beside a fixed field"
 _TEXT_HELP = f"types: {', '.join(TYPES)}; a text with blanks is quoted"
 
 

@@ -14,10 +14,10 @@ from archspec.aim import modules_of
 from archspec.alterations import Alteration, alterations
 from archspec.blame import blamed, refusing
 from archspec.comparing import Config, Count, compare, counted
-from archspec.edges import misfits, zeros
 from archspec.guided_parts import aimed
 from archspec.hosts import replaced, standing
 from archspec.layers import Size
+from archspec.misfits import misfits
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
 from archspec.settings import SettingDifference, settings_differences
@@ -85,8 +85,8 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
             own.append(answer)
             if valid >= samples:
                 break
-        small = sampler.accepted[:1]
-        own += [_answer(spec, architecture, raw) for raw in (*zeros(spec, small), *misfits(spec, small, layer_lists(spec)))]
+        for small in sampler.accepted[:1]:
+            own += [_answer(spec, architecture, raw) for raw in misfits(spec, small, layer_lists(spec))]
         valid_ones = [answer.raw for answer in own if answer is not None and answer.rows is not None]
         own += [_answer(spec, architecture, raw) for raw in aimed(spec, architecture, sampler, valid_ones)]
         told += [answer for answer in own if answer is not None]
@@ -206,19 +206,26 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
     """
     best: dict[tuple[int, str], Found] = {}
     told: dict[str, list[Answer]] = {}
-    for host, spec, file in standing(name):
-        reached = set[str]().union(*(modules_of(spec, architecture) for architecture in spec.architectures or spec.modules))
-        chosen = [one for one in alterations(spec, file) if not one.module or one.module in reached or spec.source.name == file]
-        pending = [one for one in chosen if (known := best.get(_key(one, name))) is None or not known.well]
-        if not pending:
-            continue
-        if host.model_type not in told:
-            told[host.model_type] = answers(host, samples, seed)
-        bench = Bench(host, told[host.model_type], spec if spec is not host else None)
-        for found in map(bench.fared, pending):
-            known = best.setdefault(_key(found.alteration, name), found)
-            if found.rank > known.rank:
-                best[_key(found.alteration, name)] = found
+
+    def hold(wide: bool) -> None:
+        for host, spec, file in standing(name):
+            reached = set[str]().union(*(modules_of(spec, architecture) for architecture in spec.architectures or spec.modules))
+            every = (one for one in alterations(spec, file, wide) if not wide or _key(one, name) in best)
+            chosen = [one for one in every if not one.module or one.module in reached or spec.source.name == file]
+            pending = [one for one in chosen if (known := best.get(_key(one, name))) is None or not known.well]
+            if not pending:
+                continue
+            if host.model_type not in told:
+                told[host.model_type] = answers(host, samples, seed)
+            bench = Bench(host, told[host.model_type], spec if spec is not host else None)
+            for found in map(bench.fared, pending):
+                known = best.setdefault(_key(found.alteration, name), found)
+                if found.rank > known.rank:
+                    best[_key(found.alteration, name)] = found
+
+    hold(wide=False)
+    if not all(found.well for found in best.values()):  # a shared part's line may do nothing but in one of these
+        hold(wide=True)
     return list(best.values())
 
 

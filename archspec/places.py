@@ -159,17 +159,18 @@ def within(place: Place, expression: Expression) -> bool:
 
 
 def tie_place(root: Node, name: str, source: str) -> list[Place]:
-    """The line that ties a tensor, else the modules that have both and do not tie them, the innermost first."""
+    """The lines that tie a tensor, then the modules that have both ends and may lack a tie, the innermost first."""
+    ties: list[Place] = []
     holders: list[Place] = []
     for prefix, node in modules(root):
         for target, origin, tie in node.ties:
             ends = [f"{prefix}.{end}" if prefix else end for end in (target, origin)]
             if any(end == name or name.startswith(end + ".") for end in ends):
-                return [tie.place]
+                ties.append(tie.place)
         inside = not prefix or all(given.startswith(prefix + ".") for given in (name, source) if given)
         if node.module is not None and inside:
             holders.append(defining(node))
-    return holders[::-1]
+    return list(dict.fromkeys([*ties, *holders[::-1]]))
 
 
 def top_missing(name: str, known: set[str]) -> str:

@@ -1,4 +1,4 @@
-"""The texts that a field is compared with: those are its values that matter."""
+"""What a spec's expressions read: the names in them, and the texts that a field is compared with."""
 
 from __future__ import annotations
 
@@ -87,3 +87,11 @@ def conditions(spec: Spec) -> Iterator[Expression]:
     yield from spec.require
     for module in spec.modules.values():
         yield from module.require
+
+
+def reads(tree: ast.AST) -> set[str]:
+    """The names that an expression reads, those in `given("field")` among them, and the fields of parts (`text_config.width`)."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
+    parts = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    given = {str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)}
+    return names(tree) | given | {part for part in parts if all(word.isidentifier() for word in part.split("."))}

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from archspec.blame import blamed, refusing
 from archspec.comparing import Config, Difference, compare, counted
-from archspec.edges import misfits, zeros
 from archspec.errors import Place
 from archspec.guided_parts import aimed
 from archspec.library import load
+from archspec.misfits import misfits
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
 from archspec.spec import Spec
@@ -300,8 +300,7 @@ class Verifier:
         there is not to be counted."""
         if self.architecture != next(iter(self.spec.architectures), None):
             return
-        small = self.sampler.accepted[:1]
-        for raw in (*zeros(self.spec, small), *misfits(self.spec, small, self.layer_lists())):
+        for raw in (other for small in self.sampler.accepted[:1] for other in misfits(self.spec, small, self.layer_lists())):
             try:
                 found = self.compare(raw)[0]
             except Unavailable:

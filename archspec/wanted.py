@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from archspec.expression import names
-from archspec.faults import reads
 from archspec.sampling import EDGES
 from archspec.spec import Spec
-from archspec.texts import conditions, expressions
+from archspec.texts import conditions, expressions, reads
 
 
 def above_zero(tree: ast.expr) -> set[str]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
 from archspec.expression import EvaluationError, Expression, Locals, names
-from archspec.faults import at_fault, equals, reads
+from archspec.faults import at_fault, equals
 from archspec.field_kinds import WIDE, is_deep
 from archspec.scope import Scope
 from archspec.spec import Module, Spec
-from archspec.texts import expressions
+from archspec.texts import expressions, reads
 from archspec.tree import Builder, Frame
 
 Branch = tuple[int, bool]
@@ -40,6 +40,26 @@ class Refusing(NamedTuple):
 
     def given_as(self, name: str) -> str:
         return given_as(name, self.calls)
+
+
+class WatchedScope(Scope):
+    """A config's scope that notes how each test within computed defaults and derived fields came out.
+
+    Not the conditions of the spec, which are to be broken and not only to be taken both ways.
+    """
+
+    def __init__(self, spec: Spec, raw: Mapping[str, Any]) -> None:
+        super().__init__(spec, raw)
+        self.tests: dict[int, Test] = {}
+        self.taken: set[Branch] = set()
+
+    def truth(self, value: Any, node: ast.expr) -> bool:
+        outcome = super().truth(value, node)
+        field = self.spec.fields.get(self._pending[-1]) if self._pending else None
+        if self._pending and not (field is not None and field.default is not None and field.default.tree is node):
+            self.tests.setdefault(id(node), Test(node, None))
+            self.taken.add((id(node), outcome))
+        return outcome
 
 
 class Watcher(Builder):

@@ -177,3 +177,81 @@ def test_a_condition_of_two_kinds_of_layers_is_broken_where_only_one_is() -> Non
         guide = Guide(spec, "MiniMaxModel", Sampler(spec, seed))
         starts += guide.near(spec.modules["MiniMaxDecoderLayer"].require[0], [(valid, guide.watched(valid).demanded)])
     assert any({*start.get("layer_types", ())} == {"linear_attention"} for start in starts)
+
+
+def test_what_decides_a_computed_default_is_drawn() -> None:
+    """Mistral Large 4 shares indexers between layers by default, but only with a frequency above one."""
+    spec = load("mistral_large4_text")
+    guide = Guide(spec, "MistralLarge4TextModel", Sampler(spec, 0))
+    configs = list(guide.branches([{"model_type": "mistral_large4_text", "num_hidden_layers": 3}]))
+    (shared,) = (
+        test.node for test in guide.tests.values() if ast.unparse(test.node).startswith("max(i - index_skip_topk_offset")
+    )
+    taken = {branch for raw in configs for branch in guide.watched(raw).taken}
+    assert {(id(shared), True), (id(shared), False)} <= taken
+
+
+def test_a_parameter_is_read_apart_from_the_others_of_its_call() -> None:
+    """A SegFormer layer is called with a width, heads, a reduction and a ratio, each from a list of its own."""
+    spec = load("segformer")
+    guide = Guide(spec, "SegformerModel", Sampler(spec, 0))
+    attention = spec.modules["SegformerAttention"]
+    assert {*guide.read({"reduction"}, attention)} == {"sr_ratios", "num_encoder_blocks"}  # the second: how often
+    assert {*guide.read({"size"}, attention)} == {"hidden_sizes", "num_attention_heads", "num_encoder_blocks"}
+
+
+def test_a_value_grows_past_what_else_refuses_it() -> None:
+    """DETR's mask head wants its width and the heads to be a multiple of eight together, its attention fewer heads than that."""
+    spec = load("detr")
+    owner = spec.modules["DetrMHAttentionMap"]
+    (condition,) = owner.require
+    maps = {"model_type": "resnet", "out_features": ["stage2", "stage3", "stage4"]}
+    small = {"encoder_layers": 1, "decoder_layers": 1, "use_timm_backbone": False, "backbone_config": maps}
+    for seed in range(3):
+        guide = Guide(spec, "DetrForSegmentation", Sampler(spec, seed))
+        others = guide.lacking(without(spec, condition, owner))
+        fields = guide.read({"d_model", "encoder_attention_heads"}, owner)
+        configs = guide.behind_others([{"model_type": "detr", **small}], condition, fields, others)
+        assert [raw["encoder_attention_heads"] for raw in configs] == [264]
+
+
+def test_a_default_decides_a_branch_both_ways() -> None:
+    """How many of Mistral Large 4's first layers share no indexer by default shows where a config leaves that out."""
+    spec = load("mistral_large4_text")
+    guide = Guide(spec, "MistralLarge4TextModel", Sampler(spec, 0))
+    given = {"num_hidden_layers": 4, "index_topk_freq": 2, "index_skip_topk_offset": 1}
+    for raw in guide.branches([{"model_type": "mistral_large4_text", **given}]):
+        if "index_skip_topk_offset" not in raw and "shared" in guide.scope(raw).get("indexer_types"):
+            return
+    pytest.fail("no config without index_skip_topk_offset")
+
+
+def test_a_model_ties_what_its_part_does_not() -> None:
+    """BLIP's caption writer and the BERT in it may both say that the head is tied."""
+    spec = load("blip")
+    guide = Guide(spec, "BlipForConditionalGeneration", Sampler(spec, 0))
+    found = [
+        (raw["tie_word_embeddings"], raw["text_config"]["tie_word_embeddings"])
+        for raw in guide.ties_apart([{"model_type": "blip"}])
+    ]
+    assert found == [(True, False), (False, True)]
+
+
+def test_what_may_be_negative_is_so_far_below_zero() -> None:
+    """TrOCR's computed positions hold twice a negative padding's number against their own."""
+    spec = load("trocr")
+    edges = Guide(spec, "TrOCRForCausalLM", Sampler(spec, 0)).edges
+    assert edges.beyond("pad_token_id", ["pad_token_id", "max_position_embeddings"], {"max_position_embeddings": 6}) == [7, -7]
+    assert edges.beyond("max_position_embeddings", ["pad_token_id"], {"max_position_embeddings": 6}) == [7]
+
+
+def test_a_condition_with_alternatives_is_broken_where_the_others_do_not_hold() -> None:
+    """An odd head breaks Cohere Compass' condition only where some layer has rotary positions: few valid configs have."""
+    spec = load("cohere_compass_text")
+    guide = Guide(spec, "CohereCompassTextModel", Sampler(spec, 0))
+    plain, rotary = (
+        {"num_hidden_layers": 1, "rope_parameters": {"full_attention": one}} for one in (None, {"rope_theta": 10000.0})
+    )
+    (condition,) = (one for one in spec.require if one.text.startswith("head_dim"))
+    assert guide.closest([plain, rotary, plain], condition, condition.tree) == [rotary]
+    assert guide.closest([plain, rotary], spec.require[0], spec.require[0].tree) == [plain, rotary]

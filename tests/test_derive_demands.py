@@ -267,3 +267,32 @@ def test_a_rotary_dimension_that_no_class_declares_is_even() -> None:
     text = drafted("OlmoeModel")[0].text
     assert "\n  head_dim: int | None = hidden_size // num_attention_heads\n" in text
     assert "\n  - given('head_dim') is None or head_dim % 2 == 0 or head_dim <= 4\n" in text
+
+
+@pytest.mark.parametrize(("more", "said"), [([], False), (["self.b = nn.Linear(2, 3) if config.kind == 'gelu' else None"], True)])
+def test_the_names_of_an_activation_are_said_where_the_draft_reads_the_text(
+    module: Callable[..., None], more: list[str], said: bool
+) -> None:
+    """A text that decides nothing else is in no draft, and any activation without tensors is like another."""
+    text = own("self.act = ACT2FN[config.kind]", "self.a = Block(config)", *more).replace('"plain"', '"gelu"')
+    module("from transformers.activations import ACT2FN\n" + text)
+    found = derived("own:Net", samples=8)
+    assert (found["code"], found["verify"][0]["differences"]) == (0, []), found["drafts"]["net"]
+    assert ("- kind in ['gelu', " in found["drafts"]["net"]) is said
+
+
+@pytest.mark.parametrize(("library", "line"), [("numpy", "  Net:\n    a: Block()\n"), ("math", "- depth - 1 != 0\n")])
+def test_a_number_of_numpys_may_be_divided_by_zero(module: Callable[..., None], library: str, line: str) -> None:
+    """Python's own may not, NumPy warns of it and goes on."""
+    text = own("self.rate = np.log(config.width) / (config.depth - 1)", "self.a = Block(config)")
+    module(f"import {library} as np\n{text}")
+    assert line in derived("own:Net", "--no-verify")["drafts"]["net"]
+
+
+def test_a_list_has_the_last_item_that_is_taken_of_it(module: Callable[..., None]) -> None:
+    text = own("self.last = config.sizes[-1]", "self.a = Block(config)")
+    fields = "depth: int = 3\n    sizes: list = field(default_factory=lambda: [4, 6])"
+    module("from dataclasses import field\n" + text.replace("depth: int = 3", fields))
+    found = derived("own:Net", samples=8)
+    assert (found["code"], found["verify"][0]["differences"]) == (0, []), found["drafts"]["net"]
+    assert "- 0 < len(sizes)\n" in found["drafts"]["net"]

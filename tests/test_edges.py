@@ -9,10 +9,10 @@ import pytest
 from archspec.alterations import alterations
 from archspec.blame import blamed, refusing
 from archspec.comparing import counted
-from archspec.edges import misfits, zeros
 from archspec.errors import ConfigError
 from archspec.guided import Guide, without
 from archspec.library import load
+from archspec.misfits import misfits
 from archspec.sampling import Sampler
 from archspec.scope import Scope
 from archspec.settings import settings_differences
@@ -102,7 +102,7 @@ def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_
     spec = load(model_type)
     verifier = Verifier(spec, spec.architectures[0], 1, 0)
     verifier.run()
-    kinds = [raw for raw in misfits(spec, verifier.sampler.accepted[:1], layer_lists(spec)) if raw.get("layer_types")]
+    kinds = [raw for raw in misfits(spec, verifier.sampler.accepted[0], layer_lists(spec)) if raw.get("layer_types")]
     assert len(kinds) >= 14
     assert [found for raw in kinds for found in verifier.compare(raw)[0] if found.kind != "refused"] == []
 
@@ -144,10 +144,18 @@ def test_true_is_no_number_of_heads() -> None:
     with pytest.raises(ConfigError, match="num_key_value_heads: true is not int or null"):
         Scope(load("seed_oss"), {"num_key_value_heads": True}).validate()
     spec = load("seed_oss")
-    raws = [raw for raw in zeros(spec, [{"num_hidden_layers": 1}]) if raw.get("num_key_value_heads") is True]
+    raws = [raw for raw in misfits(spec, {"num_hidden_layers": 1}, ()) if raw.get("num_key_value_heads") is True]
     assert raws and all(counted(spec, "SeedOssModel", raw).error for raw in raws)
 
 
 def test_swin_without_stages_is_half_as_wide() -> None:
     """transformers takes int(96 * 2 ** -1)."""
     assert Scope(load("swin"), {"depths": [], "num_heads": []}).get("hidden_size") == 48
+
+
+def test_what_the_model_refuses_without_layers_is_not_left_to_them() -> None:
+    """Persimmon's rotary embedding divides by the heads, as its layers do; without layers it still does."""
+    spec = load("persimmon")
+    found = Verifier(spec._replace(require=()), "PersimmonModel", 1, 0).run().differences
+    assert found and {one.kind for one in found} == {"accepted"}
+    assert all(one.config["num_hidden_layers"] == one.config["num_attention_heads"] == 0 for one in found)

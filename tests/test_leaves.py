@@ -43,6 +43,7 @@ REFUSED = [
     *("Linear(-1, 4)", "Linear(3)", "Linear(3, 4, 5, 6, 7, 8)", "Linear(3, 4.0)", "Linear(3, 4, size=2)"),
     *("Conv1d(4, 6, 3, groups=4)", "Conv1d(3, 6, 3, groups=2)", "Conv1d(4, 6, 3, groups=0)", "Conv2d(4, 6)"),
     *("Embedding(5, 3, 5)", "Embedding(5, 3, -6)", "GroupNorm(4, 6)", "MultiheadAttention(6, 4)"),
+    "MultiheadAttention(0, 2)",
 ]
 
 

@@ -27,22 +27,23 @@ WORDS = {*keyword.kwlist, "range", "enumerate", "zip", "len"}
 FOUND = [
     (1, 1, "the header has 0 comment lines"),
     (4, 3, "nothing reads unread"),
-    (10, 28, "heads is neither a config field nor a local name"),
-    (12, 28, "too is neither a config field nor a local name"),
-    (13, 62, "wide is neither a config field nor a local name"),
-    (14, 10, "Linear: missing a required argument: 'out_features'"),
-    (15, 11, "BrokenLayre is not described"),
-    (16, 12, "BrokenLayer needs i"),
-    (17, 27, "depth is neither a parameter of BrokenLayer nor a field"),
-    (18, 35, "add_poolin_layer is neither a parameter of BertModel nor a field"),
-    (19, 19, "bert has no field hidden_sise"),
-    (19, 44, "num_layers is no sub-config, it has no field size"),
-    (20, 21, "kk is neither a config field nor a local name"),
-    (20, 40, "n is neither a config field nor a local name"),
-    (20, 50, "m is neither a config field nor a local name"),
-    (29, 7, "this never holds: the config has no tie_word_embeddings"),
-    (29, 7, "model.layers.{0}.dens.weight is not in BrokenForCausalLM"),
-    (31, 7, "lm_head.wieght is not in BrokenForCausalLM"),
+    (9, 13, "given('scaled') has no type: config has no scaled"),
+    (12, 28, "heads is neither a config field nor a local name"),
+    (14, 28, "too is neither a config field nor a local name"),
+    (15, 62, "wide is neither a config field nor a local name"),
+    (16, 10, "Linear: missing a required argument: 'out_features'"),
+    (17, 11, "BrokenLayre is not described"),
+    (18, 12, "BrokenLayer needs i"),
+    (19, 27, "depth is neither a parameter of BrokenLayer nor a field"),
+    (20, 35, "add_poolin_layer is neither a parameter of BertModel nor a field"),
+    (21, 19, "bert has no field hidden_sise"),
+    (21, 44, "num_layers is no sub-config, it has no field size"),
+    (22, 21, "kk is neither a config field nor a local name"),
+    (22, 40, "n is neither a config field nor a local name"),
+    (22, 50, "m is neither a config field nor a local name"),
+    (31, 7, "this never holds: the config has no tie_word_embeddings"),
+    (31, 7, "model.layers.{0}.dens.weight is not in BrokenForCausalLM"),
+    (33, 7, "lm_head.wieght is not in BrokenForCausalLM"),
 ]
 
 
@@ -53,7 +54,7 @@ def test_finds_everything_in_a_broken_spec() -> None:
 def test_exit_code_and_positions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(BROKEN)]) == 2
     out = capsys.readouterr().out
-    assert f"broken.yaml:13:62: {FOUND[4][2]} (in BrokenLayer.dense)\n" in out
+    assert f"broken.yaml:15:62: {FOUND[5][2]} (in BrokenLayer.dense)\n" in out
     assert out.endswith(f"1 file, {len(FOUND)} problems\n")
     assert main(["lint", "--json", str(BROKEN)]) == 2
     listed = json.loads(capsys.readouterr().out)

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
+from archspec.alterations import alterations
 from archspec.errors import Source
 from archspec.hosts import standing
 from archspec.library import load
@@ -17,6 +18,7 @@ TYPES = ["albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "distilbert",
 TYPES += ["llama", "llava", "mamba", "mistral", "mixtral", "opt", "qwen2", "qwen3_moe", "roberta", "swin", "t5", "vit"]
 TYPES += ["wav2vec2", "whisper"]
 HARD = ["beit", "hyperclovax", "llama4_text", "luke", "resnet", "speech_to_text"]  # one of their lines was hard to show
+HARD += ["detr", "mistral_large4_text", "segformer"]
 PARTS = ["dbrx_ffn_config", "fun_asr_nano_adaptor", "gemma4_unified_vision", "sam_prompt_encoder", "shared/multimodal"]
 
 
@@ -51,6 +53,15 @@ def test_the_specs_that_have_a_line() -> None:
     found = [(host.model_type, spec.model_type) for host, spec, _ in standing("blt_global_transformer")]
     assert found[0] == ("blt_patcher", "blt_patcher") and ("blt", "blt_global_transformer") in found
     assert {host for host, _ in found} == {"blt", "blt_patcher"}
+
+
+def test_a_line_that_a_module_takes_over_is_altered_in_the_specs_that_have_the_module() -> None:
+    """BLT's cross-attention stands with the model that does not have any; what it takes over only the others' show."""
+    decoder = load("blt_local_decoder")
+    file = "formulas/blt_global_transformer.yaml"
+    few, all_ = ({one.what for one in alterations(decoder, file, wide)} for wide in (False, True))
+    assert "BltCrossAttention: q_norm left out" in few
+    assert "BltCrossAttention: q_proj left out" in all_ - few
 
 
 def test_an_alteration_that_nothing_shows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from archspec.derive.reading.builtin_calls import _NUMERIC, _OF_NUMPY
 from archspec.derive.reading.value_methods import ValueMethods
 from archspec.derive.reading.values import (
     MISSING,
+    NUMPY,
     UNKNOWN,
     Bound,
     Choice,
@@ -139,7 +140,8 @@ class Calls(ValueMethods):
             return self.numeric(_NUMERIC[function], function, arguments, keywords)
         name = getattr(function, "__name__", "")
         if home.startswith("numpy") and name in _OF_NUMPY and len(arguments) == 1 and not keywords and symbolic(arguments):
-            return self.numeric(name, getattr(math, name), arguments, keywords)
+            found = self.numeric(name, getattr(math, name), arguments, keywords)
+            return Sym(found.node, found.value, (NUMPY,)) if isinstance(found, Sym) else found
         if home.startswith("numpy") and name == "argsort" and symbolic(arguments):
             return self.positions(arguments[0])
         if isinstance(owner, type) and inspect.ismethod(function):

@@ -69,9 +69,10 @@ class Items(Evaluator):
         listed = self.node(value)
         if isinstance(value, Sym) and isinstance(value.node, ast.Name) and {"int", "list"} <= set(value.types):
             self.demand(terms.call("is_list", listed))
-        simple = isinstance(position, ast.Name) or (isinstance(position, ast.Constant) and isinstance(position.value, int))
+        simple = isinstance(position, ast.Name) or type(index) is int
         if isinstance(value, Sym) and isinstance(value.value, list) and simple and not isinstance(index, slice):
-            self.demand(terms.compare(position, ast.Lt, terms.call("len", listed)))
+            least = terms.constant(-index - 1) if type(index) is int and index < 0 else position
+            self.demand(terms.compare(least, ast.Lt, terms.call("len", listed)))
         subscript = terms.subscript(listed, position)
         if terms.is_constant(subscript):
             return terms.value_of(subscript)

@@ -173,9 +173,10 @@ class Leaves(TensorCalls):
         if index.value in PARAMETRIC and index.node is not None:
             holds = self.compare(ast.Eq, index, index.value)
             return self.fork(holds.node, True, lambda: _activation_class(index.value), lambda: nn.GELU)
-        if index.node is not None and self.composed(index.node):
+        if index.node is not None:
             known = [name for name in table if name not in PARAMETRIC]
-            self.require(ast.Compare(index.node, [ast.In()], [terms.constant(known)]))
+            wanted = self.require if self.composed(index.node) else self.demand
+            wanted(ast.Compare(index.node, [ast.In()], [terms.constant(known)]))
         return nn.GELU
 
     def composed(self, node: ast.expr) -> bool:

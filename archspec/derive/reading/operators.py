@@ -10,6 +10,7 @@ from archspec.derive.reading import terms
 from archspec.derive.reading.bits import several
 from archspec.derive.reading.state import State
 from archspec.derive.reading.values import (
+    NUMPY,
     UNKNOWN,
     Choice,
     Config,
@@ -85,7 +86,7 @@ class Operators(State):
 
     def divided(self, op: type[ast.operator], left: Any, right: Any) -> None:
         """Python refuses to divide by zero, also where nothing depends on the result."""
-        of_numpy = type(left).__module__ == "numpy"  # which warns, and takes it for infinite
+        of_numpy = NUMPY in left.types if isinstance(left, Sym) else type(left).__module__ == NUMPY  # that warns and goes on
         by = right if op in (ast.Div, ast.FloorDiv, ast.Mod) and not of_numpy else None
         if op is ast.Pow and isinstance(right, int | float) and right < 0:
             by = left

@@ -39,6 +39,9 @@ UNKNOWN: Any = _Unknown()
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
+NUMPY = "numpy"  # among the types of a number: what it is divided by may be zero
+
+
 class Sym:
     """A scalar, text or list: its expression (None where only a value was seen) and its value at the default config."""
 

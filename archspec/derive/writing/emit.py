@@ -26,6 +26,8 @@ from archspec.derive.writing.parts import (
     as_module,
     home_of,
     is_none,
+    named_text,
+    read_by,
     relocated,
     said_by,
     signature,
@@ -83,13 +85,18 @@ class Emitter(Constructors):
                 raise Unsupported(f"what is set on a {module.name} from outside reads {name.lstrip('$')}")
 
     def soft(self, module: Module, template: Template) -> list[ast.expr]:
-        """Divisions by zero that the module's own expressions and the config's would not run into."""
+        """Divisions by zero that the module's own expressions and the config's would not run into.
+
+        Also the names of an activation where they read it: a text that nothing else is said of may be any.
+        """
         model = self.reader.models.get(template.scope.cls) if template.scope else None
         settings = [] if model is None else [*model.fixed.values(), *model.require]  # a default is computed for some only
         kept = []
         for node in template.soft:
             own = relocated(node, template.path, ())  # as the config class itself calls its fields
             said = said_by(node, [module.body, *module.require]) or said_by(own, settings)
+            if (text := named_text(node)) is not None:
+                said = not (read_by(text, module.body) or read_by(relocated(text, template.path, ()), settings))
             if not said and (checked := self.named(node)) is not None:
                 kept.append(checked)
         return kept

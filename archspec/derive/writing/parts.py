@@ -75,6 +75,19 @@ def relocated(node: ast.expr, old: tuple[str, ...], new: tuple[str, ...]) -> ast
     return terms.substitute(node, {name: terms.name(relocated_name(name, old, new)) for name in terms.names(node) - functions})
 
 
+def named_text(node: ast.expr) -> ast.expr | None:
+    """The text that a soft requirement wants to be one of some names (an activation's), if it is about one."""
+    inner = node.values[-1] if isinstance(node, ast.BoolOp) else node
+    while isinstance(inner, ast.Call) and isinstance(inner.args[0], ast.GeneratorExp):
+        inner = inner.args[0].elt
+    return inner.left if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.In) else None
+
+
+def read_by(node: ast.expr, parts: Body) -> bool:
+    """Whether expressions read any of the names that another one reads."""
+    return any(terms.names(node) & terms.names(part) for part in expressions_of(parts))
+
+
 def said_by(node: ast.expr, parts: Body) -> bool:
     """Whether expressions fail by themselves where a soft requirement does not hold."""
     *others, inner = node.values if isinstance(node, ast.BoolOp) else [node]
