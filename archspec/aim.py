@@ -17,6 +17,7 @@ from archspec.errors import ArchspecError, Place
 from archspec.expression import Expression, names
 from archspec.faults import at_fault, equals
 from archspec.hosts import part_types
+from archspec.layer_types import ALLOWED
 from archspec.places import within
 from archspec.sampling import Sampler
 from archspec.scope import Scope
@@ -122,7 +123,8 @@ class Aim:
                 told = [word.strip(":,`") for problem in error.problems for word in problem.message.split()]
                 fields = {word for word in told if word.partition(".")[0] in self.spec.fields}
                 wanting = wanting or self.read(fields, None)  # a rule for all specs
-                return Watched(set(), place, wanting, set(), set(), self.equations(place, scope) if scope is not None else {})
+                equal = self.equations(place, scope) | self.as_long(fields, raw) if scope is not None else {}
+                return Watched(set(), place, wanting, set(), set(), equal)
             return Watched(builder.taken, place, wanting, builder.demanded, builder.used, builder.equal)
         return Watched(builder.taken, None, [], builder.demanded, builder.used, {})
 
@@ -130,6 +132,12 @@ class Aim:
         """What would mend the spec's own condition at a place, if that is an equation."""
         own = [one for one in self.spec.require if within(place, one)]
         return {name: value for one in own for name, value in equals(one, scope, partial(value_of, scope, one)).items()}
+
+    def as_long(self, fields: set[str], raw: Config) -> Config:
+        """The lists of layers among some fields, with as many items as a config has layers."""
+        layers = self.edges.number_of("num_hidden_layers", raw) or 0
+        lists = {name: value for name in sorted(fields & {*ALLOWED}) if (value := self.edges.value_of(name, raw))}
+        return {name: (value * layers)[:layers] for name, value in lists.items() if isinstance(value, list)}
 
     def mended(self, raw: Config, seen: Watched, kept: list[str]) -> None:
         """Gives some fields the values that would hold the equation which refuses a config."""

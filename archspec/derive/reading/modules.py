@@ -85,10 +85,32 @@ class Modules(Aftermath):
             if empty is not None or not any(
                 word in inspect.getsource(cls) for word in ("Parameter(", "Linear(", "Embedding(", "persistent=True")
             ):
+                self.frequencies(cls, [*arguments, *keywords.values()])
                 return empty or self.nothing(cls)
         if cls.__module__.startswith("torch.") and (empty := self.without_tensors(cls, arguments, keywords)) is not None:
             return empty
         return self.instance(cls, arguments, keywords)
+
+    def frequencies(self, cls: type, given: list[Any]) -> None:
+        """What a rotary embedding without tensors divides by: of its code, only what computes the frequencies is read."""
+        config = next((value for value in given if isinstance(value, Config)), None)
+        if config is None or not hasattr(cls, "compute_default_rope_parameters"):
+            return
+        from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+        rope = getattr(config.real, "rope_parameters", None) or {}
+        of_layers = {kind: one for kind, one in rope.items() if isinstance(one, dict)}  # one for each kind of layer
+        ways = [(one, {"layer_type": kind}) for kind, one in of_layers.items()] or [(rope, {})]
+        for one, keywords in ways:
+            kind = one.get("rope_type", "default")
+            compute = cls.compute_default_rope_parameters if kind == "default" else ROPE_INIT_FUNCTIONS[kind]
+            mark = len(self.log)
+            try:
+                self.call(compute, [config], keywords)
+            except (Unsupported, Raised) as error:
+                self.note(f"not read: the frequencies of {cls.__name__} ({error})")
+            finally:
+                self.rollback(mark)
 
     # instances
 
