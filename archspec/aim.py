@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -175,13 +175,13 @@ class Aim:
                         found.setdefault(called.name, []).append((node, expression.tree, module))
         return found
 
-    def arguments(self, module: Module, parameter: str) -> Iterator[tuple[set[str], Module]]:
+    def arguments(self, module: Module, parameter: str) -> Iterator[tuple[Set[str], Module]]:
         """The names in what each call of a module gives it for a parameter, and the modules that those calls are in."""
         for call, whole, caller in self.calls.get(module.name, ()):
             if (given := handed(module, parameter, call)) is not None:
                 yield reads(given) | turned(whole, reads(given)), caller
 
-    def read(self, found: set[str], module: Module | None, trail: frozenset[str] = frozenset()) -> list[str]:
+    def read(self, found: Set[str], module: Module | None, trail: frozenset[str] = frozenset()) -> list[str]:
         """The config fields behind some names: through local names, arguments, and computed defaults."""
         fields: list[str] = []
         pending, seen = sorted(found), set[str]()
@@ -272,7 +272,7 @@ def modules_of(spec: Spec, architecture: str) -> set[str]:
     return found
 
 
-def turned(tree: ast.AST, found: set[str]) -> set[str]:
+def turned(tree: ast.AST, found: Set[str]) -> set[str]:
     """The names in what a loop runs over, of the loops that give some names their values."""
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.comprehension) and names(node.target) & found]
     return {name for loop in loops for name in reads(loop.iter)}

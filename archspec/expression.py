@@ -10,6 +10,7 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import Place, Problem, SpecError, did_you_mean
@@ -21,6 +22,7 @@ from archspec.values import describe as describe
 
 MAX_EXPRESSION = 4_000
 MAX_WORK = 1_000_000  # some seconds
+SEEN = 100_000  # trees of which is kept what they read: each is asked again for every config
 
 _HELP = "an expression is Python: names of config fields, arithmetic, comparisons, `a if c else b`, `x for i in range(n)`"
 _NODES: tuple[type[ast.AST], ...] = (
@@ -145,12 +147,16 @@ def _reject(message: str, place: Place, path: str, help_: str) -> NoReturn:
     raise SpecError(Problem(message, place, path, help_))
 
 
-def names(tree: ast.AST) -> set[str]:
+@lru_cache(maxsize=SEEN)
+def names(tree: ast.AST) -> frozenset[str]:
     """The names that an expression reads."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
 
 
 Locals = dict[str, Any]
+ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SEQUENCES = (list, tuple, str, range)  # as a tuple: `list | tuple` would be made anew at each of millions of steps
+_ITEMISED = (*_SEQUENCES, dict)
 _METHODS_OF: dict[type, tuple[str, ...]] = {
     str: ("split", "startswith", "endswith", "lower", "strip"),
     dict: ("get",),
@@ -214,7 +220,7 @@ class Evaluator:
         arguments = list(arguments)
         try:
             for argument in arguments:
-                if isinstance(argument, list | tuple | str | range):
+                if isinstance(argument, _SEQUENCES):
                     self.spend(len(argument) // 8, node)
             value = function(*arguments)
         except ZeroDivisionError:
@@ -228,7 +234,7 @@ class Evaluator:
         return value
 
     def visit(self, node: ast.expr, local: Locals) -> Any:
-        return _VISITORS[type(node)](self, node, local)
+        return getattr(self, _VISITORS[type(node)])(node, local)
 
     def visit_Constant(self, node: ast.Constant, local: Locals) -> Any:
         return node.value
@@ -267,7 +273,7 @@ class Evaluator:
         return value
 
     def item(self, value: Any, index: Any, node: ast.Subscript) -> Any:
-        if not isinstance(value, list | tuple | dict | str | range):
+        if not isinstance(value, _ITEMISED):
             self.fail(f"`{ast.unparse(node.value)}` is {describe(value)}, not a list", node)
         if isinstance(index, int) and not isinstance(value, dict) and not -len(value) <= index < len(value):
             self.fail(f"`{ast.unparse(node.value)}` has {len(value)} items, item {index} was asked for", node)
@@ -305,7 +311,7 @@ class Evaluator:
         result: Any = True
         for op, part in zip(node.ops, node.comparators, strict=True):
             right = self.visit(part, local)
-            if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) and (left is None or right is None):
+            if (left is None or right is None) and isinstance(op, ORDERED):
                 self.fail(f"`{ast.unparse(node)}` compares null", node)
             result = self.compare(op, left, right, node)
             if not result:
@@ -384,10 +390,8 @@ class Evaluator:
             self.fail(f"`{ast.unparse(target)}` does not match what the loop gives", target)
 
 
-_VISITORS: dict[type[ast.expr], Callable[[Evaluator, Any, Locals], Any]] = {
-    getattr(ast, name.removeprefix("visit_")): (lambda method: lambda self, node, local: getattr(self, method)(node, local))(name)
-    for name in dir(Evaluator)
-    if name.startswith("visit_")
+_VISITORS: dict[type[ast.expr], str] = {
+    getattr(ast, name.removeprefix("visit_")): name for name in dir(Evaluator) if name.startswith("visit_")
 }
 _VISITORS[ast.Tuple] = _VISITORS[ast.List]
 _VISITORS[ast.GeneratorExp] = _VISITORS[ast.ListComp]

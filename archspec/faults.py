@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from archspec.errors import ArchspecError
@@ -14,7 +14,7 @@ from archspec.texts import reads
 Value = Callable[[ast.expr], Any]
 
 
-def at_fault(tree: ast.expr, value: Value) -> set[str]:
+def at_fault(tree: ast.expr, value: Value) -> Set[str]:
     """What the parts of a condition that do not hold read: of `a and b`, where only b is false, what b reads."""
     if not isinstance(tree, ast.BoolOp):
         return reads(tree)

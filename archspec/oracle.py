@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from archspec.tensors import Tensor
@@ -158,20 +159,25 @@ def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -
 
 def built(cls: Any, config: Any) -> Any:
     """An instance on meta, under the contexts in which transformers itself loads a checkpoint."""
-    import torch
-    from transformers import initialization
-    from transformers.monkey_patching import apply_patches
-
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         try:
-            meta = torch.device("meta")
-            for context in (apply_patches(), meta, initialization.meta_device_safe_creation_ops(), _no_initial_values()):
-                stack.enter_context(context)
+            for context in _contexts():
+                stack.enter_context(context())
             return cls(config)
         except Exception as error:  # whatever the constructor raises is its refusal
             raise _verdict(error) from error
+
+
+@cache
+def _contexts() -> tuple[Callable[[], Any], ...]:
+    """What is entered for each model; looked up once, as transformers' own imports by name are slow."""
+    import torch
+    from transformers.initialization import meta_device_safe_creation_ops
+    from transformers.monkey_patching import apply_patches
+
+    return apply_patches, partial(torch.device, "meta"), meta_device_safe_creation_ops, _no_initial_values, _no_tables
 
 
 @contextmanager
@@ -239,6 +245,24 @@ def module_rows(model: Any) -> list[Row]:
             canonical = first.setdefault(id(buffer), name)
             rows.append((name, tuple(buffer.shape), "buffer", False, None if canonical == name else canonical))
     return rows
+
+
+@contextmanager
+def _no_tables() -> Iterator[None]:
+    """Leaves out what VideoMAE computes number by number in Python, for each patch and each of its sizes: a second for a picture.
+
+    A corner of the table is made as ever, and refuses what the whole would.
+    """
+    module: Any = sys.modules.get("transformers.models.videomae.modeling_videomae")
+    if module is None:
+        yield
+        return
+    whole = module.get_sinusoid_encoding_table
+    module.get_sinusoid_encoding_table = lambda rows, columns: whole(min(rows, 2), min(columns, 2)).new_empty(1, rows, columns)
+    try:
+        yield
+    finally:
+        module.get_sinusoid_encoding_table = whole
 
 
 def spec_rows(tensors: list[Tensor]) -> list[Row]:

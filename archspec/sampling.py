@@ -26,6 +26,7 @@ _SIZES = (12, 24, 36, 48, 60, 72, 96, 120, 144, 192)
 _ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)
 _COUNTS = (1, 2, 3, 4, 6)
 _FLOATS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.0, 4.0)
+_RATES = (8000, 16_000, 16_001, 24_000, 44_100)
 _IMAGES = (9, 12, 18, 20, 24)
 EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
 _TRIES = 8
@@ -301,6 +302,8 @@ class Sampler:
         chance = self.random.random()
         if name == WIDE:
             return self.random.choice(_IMAGES)
+        if name == "sampling_rate":  # a slow one has thousands of quantizers for its bandwidth
+            return self.random.choice(_RATES)
         if chance < 0.1:
             return self.random.choice(_ODD)
         if chance < 0.2 and default:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
-from archspec.expression import EvaluationError, Evaluator, Expression, Locals, describe
+from archspec.expression import SEEN, EvaluationError, Evaluator, Expression, Locals, describe
 from archspec.layer_types import ALLOWED, renamed
 from archspec.origin import Origin as Origin
 from archspec.spec import Field, Spec
@@ -337,6 +338,7 @@ class Scope(Evaluator):
         return SubConfig(model_type, value, origin, dynamic, field.place)
 
 
+@lru_cache(maxsize=SEEN)
 def _takes_length(tree: ast.AST, name: str) -> bool:
     """Whether an expression has `len(name)` in it."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
+from functools import lru_cache
 
-from archspec.expression import Expression, names
+from archspec.expression import SEEN, Expression, names
 from archspec.spec import Spec, leaves
 
 
@@ -89,7 +90,8 @@ def conditions(spec: Spec) -> Iterator[Expression]:
         yield from module.require
 
 
-def reads(tree: ast.AST) -> set[str]:
+@lru_cache(maxsize=SEEN)
+def reads(tree: ast.AST) -> frozenset[str]:
     """The names that an expression reads, those in `given("field")` among them, and the fields of parts (`text_config.width`)."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"]
     parts = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

@@ -18,6 +18,7 @@ from archspec.spec import Module, Part, Spec, Tie
 
 MAX_DEPTH = 60
 MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
+_PLAIN = (int, str, float, type(None))
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
@@ -121,9 +122,7 @@ class Builder(Evaluator):
         return built
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
-        values = tuple(
-            (k, type(v).__name__, v) if isinstance(v, int | str | float | None) else (k, id(v)) for k, v in arguments.items()
-        )
+        values = tuple((k, type(v).__name__, v) if isinstance(v, _PLAIN) else (k, id(v)) for k, v in arguments.items())
         return (id(module), id(scope), values)
 
     def demand(self, condition: Expression, frame: Frame) -> None:

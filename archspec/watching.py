@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ class Test(NamedTuple):
 class Refusing(NamedTuple):
     """What the expression that refuses a config reads, and where: its module, sub-config (`text_config.`) and spec."""
 
-    names: set[str]
+    names: Set[str]
     module: Module | None
     path: str
     spec: Spec
@@ -110,7 +110,7 @@ class Watcher(Builder):
                 self.note_edge(changed.tree, self.holds(changed, frame))
             self.quiet = False
 
-    def note_refusal(self, fields: set[str], frame: Frame) -> None:
+    def note_refusal(self, fields: Set[str], frame: Frame) -> None:
         self.refusing = self.refusing or Refusing(
             fields, self.module, frame.scope.origin.path, frame.scope.spec, tuple(self.calls)
         )
