@@ -186,7 +186,7 @@ def _no_initial_values() -> Iterator[None]:
 
     A call that could refuse its arguments is made as ever.
     """
-    from torch.nn import init
+    from torch.nn import Linear, init
 
     def unless_refusing(function: Callable[..., Any], could_refuse: Callable[..., bool]) -> Callable[..., Any]:
         def fill(tensor: Any, *args: Any, **options: Any) -> Any:
@@ -195,11 +195,14 @@ def _no_initial_values() -> Iterator[None]:
         return fill
 
     kept = {name: getattr(init, name) for name in _COULD_REFUSE}
+    reset = Linear.reset_parameters
     try:
+        Linear.reset_parameters = lambda self: None  # most of the layers, and refuses nothing
         for name, could_refuse in _COULD_REFUSE.items():
             setattr(init, name, unless_refusing(kept[name], could_refuse))
         yield
     finally:
+        Linear.reset_parameters = reset
         for name, function in kept.items():
             setattr(init, name, function)
 

@@ -249,14 +249,12 @@ class Verifier:
             self.add_valid(mixed)
 
     def guilty(self, raw: Config, chosen: list[Other]) -> list[Other]:
-        """The values that matter one by one, found by halving."""
-        if not chosen or not self.differs(applied(raw, chosen)):
-            return []
+        """Of some values that matter together those that do one by one, found by halving."""
         if len(chosen) == 1:
             return chosen
         middle = len(chosen) // 2
-        found = self.guilty(raw, chosen[:middle]) + self.guilty(raw, chosen[middle:])
-        return found or chosen[:1]
+        halves = [half for half in (chosen[:middle], chosen[middle:]) if self.differs(applied(raw, half))]
+        return [other for half in halves for other in self.guilty(raw, half)] or chosen[:1]
 
     def blame(self, raw: Config, other: Other, differences: list[Difference]) -> None:
         small = self.smallest(raw, lambda smaller: self.differs(applied(smaller, [other])) and not self.differs(smaller))
