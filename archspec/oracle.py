@@ -207,6 +207,24 @@ def _no_initial_values() -> Iterator[None]:
             setattr(init, name, function)
 
 
+@contextmanager
+def _no_tables() -> Iterator[None]:
+    """Leaves out what VideoMAE computes number by number in Python, for each patch and each of its sizes: a second for a picture.
+
+    A corner of the table is made as ever, and refuses what the whole would.
+    """
+    module: Any = sys.modules.get("transformers.models.videomae.modeling_videomae")
+    if module is None:
+        yield
+        return
+    whole = module.get_sinusoid_encoding_table
+    module.get_sinusoid_encoding_table = lambda rows, columns: whole(min(rows, 2), min(columns, 2)).new_empty(1, rows, columns)
+    try:
+        yield
+    finally:
+        module.get_sinusoid_encoding_table = whole
+
+
 def _verdict(error: Exception) -> Refused | Unavailable:
     """Whether an exception is about the config, or about this machine."""
     import torch
@@ -248,24 +266,6 @@ def module_rows(model: Any) -> list[Row]:
             canonical = first.setdefault(id(buffer), name)
             rows.append((name, tuple(buffer.shape), "buffer", False, None if canonical == name else canonical))
     return rows
-
-
-@contextmanager
-def _no_tables() -> Iterator[None]:
-    """Leaves out what VideoMAE computes number by number in Python, for each patch and each of its sizes: a second for a picture.
-
-    A corner of the table is made as ever, and refuses what the whole would.
-    """
-    module: Any = sys.modules.get("transformers.models.videomae.modeling_videomae")
-    if module is None:
-        yield
-        return
-    whole = module.get_sinusoid_encoding_table
-    module.get_sinusoid_encoding_table = lambda rows, columns: whole(min(rows, 2), min(columns, 2)).new_empty(1, rows, columns)
-    try:
-        yield
-    finally:
-        module.get_sinusoid_encoding_table = whole
 
 
 def spec_rows(tensors: list[Tensor]) -> list[Row]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
-from archspec.expression import EvaluationError, Expression, Locals, names
+from archspec.expression import ORDERED, EvaluationError, Expression, Locals, names
 from archspec.faults import at_fault, equals
 from archspec.field_kinds import WIDE, is_deep
 from archspec.scope import Scope
@@ -118,9 +118,7 @@ class Watcher(Builder):
     def note_bounds(self, condition: Expression, frame: Frame) -> None:
         """What a field is held against, in numbers: `pad_token_id < num_embeddings`, in each call of the module."""
         for node in ast.walk(condition.tree):
-            if not isinstance(node, ast.Compare) or not all(
-                isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops
-            ):
+            if not isinstance(node, ast.Compare) or not all(isinstance(op, ORDERED) for op in node.ops):
                 continue
             sides = [node.left, *node.comparators]
             held = [
