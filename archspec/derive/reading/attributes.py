@@ -59,6 +59,10 @@ class Attributes(Items):
         """A field that the config class does not declare, read with a default."""
         raise NotImplementedError
 
+    def another_default(self, config: Config, field: str, default: Any) -> bool:
+        """Whether such a field has been read with another default."""
+        raise NotImplementedError
+
     def settled(self, config: Config, field: str) -> bool:
         """Whether `__post_init__` gives a field a value that depends on others."""
         raise NotImplementedError

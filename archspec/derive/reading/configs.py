@@ -16,7 +16,7 @@ from archspec.derive.reading.raw import CONFIG_SKIPPED, VALIDATORS, Raw
 from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
-from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, PerLayer, Raised, Sym, Unsupported
+from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, PerLayer, Raised, Sym, Unsupported, witness
 from archspec.layer_types import ALLOWED
 
 
@@ -104,19 +104,34 @@ class Reader(Parts):
         return types
 
     def extra(self, config: Config, field: str, default: Any) -> Any:
-        model = self.model(config.cls, config.real)
-        if isinstance(default, bool | int | float | str | None):
-            known = model.extras.setdefault(field, default)
-            if type(known) is type(default) and known == default:
-                types = ("int" if default is None else type(default).__name__, "None")
-                return Sym(config.node(field), default, types)
-        elif (
-            isinstance(default, Sym) and default.node is not None and (own := self.in_own_terms(config, default.node)) is not None
-        ):
-            known = model.extras.setdefault(field, own)
-            if isinstance(known, ast.expr) and terms.text(known) == terms.text(own):
-                return Sym(config.node(field), default.value, (*default.types, "None") if default.types else ())
-        return default
+        """A field that the class does not declare, with the default of who reads it first; for others as the config gives it."""
+        own = self.own_default(config, default)
+        if own is MISSING:
+            return default
+        types = default.types if isinstance(default, Sym) else ("int" if default is None else type(default).__name__,)
+        types = (*types, "None") if types else ()
+        if own is not UNKNOWN and not self.another_default(config, field, default):
+            self.model(config.cls, config.real).extras.setdefault(field, own)
+            return Sym(config.node(field), witness(default), types)
+        if self.scope is None or config.path != self.scope.path:
+            return default
+        absent = [] if default is None else [self.node(default)]
+        return Sym(terms.call("given", ast.Constant(field), *absent), witness(default), types)
+
+    def another_default(self, config: Config, field: str, default: Any) -> bool:
+        """Whether a field that the class does not declare has been read with another default."""
+        known = self.model(config.cls, config.real).extras.get(field, MISSING)
+        own = self.own_default(config, default)
+        if isinstance(known, ast.expr):
+            return not isinstance(own, ast.expr) or terms.text(own) != terms.text(known)
+        return known is not MISSING and (type(known) is not type(own) or known != own)
+
+    def own_default(self, config: Config, default: Any) -> Any:
+        """A default as a config's own field would say it; UNKNOWN where it reads other names, MISSING for no plain value."""
+        if isinstance(default, Sym) and default.node is not None:
+            own = self.in_own_terms(config, default.node)
+            return UNKNOWN if own is None else own
+        return default if isinstance(default, bool | int | float | str | None) else MISSING
 
     def in_own_terms(self, config: Config, node: ast.expr) -> ast.expr | None:
         """An expression as a config itself says it; None for one that reads something else."""

@@ -55,6 +55,8 @@ class Reflection(BuiltinCalls):
                 lambda: self.reflect(function, [owner.then, *arguments[1:]]),
                 lambda: self.reflect(function, [owner.other, *arguments[1:]]),
             )
+        if isinstance(owner, Config) and len(arguments) == 3 and self.another_default(owner, name, arguments[2]):
+            return self.extra(owner, name, arguments[2])
         try:
             found = self.attribute(owner, name)
         except Raised:
