@@ -29,6 +29,7 @@ class Branching(Aim):
     def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
         super().__init__(spec, architecture, sampler)
         self.found: list[Config] = []  # valid ones that take another branch
+        self.known: dict[int, Watched] = {}  # what the valid ones come to, by which they are
 
     def branches(self, configs: list[Config]) -> Iterator[Config]:
         """Valid configs that take branches which none of some valid configs takes."""
@@ -36,7 +37,7 @@ class Branching(Aim):
         reached: dict[int, list[Config]] = {}  # the best to start from: one outcome is there already
 
         def keep(raw: Config) -> Watched:
-            watched = self.watched(raw)
+            watched = self.known[id(raw)] = self.watched(raw)
             taken.update(watched.taken)
             for number in {number for number, _ in watched.taken}:
                 reached.setdefault(number, []).append(raw)
@@ -57,7 +58,7 @@ class Branching(Aim):
         known = {*pending}
         for number in pending:
             test = self.tests[number]
-            if test.module is not None and test.module.name in self.with_the_first:
+            if self.looked_into(test):
                 continue
             for outcome in (True, False):
                 if (number, outcome) in taken or not configs:
@@ -72,6 +73,10 @@ class Branching(Aim):
                     known |= {*pending}
                     yield new
                     yield from self.by_default((number, outcome), [new]) if test.module is None else ()
+
+    def looked_into(self, test: Test) -> bool:
+        """Whether the first architecture comes to a test too; to what the config computes all of them do."""
+        return bool(self.with_the_first) if test.module is None else test.module.name in self.with_the_first
 
     def ties_apart(self, configs: list[Config]) -> Iterator[Config]:
         """Valid configs where a model ties its embeddings and a part does not, and the other way round: both may say a tie."""
@@ -93,7 +98,7 @@ class Branching(Aim):
         for name in sorted({name for name, given in read if given and (name, False) not in read}):
             giving = [raw for raw, watched in seen if (name, True) in watched.used]
             yield from self.lacking_field(name, giving[:_STEPS])
-        for number in [number for number, test in self.tests.items() if test.module is None]:
+        for number in [number for number, test in self.tests.items() if test.module is None and not self.looked_into(test)]:
             for branch in ((number, True), (number, False)):
                 yield from self.by_default(branch, [raw for raw, watched in seen if branch in watched.taken])
 

@@ -40,7 +40,9 @@ def equals(condition: Expression, scope: Scope, value: Value) -> dict[str, Any]:
                     found[ast.unparse(side.left)] = value(side.right)
                 elif isinstance(side, ast.Call) and ast.unparse(side.func) == "len":
                     listed, length = value(side.args[0]), value(other)
-                    found[ast.unparse(side.args[0])] = [*listed, *[listed[-1]] * length][:length]
+                    name = ast.unparse(side.args[0])
+                    repeated = [*listed, *[listed[-1]] * length][:length]
+                    found[name] = [*range(length)] if name.endswith("indices") else repeated
                 else:
                     found[ast.unparse(side)] = value(other)
             except (EvaluationError, ArchspecError, LookupError, TypeError):

@@ -7,6 +7,7 @@ instantiation.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
@@ -14,7 +15,7 @@ from itertools import chain, islice
 from archspec.aim import TRIES, Config, modules_of, value_of
 from archspec.branching import MENDING_TRIES, Branching
 from archspec.errors import ArchspecError, Place
-from archspec.expression import Expression, names
+from archspec.expression import ORDERED, Expression, names
 from archspec.faults import holds
 from archspec.settled import conjuncts
 from archspec.spec import Module, Spec, leaves
@@ -24,6 +25,8 @@ from archspec.watching import Watcher
 _REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
 _ALONE_TRIES = 15  # for it to be broken alone after that
 _BOUNDS = 8  # valid configs of which a field is set to what it is held against
+_ENDS = 3  # valid configs of which a list ends before
+_ITEMS = 16  # in a list, at most
 _HIDDEN_TRIES = 8  # for it to be broken where another one refuses first
 
 
@@ -41,7 +44,7 @@ class Guide(Branching):
         """
         configs = [*configs, *self.found]
         self.edges.offsets = [0, 1]  # as much as another, or one more
-        come_to = [(raw, self.watched(raw).demanded) for raw in configs]
+        come_to = [(raw, (self.known.get(id(raw)) or self.watched(raw)).demanded) for raw in configs]
         for condition in conditions(self.spec):
             owner = self.owners.get(id(condition))
             if owner is not None and owner.name not in self.own:
@@ -50,14 +53,16 @@ class Guide(Branching):
             each = 1 if again else 3
             others = self.lacking(without(self.spec, condition, owner))
             fields = self.read(reads(condition.tree), owner)
-            count, alone, more, hidden = 0, again, _ALONE_TRIES, _HIDDEN_TRIES
+            count, alone, more, hidden = 0, again, _ALONE_TRIES, 0 if again else _HIDDEN_TRIES
             beside = 0.1 if len(fields) < 2 else 0.25
             start = self.near(condition, come_to) or configs
             parts = [(one, part) for one in conjuncts(condition.tree) if (part := self.read(reads(one), owner))]
             parts = parts or [(condition.tree, fields)]
             tries = max(_REFUSED_TRIES // len(parts), TRIES)
             draws = [self.drawn(self.closest(start, condition, one), part, tries, beside) for one, part in parts]
-            yield from self.at_bounds(start, condition)
+            if not again:
+                yield from self.at_bounds(start, condition) if owner is not None else ()
+                yield from self.at_ends(start, condition, fields)
             for raw in chain.from_iterable(zip(*draws, strict=True)):  # one at a time: another may refuse what breaks several
                 more -= count >= each
                 if not more:
@@ -103,6 +108,8 @@ class Guide(Branching):
 
     def at_bounds(self, configs: list[Config], condition: Expression) -> Iterator[Config]:
         """Some valid configs, but for a field beside the least that a condition holds it against; more of several calls."""
+        if not any(isinstance(node, ast.Compare) and isinstance(node.ops[0], ORDERED) for node in ast.walk(condition.tree)):
+            return
         for index, raw in enumerate(configs if len(configs) <= _BOUNDS else self.random.sample(configs, _BOUNDS)):
             bounds = self.bounds(raw, condition)
             for name in sorted({name for name, _ in bounds}):
@@ -110,6 +117,18 @@ class Guide(Branching):
                 if len(above) > 1 or (above and index < 2):
                     near = ({**raw, name: above[0] + more} for more in (0, 1, -1))
                     yield from islice((other for other in near if self.at(self.watched(other).place, condition)), 1)
+
+    def at_ends(self, configs: list[Config], condition: Expression, fields: list[str]) -> Iterator[Config]:
+        """Some valid configs, but for a list that ends before a condition allows it."""
+        for raw in configs if len(configs) <= _ENDS else self.random.sample(configs, _ENDS):
+            for name in fields:
+                known = self.edges.value_of(name, raw)
+                for length in range(len(known) - 1, -1, -1) if isinstance(known, list) and len(known) <= _ITEMS else ():
+                    self.edges.put(name, known[:length], shorter := copy.deepcopy(raw))
+                    place = self.watched(shorter).place
+                    if place is not None:
+                        yield from [shorter] if self.at(place, condition) else ()
+                        break
 
     def bounds(self, raw: Config, condition: Expression) -> set[tuple[str, int]]:
         """What the fields in a condition are held against, in numbers."""
@@ -144,11 +163,19 @@ class Guide(Branching):
             for part in leaves(module.body):
                 if not sides & self.choices(part):
                     continue
-                for raw in self.drawn(near, self.read(reads(part.tree), module)):
+                fields = self.read(reads(part.tree), module)
+                for raw in chain(self.of_one_kind(near, fields), self.drawn(near, fields)):
                     seen = self.watched(raw)
                     if seen.place is None and id(condition) in seen.demanded and not rivals & seen.demanded:
                         return [raw]
         return near
+
+    def of_one_kind(self, configs: list[Config], fields: list[str]) -> Iterator[Config]:
+        """A valid config with a list of layers' kinds that names one kind alone, each in turn."""
+        raw = self.random.choice(configs)
+        for name, texts in ((name, self.sampler.strings.get(name, ())) for name in fields):
+            known = self.edges.value_of(name, raw)
+            yield from ({**raw, name: [text] * len(known)} for text in texts) if isinstance(known, list) else ()
 
     def choices(self, part: Expression) -> set[str]:
         """The modules that an expression may make, and those within them, where it may make others instead."""

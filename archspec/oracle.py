@@ -260,8 +260,9 @@ def module_rows(model: Any) -> list[Row]:
         canonical = first.setdefault(id(parameter), name)
         tied_to = None if canonical == name else canonical
         rows.append((name, tuple(parameter.shape), "parameter", parameter.requires_grad, tied_to))
-    saved = set(model.state_dict(keep_vars=True))
-    for name, buffer in model.named_buffers(remove_duplicate=False):
+    buffers = list(model.named_buffers(remove_duplicate=False))
+    saved = set(model.state_dict(keep_vars=True)) if buffers else set()
+    for name, buffer in buffers:
         if name in saved:
             canonical = first.setdefault(id(buffer), name)
             rows.append((name, tuple(buffer.shape), "buffer", False, None if canonical == name else canonical))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from archspec.blame import blamed, refusing
-from archspec.comparing import Config, Difference, compare, counted
+from archspec.comparing import Config, Count, Difference, compare, counted
 from archspec.errors import Place
 from archspec.guided_parts import aimed
 from archspec.library import load
@@ -154,7 +154,7 @@ class Verifier:
         before = self.compared
         try:
             if not chosen or ours.error is not None:
-                self.one(raw)
+                self.one(raw, ours)
             elif not self.differs(mixed := applied(raw, chosen)):
                 self.add_valid(mixed)
             else:
@@ -174,9 +174,9 @@ class Verifier:
         """Whether the spec counts a config."""
         return counted(self.spec, self.architecture, raw).error is None
 
-    def one(self, raw: Config) -> None:
-        """One config on both sides. Errors: :class:`Unavailable`."""
-        differences, cause = self.compare(raw)
+    def one(self, raw: Config, ours: Count | None = None) -> None:
+        """One config on both sides; ``ours`` is what the spec gives, if that is known. Errors: :class:`Unavailable`."""
+        differences, cause = self.compare(raw, ours)
         if differences and self.shrunk < _SHRUNK:
             self.shrunk += 1
             differences = self.clearest(raw, differences)
@@ -193,7 +193,7 @@ class Verifier:
         small = self.smallest(raw, lambda smaller: causes <= {_cause(found) for found in self.compare(smaller)[0]})
         return [found for found in self.compare(small)[0] if _cause(found) in causes]
 
-    def compare(self, raw: Config) -> tuple[list[Difference], str]:
+    def compare(self, raw: Config, ours: Count | None = None) -> tuple[list[Difference], str]:
         """The differences for a config, and why both refuse it if they do. Errors: :class:`Unavailable`."""
         refusal: Refused | None = None
         theirs: list[Row] = []
@@ -202,7 +202,7 @@ class Verifier:
         except Refused as error:
             refusal = error
         try:
-            ours = counted(self.spec, self.architecture, raw)
+            ours = ours or counted(self.spec, self.architecture, raw)
         except Exception:  # a bug of archspec is reported like any other difference
             return [self.difference(raw, "crash", "", "", traceback.format_exc(limit=-3), [])], ""
         if refusal is not None and ours.error is not None:
@@ -287,9 +287,14 @@ class Verifier:
             settings = []
         for kind, name, expected, found, places in settings:
             self.add({}, kind, name, expected, found, places)
+        small = self.sampler.shallow()
+        try:
+            start = default if self.differs(small) else small  # few layers tell a null as well as many do
+        except Unavailable:
+            start = default
         for name in self.spec.fields:
             try:
-                self.differences += self.compare({**default, name: None})[0]
+                self.differences += self.compare({**start, name: None})[0]
             except Unavailable:
                 continue
 

@@ -84,11 +84,14 @@ def test_what_never_is_in_a_line_that_was_taken_over() -> None:
         assert bool(found) is there
 
 
-@pytest.mark.parametrize("text", ["not pooling", "all([rope_parameters"])
-def test_a_text_without_default_and_a_mapping_are_at_an_edge(text: str) -> None:
+@pytest.mark.parametrize(
+    ("architecture", "text"),
+    [("CohereCompassTextForSequenceClassification", "not pooling"), ("CohereCompassTextModel", "all([rope_parameters")],
+)
+def test_a_text_without_default_and_a_mapping_are_at_an_edge(architecture: str, text: str) -> None:
     spec = load("cohere_compass_text")
     (condition,) = (found for found in conditions(spec) if found.text.startswith(text))
-    guide = Guide(spec, "CohereCompassTextForSequenceClassification", Sampler(spec, 0))
+    guide = Guide(spec, architecture, Sampler(spec, 0))
     kinds = {"full_attention": {"rope_theta": 1e4}}
     configs = guide.violations([{"model_type": spec.model_type, "num_hidden_layers": 1, "rope_parameters": kinds}])
     assert condition.place.line in [seen.place.line for seen in map(guide.watched, configs) if seen.place is not None]
