@@ -15,7 +15,7 @@ from archspec.aim import TRIES, Aim, Config, Watched
 from archspec.expression import Expression
 from archspec.sampling import Sampler
 from archspec.spec import Spec
-from archspec.texts import conditions, reads
+from archspec.texts import conditions, module_expressions, reads
 from archspec.watching import Branch, Test, handed
 
 MENDING_TRIES = 4
@@ -46,7 +46,7 @@ class Branching(Aim):
         seen = [(raw, keep(raw)) for raw in configs]
         yield from self.left_out(seen)
         yield from self.ties_apart(configs)
-        for goal in self.sampler.goals if configs else ():
+        for goal in [goal for goal in self.sampler.goals if goal.field in self.new] if configs else ():
             for _ in range(TRIES // 2):
                 raw = next(self.drawn(configs, [goal.field]))
                 raw[goal.field] = goal.given
@@ -78,6 +78,17 @@ class Branching(Aim):
         """Whether the first architecture comes to a test too; to what the config computes all of them do."""
         return bool(self.with_the_first) if test.module is None else test.module.name in self.with_the_first
 
+    @cached_property
+    def new(self) -> set[str]:
+        """The fields that modules of the architecture read which are not the first one's too; of the first itself, all."""
+        if not self.with_the_first:
+            return {*self.spec.fields}
+        found = {TIES}
+        for module in (one for one in self.spec.modules.values() if one.name in self.own - self.with_the_first):
+            for whole in module_expressions(module):
+                found |= {*self.read(reads(whole.tree), module)}
+        return found
+
     def ties_apart(self, configs: list[Config]) -> Iterator[Config]:
         """Valid configs where a model ties its embeddings and a part does not, and the other way round: both may say a tie."""
         parts = [name for name in self.spec.fields if (part := self.part(name)) is not None and TIES in part.spec.fields]
@@ -95,7 +106,7 @@ class Branching(Aim):
         What decides a computed default does so by each of its fields' own defaults, both ways.
         """
         read = {one for _, watched in seen for one in watched.used}
-        for name in sorted({name for name, given in read if given and (name, False) not in read}):
+        for name in sorted({name for name, given in read if given and (name, False) not in read and name in self.new}):
             giving = [raw for raw, watched in seen if (name, True) in watched.used]
             yield from self.lacking_field(name, giving[:_STEPS])
         for number in [number for number, test in self.tests.items() if test.module is None and not self.looked_into(test)]:

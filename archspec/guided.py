@@ -11,6 +11,7 @@ import copy
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
+from typing import Any
 
 from archspec.aim import TRIES, Config, modules_of, value_of
 from archspec.branching import MENDING_TRIES, Branching
@@ -25,8 +26,8 @@ from archspec.watching import Watcher
 _REFUSED_TRIES = 60  # for a condition to be broken: those cost no instantiation until it is
 _ALONE_TRIES = 15  # for it to be broken alone after that
 _BOUNDS = 8  # valid configs of which a field is set to what it is held against
-_ENDS = 3  # valid configs of which a list ends before
-_ITEMS = 16  # in a list, at most
+_ENDS = 5  # valid configs of which a list ends before
+_SHORTER = 8  # items less, at most
 _HIDDEN_TRIES = 8  # for it to be broken where another one refuses first
 
 
@@ -122,13 +123,21 @@ class Guide(Branching):
         """Some valid configs, but for a list that ends before a condition allows it."""
         for raw in configs if len(configs) <= _ENDS else self.random.sample(configs, _ENDS):
             for name in fields:
-                known = self.edges.value_of(name, raw)
-                for length in range(len(known) - 1, -1, -1) if isinstance(known, list) and len(known) <= _ITEMS else ():
+                known = self.decided(name, raw)
+                for length in range(len(known) - 1, -1, -1)[:_SHORTER] if isinstance(known, list) else ():
                     self.edges.put(name, known[:length], shorter := copy.deepcopy(raw))
-                    place = self.watched(shorter).place
-                    if place is not None:
-                        yield from [shorter] if self.at(place, condition) else ()
+                    seen = self.watched(shorter)
+                    if seen.equal and not self.at(seen.place, condition):  # of two lists the other is to be as long as ever
+                        for other, value in seen.equal.items():
+                            self.edges.put(other, value, shorter)
+                        seen = self.watched(shorter)
+                    if seen.place is not None:
+                        yield from [shorter] if self.at(seen.place, condition) else ()
                         break
+
+    def decided(self, name: str, raw: Config) -> Any:
+        """What a field is in a valid config, also where the spec decides that."""
+        return self.scope(raw).get(name) if name in self.spec.fixed else self.edges.value_of(name, raw)
 
     def bounds(self, raw: Config, condition: Expression) -> set[tuple[str, int]]:
         """What the fields in a condition are held against, in numbers."""

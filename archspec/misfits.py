@@ -45,10 +45,17 @@ def without_layers(spec: Spec, raw: dict[str, Any], numbers: list[str]) -> Itera
     bare = {name: 0 for name in numbers if is_deep(name)}
     if bare:
         # A list is as long as layers are many.
-        small = {name: value for name, value in raw.items() if not isinstance(value, list)}
+        small = {name: value for name, value in raw.items() if not isinstance(value, list)} | _computed(spec, raw)
         default = [{"model_type": spec.model_type}] if WIDE not in spec.fields else []  # its tables may be made in Python
         for start in (small, *default):
             yield from ({**start, **bare, name: 0} for name in numbers)
+
+
+def _computed(spec: Spec, raw: dict[str, Any]) -> dict[str, int]:
+    """The numbers that a config leaves to be computed: transformers may compute them also where they are given."""
+    scope = Scope(spec, raw)
+    left = [field.name for field in spec.fields.values() if field.computed and field.name not in {*raw, *spec.fixed}]
+    return {name: value for name in left if type(value := scope.get(name)) is int}
 
 
 def _misnamed(items: list[Any]) -> list[Any] | None:

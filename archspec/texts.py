@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 from functools import lru_cache
 
 from archspec.expression import SEEN, Expression, names
-from archspec.spec import Spec, leaves
+from archspec.spec import Module, Spec, leaves
 
 
 def compared_texts(spec: Spec) -> dict[str, list[str]]:
@@ -78,9 +78,14 @@ def expressions(spec: Spec) -> Iterator[Expression]:
     yield from spec.fixed.values()
     yield from (field.default for field in spec.fields.values() if field.default)
     for module in spec.modules.values():
-        yield from module.where.values()
-        yield from module.require
-        yield from leaves(module.body)
+        yield from module_expressions(module)
+
+
+def module_expressions(module: Module) -> Iterator[Expression]:
+    """Those of one module, but for its ties and the defaults of its parameters."""
+    yield from module.where.values()
+    yield from module.require
+    yield from leaves(module.body)
 
 
 def conditions(spec: Spec) -> Iterator[Expression]:

@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 
 from archspec.blame import blamed, refusing
 from archspec.comparing import Config, Count, Difference, compare, counted
-from archspec.errors import Place
+from archspec.errors import ArchspecError, Place
 from archspec.guided_parts import aimed
 from archspec.library import load
 from archspec.misfits import misfits
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
+from archspec.scope import Scope
 from archspec.spec import Spec
+from archspec.tree import Builder
 from archspec.unmentioned import Other, applied, layer_lists, others, source_texts
 
 AIM_FROM = 10  # samples from which on configs are also aimed at each branch and condition of the spec
@@ -171,8 +173,14 @@ class Verifier:
                     self.not_here(error)
 
     def accepts(self, raw: Config) -> bool:
-        """Whether the spec counts a config."""
-        return counted(self.spec, self.architecture, raw).error is None
+        """Whether the spec builds a config, whatever its ties."""
+        try:
+            scope = Scope(self.spec, raw)
+            scope.validate()
+            Builder(scope).build(self.architecture)
+        except ArchspecError:
+            return False
+        return True
 
     def one(self, raw: Config, ours: Count | None = None) -> None:
         """One config on both sides; ``ours`` is what the spec gives, if that is known. Errors: :class:`Unavailable`."""
@@ -294,7 +302,10 @@ class Verifier:
             start = default
         for name in self.spec.fields:
             try:
-                self.differences += self.compare({**start, name: None})[0]
+                differences = self.compare({**start, name: None})[0]
+                if any(one.kind == "refused" for one in differences):  # maybe no layer of so few reads it
+                    differences = self.compare({**default, name: None})[0]
+                self.differences += differences
             except Unavailable:
                 continue
 
