@@ -250,3 +250,43 @@ def test_a_config_made_of_another_one_names_its_class(module: Callable[[str], No
     assert "codec: AutoModel(codec_config)" in drafts["net"]
     assert "encoder: VibeVoiceAcousticTokenizerEncoderModel()" in drafts["vibevoice_acoustic_tokenizer"]
     assert "AutoModel" not in drafts["vibevoice_acoustic_tokenizer"]
+
+
+UNDECLARED = """
+from torch import nn
+from transformers import PreTrainedConfig, PreTrainedModel
+
+class NetConfig(PreTrainedConfig):
+    model_type = "net"
+    width: int = 24
+    heads: int = 4
+
+class Turned(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        size = getattr(config, "head_dim", None) or config.width // config.heads
+        self.turned = nn.Linear(size, size)
+
+class Heads(nn.Module):
+    def __init__(self, config, heads):
+        super().__init__()
+        self.one = nn.Linear(config.width, getattr(config, "head_dim", config.width // heads))
+        self.other = nn.Linear(config.width, getattr(config, "head_dim", 3))
+
+class Net(PreTrainedModel):
+    def __init__(self, config: NetConfig):
+        super().__init__(config)
+        self.turned = Turned(config)
+        self.heads = Heads(config, 2 * config.heads)
+"""
+
+
+def test_a_field_that_the_class_lacks_has_a_default_wherever_it_is_read(module: Callable[[str], None]) -> None:
+    """The first who reads it gives the field its default; for any other it is as the config gives it, else that one's own."""
+    module(UNDECLARED)
+    found = derived("own:Net", samples=12)
+    text = found["drafts"]["net"]
+    assert "head_dim: int | None = None" in text
+    assert "one: Linear(width, given('head_dim', width // (2 * heads)))" in text
+    assert "other: Linear(width, given('head_dim', 3))" in text
+    assert found["code"] == 0

@@ -80,7 +80,9 @@ def _snake(name: str) -> str:
 
 
 def configured(config_cls: type, raw: dict[str, Any]) -> Any:
-    """A user's config object of a raw config; what the class does not know is left out. Errors: whatever its code raises."""
+    """A user's config object of a raw config; what the class does not take is left out. Errors: whatever its code raises."""
+    if any(base.__name__ == "PreTrainedConfig" for base in config_cls.__mro__):  # takes fields that it does not declare
+        return config_cls(**raw)
     default = config_cls()
     settings = {key: value for key, value in raw.items() if key in fields(default)}
     if dataclasses.is_dataclass(config_cls) or hasattr(config_cls, "to_dict"):
