@@ -149,7 +149,7 @@ class Edges:
             mappings = ({}, *({key: 0.5} for key in self.asked.get(name, ())))
             return (
                 self.sampler.random.choice(mappings if name in self.asked else (1, 7))
-                if self.sampler.random.random() < 0.7
+                if self.sampler.random.random() < 0.5  # a condition may want one of two given
                 else None
             )
         if field is None or name == "num_labels":

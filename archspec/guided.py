@@ -18,6 +18,7 @@ from archspec.branching import MENDING_TRIES, Branching
 from archspec.errors import ArchspecError, Place
 from archspec.expression import ORDERED, Expression, names
 from archspec.faults import holds
+from archspec.scope import Scope
 from archspec.settled import conjuncts
 from archspec.spec import Module, Spec, leaves
 from archspec.texts import conditions, reads
@@ -137,7 +138,7 @@ class Guide(Branching):
 
     def decided(self, name: str, raw: Config) -> Any:
         """What a field is in a valid config, also where the spec decides that."""
-        return self.scope(raw).get(name) if name in self.spec.fixed else self.edges.value_of(name, raw)
+        return Scope(self.spec, raw).get(name) if name in self.spec.fixed else self.edges.value_of(name, raw)
 
     def bounds(self, raw: Config, condition: Expression) -> set[tuple[str, int]]:
         """What the fields in a condition are held against, in numbers."""

@@ -94,7 +94,7 @@ class Modules(Aftermath):
     def frequencies(self, cls: type, given: list[Any]) -> None:
         """What a rotary embedding without tensors divides by: of its code, only what computes the frequencies is read."""
         config = next((value for value in given if isinstance(value, Config)), None)
-        if config is None or not hasattr(cls, "compute_default_rope_parameters"):
+        if config is None:
             return
         from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -103,7 +103,9 @@ class Modules(Aftermath):
         ways = [(one, {"layer_type": kind}) for kind, one in of_layers.items()] or [(rope, {})]
         for one, keywords in ways:
             kind = one.get("rope_type", "default")
-            compute = cls.compute_default_rope_parameters if kind == "default" else ROPE_INIT_FUNCTIONS[kind]
+            compute = getattr(cls, f"compute_{kind}_rope_parameters", None) or ROPE_INIT_FUNCTIONS.get(kind)
+            if compute is None:
+                continue
             mark = len(self.log)
             try:
                 self.call(compute, [config], keywords)
