@@ -87,7 +87,8 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
                 break
         for small in sampler.accepted[:1]:
             own += [_answer(spec, architecture, raw) for raw in misfits(spec, small, layer_lists(spec))]
-        valid_ones = [answer.raw for answer in own if answer is not None and answer.rows is not None]
+        built = [answer.raw for answer in own if answer is not None and answer.rows is not None]
+        valid_ones = [raw for raw in built if accepts(raw)]  # the spec may refuse what transformers takes under two names
         own += [_answer(spec, architecture, raw) for raw in aimed(spec, architecture, sampler, valid_ones)]
         told += [answer for answer in own if answer is not None]
     return sorted(told, key=lambda answer: answer.rows is None)
