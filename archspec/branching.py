@@ -29,7 +29,7 @@ class Branching(Aim):
     def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
         super().__init__(spec, architecture, sampler)
         self.found: list[Config] = []  # valid ones that take another branch
-        self.known: dict[int, Watched] = {}  # what the valid ones come to, by which they are
+        self.known: dict[int, tuple[Config, Watched]] = {}  # what the valid ones come to, by which they are
 
     def branches(self, configs: list[Config]) -> Iterator[Config]:
         """Valid configs that take branches which none of some valid configs takes."""
@@ -37,7 +37,8 @@ class Branching(Aim):
         reached: dict[int, list[Config]] = {}  # the best to start from: one outcome is there already
 
         def keep(raw: Config) -> Watched:
-            watched = self.known[id(raw)] = self.watched(raw)
+            watched = self.watched(raw)
+            self.known[id(raw)] = raw, watched
             taken.update(watched.taken)
             for number in {number for number, _ in watched.taken}:
                 reached.setdefault(number, []).append(raw)

@@ -46,7 +46,7 @@ class Guide(Branching):
         """
         configs = [*configs, *self.found]
         self.edges.offsets = [0, 1]  # as much as another, or one more
-        come_to = [(raw, (self.known.get(id(raw)) or self.watched(raw)).demanded) for raw in configs]
+        come_to = [(raw, (self.known.get(id(raw)) or (raw, self.watched(raw)))[1].demanded) for raw in configs]
         for condition in conditions(self.spec):
             owner = self.owners.get(id(condition))
             if owner is not None and owner.name not in self.own:
