@@ -14,7 +14,7 @@ from itertools import chain, product
 from archspec.aim import TRIES, Aim, Config, Watched
 from archspec.expression import Expression
 from archspec.sampling import Sampler
-from archspec.spec import Spec
+from archspec.spec import Module, Spec
 from archspec.texts import conditions, module_expressions, reads
 from archspec.watching import Branch, Test, handed
 
@@ -59,7 +59,7 @@ class Branching(Aim):
         known = {*pending}
         for number in pending:
             test = self.tests[number]
-            if self.looked_into(test):
+            if self.looked_into(test.module):
                 continue
             for outcome in (True, False):
                 if (number, outcome) in taken or not configs:
@@ -75,9 +75,9 @@ class Branching(Aim):
                     yield new
                     yield from self.by_default((number, outcome), [new]) if test.module is None else ()
 
-    def looked_into(self, test: Test) -> bool:
-        """Whether the first architecture comes to a test too; to what the config computes all of them do."""
-        return bool(self.with_the_first) if test.module is None else test.module.name in self.with_the_first
+    def looked_into(self, module: Module | None) -> bool:
+        """Whether the first architecture, where this is another, has a module too; what the config computes they all have."""
+        return bool(self.with_the_first) if module is None else module.name in self.with_the_first
 
     @cached_property
     def new(self) -> set[str]:
@@ -110,7 +110,8 @@ class Branching(Aim):
         for name in sorted({name for name, given in read if given and (name, False) not in read and name in self.new}):
             giving = [raw for raw, watched in seen if (name, True) in watched.used]
             yield from self.lacking_field(name, giving[:_STEPS])
-        for number in [number for number, test in self.tests.items() if test.module is None and not self.looked_into(test)]:
+        computed = [] if self.looked_into(None) else [number for number, test in self.tests.items() if test.module is None]
+        for number in computed:
             for branch in ((number, True), (number, False)):
                 yield from self.by_default(branch, [raw for raw, watched in seen if branch in watched.taken])
 

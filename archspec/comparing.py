@@ -42,12 +42,17 @@ class Count(NamedTuple):
     error: ArchspecError | None
 
 
+def tree_of(spec: Spec, architecture: str, raw: Config) -> Node:
+    """The module tree that the spec gives. Errors: :class:`ArchspecError`."""
+    scope = Scope(spec, raw)
+    scope.validate()
+    return Builder(scope).build(architecture)
+
+
 def counted(spec: Spec, architecture: str, raw: Config) -> Count:
     """What the spec gives; errors are part of the answer."""
     try:
-        scope = Scope(spec, raw)
-        scope.validate()
-        tree = Builder(scope).build(architecture)
+        tree = tree_of(spec, architecture, raw)
     except ArchspecError as error:
         return Count([], None, error)
     try:

@@ -51,7 +51,7 @@ class Guide(Branching):
             owner = self.owners.get(id(condition))
             if owner is not None and owner.name not in self.own:
                 continue
-            again = owner.name in self.with_the_first if owner is not None else bool(self.with_the_first)
+            again = self.looked_into(owner)
             each = 1 if again else 3
             others = self.lacking(without(self.spec, condition, owner))
             fields = self.read(reads(condition.tree), owner)
@@ -89,11 +89,15 @@ class Guide(Branching):
                     self.behind_others(self.closest(start, condition, condition.tree), condition, fields, others), each
                 )
 
+    def some(self, configs: list[Config], most: int) -> list[Config]:
+        """So many of some configs at most, drawn."""
+        return configs if len(configs) <= most else self.random.sample(configs, most)
+
     def closest(self, configs: list[Config], condition: Expression, part: ast.expr) -> list[Config]:
         """Of some valid configs those for which the fewest alternatives of a part of the spec's own condition hold."""
         if id(condition) in self.owners or not (isinstance(part, ast.BoolOp) and isinstance(part.op, ast.Or)):
             return configs
-        some = configs if len(configs) <= _BOUNDS else self.random.sample(configs, _BOUNDS)
+        some = self.some(configs, _BOUNDS)
         held = [sum(holds(one, partial(value_of, self.scope(raw), condition)) for one in part.values) for raw in some]
         return [raw for raw, count in zip(some, held, strict=True) if count == min(held)]
 
@@ -112,7 +116,7 @@ class Guide(Branching):
         """Some valid configs, but for a field beside the least that a condition holds it against; more of several calls."""
         if not any(isinstance(node, ast.Compare) and isinstance(node.ops[0], ORDERED) for node in ast.walk(condition.tree)):
             return
-        for index, raw in enumerate(configs if len(configs) <= _BOUNDS else self.random.sample(configs, _BOUNDS)):
+        for index, raw in enumerate(self.some(configs, _BOUNDS)):
             bounds = self.bounds(raw, condition)
             for name in sorted({name for name, _ in bounds}):
                 above = sorted(value for other, value in bounds if other == name and value > 0)
@@ -122,7 +126,7 @@ class Guide(Branching):
 
     def at_ends(self, configs: list[Config], condition: Expression, fields: list[str]) -> Iterator[Config]:
         """Some valid configs, but for a list that ends before a condition allows it."""
-        for raw in configs if len(configs) <= _ENDS else self.random.sample(configs, _ENDS):
+        for raw in self.some(configs, _ENDS):
             for name in fields:
                 known = self.decided(name, raw)
                 for length in range(len(known) - 1, -1, -1)[:_SHORTER] if isinstance(known, list) else ():

@@ -44,18 +44,14 @@ def without_layers(spec: Spec, raw: dict[str, Any], numbers: list[str]) -> Itera
     """A config, and the default one, with no layers and one number zero: what only a layer refuses is not refused there."""
     bare = {name: 0 for name in numbers if is_deep(name)}
     if bare:
+        scope = Scope(spec, raw)  # transformers may compute a number also where it is given
+        left = [name for name in numbers if spec.fields[name].computed and name not in {*raw, *spec.fixed}]
+        computed = {name: scope.get(name) for name in left}
         # A list is as long as layers are many.
-        small = {name: value for name, value in raw.items() if not isinstance(value, list)} | _computed(spec, raw)
+        small = {name: value for name, value in raw.items() if not isinstance(value, list)} | computed
         default = [{"model_type": spec.model_type}] if WIDE not in spec.fields else []  # its tables may be made in Python
         for start in (small, *default):
             yield from ({**start, **bare, name: 0} for name in numbers)
-
-
-def _computed(spec: Spec, raw: dict[str, Any]) -> dict[str, int]:
-    """The numbers that a config leaves to be computed: transformers may compute them also where they are given."""
-    scope = Scope(spec, raw)
-    left = [field.name for field in spec.fields.values() if field.computed and field.name not in {*raw, *spec.fixed}]
-    return {name: value for name in left if type(value := scope.get(name)) is int}
 
 
 def _misnamed(items: list[Any]) -> list[Any] | None:

@@ -13,16 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from archspec.blame import blamed, refusing
-from archspec.comparing import Config, Count, Difference, compare, counted
+from archspec.comparing import Config, Count, Difference, compare, counted, tree_of
 from archspec.errors import ArchspecError, Place
 from archspec.guided_parts import aimed
 from archspec.library import load
 from archspec.misfits import misfits
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.sampling import Sampler
-from archspec.scope import Scope
 from archspec.spec import Spec
-from archspec.tree import Builder
 from archspec.unmentioned import Other, applied, layer_lists, others, source_texts
 
 AIM_FROM = 10  # samples from which on configs are also aimed at each branch and condition of the spec
@@ -175,9 +173,7 @@ class Verifier:
     def accepts(self, raw: Config) -> bool:
         """Whether the spec builds a config, whatever its ties."""
         try:
-            scope = Scope(self.spec, raw)
-            scope.validate()
-            Builder(scope).build(self.architecture)
+            tree_of(self.spec, self.architecture, raw)
         except ArchspecError:
             return False
         return True
