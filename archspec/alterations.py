@@ -121,6 +121,12 @@ def _modules(module: Module, spec: Spec, file: str) -> Iterator[tuple[Module, Pl
     for index, tie in enumerate(module.ties):
         rest = (*module.ties[:index], *module.ties[index + 1 :])
         yield module._replace(ties=rest), module.place, tie.place, f"tie of {tie.target} left out"
+    if (output := module.output_embeddings) is not None:
+        left = module._replace(output_embeddings=None)
+        yield left, module.place, output.place, f"output_embeddings: {output.text} left out"
+    if (layer := module.layer) is not None:
+        for altered, what in _expressions(layer, spec, ast.walk(layer.tree)):
+            yield module._replace(layer=altered), layer.place, layer.place, f"extends: {what}"
     for index, condition in enumerate(module.require):
         before, after = module.require[:index], module.require[index + 1 :]
         idle = settled(condition.tree, module, spec) or implied(condition, (*spec.require, *before, *after), module, spec)

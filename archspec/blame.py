@@ -8,7 +8,7 @@ from typing import Any
 
 from archspec.errors import ArchspecError, Place
 from archspec.expression import EvaluationError, Expression, Locals
-from archspec.places import read_places, refused_places, tie_place, trail, within
+from archspec.places import defining, read_places, refused_places, tie_place, trail, within
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Spec
 from archspec.tensors import modules
@@ -31,6 +31,9 @@ def blamed(spec: Spec, tree: Node | None, kind: str, name: str, detail: Any) -> 
         return [*refused_places(spec, tree, detail), *whole, *read]
     if tree is None:
         return []
+    if kind == "embedding":
+        said = [node.output_embeddings.place for _, node in modules(tree) if node.output_embeddings is not None]
+        return [*said, defining(tree), *trail(tree, name)[::-1]]
     if kind == "tie":
         return tie_place(tree, name, str(detail or ""))
     if kind == "extra":  # the whole may be too much, or what is within it

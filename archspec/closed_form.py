@@ -10,8 +10,8 @@ import sympy
 from archspec.config import Config, plain, read_config
 from archspec.counts import counted, dtype_bytes
 from archspec.errors import ArchspecError, FormulaError, Problem
-from archspec.layer_counts import SymbolicTensor
-from archspec.quantities import QUANTITIES, symbolic_tensors, total
+from archspec.layer_counts import SymbolicTensor, symbolic_tensors
+from archspec.quantities import QUANTITIES
 from archspec.scope import Scope
 from archspec.symbolic import SymbolicBuilder
 from archspec.tensors import tensors
@@ -36,7 +36,7 @@ class Formula:
         self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
         self.scope = builder.scope
         self.model_type = self.scope.spec.model_type
-        self.expr = self.plain(total(tensors, quantity))
+        self.expr = self.plain(sympy.expand(sympy.Add(*map(QUANTITIES[quantity].term, tensors))))
         self.replacements: dict[Any, Any] = {}
         self.scale = 1
         self.quantity_name = quantity

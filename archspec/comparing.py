@@ -19,7 +19,7 @@ Config = dict[str, Any]
 class Difference(NamedTuple):
     """One way in which a spec and transformers disagree for one config.
 
-    ``kind`` is missing, extra, shape, kind, frozen or tie for a tensor; refused or accepted for a config
+    ``kind`` is missing, extra, shape, kind, frozen, tie or embedding for a tensor; refused or accepted for a config
     that only the spec or only transformers refuses; unmentioned for a field that changes the layout but
     is not in the spec; default, alias or readonly for a config field; few where too few valid configs were found;
     crash for a bug of archspec. ``places`` are the lines of the spec, the nearest first.
@@ -69,7 +69,7 @@ def compare(
 ) -> list[Difference]:
     """The differences between what transformers builds and what the spec says, by tensor name."""
     theirs, ours = {row[0]: row for row in expected}, {row[0]: row for row in found}
-    columns = ("shape", "kind", "frozen", "tie")
+    columns = ("shape", "kind", "frozen", "tie", "embedding")
     if theirs == ours:
         return []
     known = prefixes(list(theirs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from archspec.errors import ArchspecError
+from archspec.quantities import QUANTITIES
 from archspec.tensors import Tensor
 
 DTYPE_BYTES = {
@@ -34,22 +35,10 @@ def dtype_bytes(name: str) -> int:
 
 def counted(found: list[Tensor]) -> dict[str, int]:
     """Each of `archspec.quantities.QUANTITIES` as an exact int."""
-    own = [t for t in found if t.tied_to is None]
-    parameters = [t for t in own if t.kind == "parameter"]
-    tables = {t.name for t in found if t.layer == "Embedding" or t.output_embedding}
-    tables |= {t.tied_to for t in found if t.tied_to and t.name in tables}
-    embedding = sum(t.numel for t in parameters if t.name in tables)
-    params = sum(t.numel for t in parameters)
-    return {
-        "params": params,
-        "trainable_params": sum(t.numel for t in parameters if t.trainable),
-        "active_params": _whole(sum(t.active for t in parameters)),
-        "embedding_params": embedding,
-        "non_embedding_params": params - embedding,
-        "buffers": sum(t.numel for t in own if t.kind == "buffer"),
-    }
+    own = [tensor for tensor in found if tensor.tied_to is None]
+    return {name: _whole(sum(map(quantity.term, own))) for name, quantity in QUANTITIES.items()}
 
 
-def _whole(active: Any) -> Any:
+def _whole(count: Any) -> Any:
     """The parts of all experts together are whole."""
-    return int(active) if hasattr(active, "denominator") else active
+    return int(count) if hasattr(count, "denominator") else count

@@ -36,7 +36,7 @@ def model_html(model: Model) -> str:
         f"<th{_LEFT if not i else _RIGHT}>{name}</th>" for i, name in enumerate(("module", "params", "share", "each", ""))
     )
     lines = [f"<b>{escape(model.architecture)}</b> ({escape(model.model_type)}): {number(counts['params'])} parameters"]
-    kinds = {"trainable_params": "trainable", "active_params": "active per token", "buffers": "in persistent buffers"}
+    kinds = {"trainable_params": "trainable", "active_params": "active on a token", "buffers": "in persistent buffers"}
     facts = [
         f"{number(counts[key])} {text}"
         for key, text in kinds.items()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from archspec.errors import Problem, did_you_mean
 from archspec.expression import Expression, names
+from archspec.layers import LEAVES
 from archspec.spec import Module, leaves
 
 Modules = Mapping[str, Module]
@@ -34,6 +35,8 @@ class Inheritance:
             return module
         if module.name in trail:
             return self._fail(module, call, f"{module.name} extends itself", "break the circle")
+        if _is_layer(call.tree):
+            return module._replace(layer=call)
         base = self._spread(module, call, (*trail, module.name))
         if base is None or not isinstance(base.body, dict):
             return module
@@ -43,6 +46,8 @@ class Inheritance:
             where={**{k: v for k, v in base.where.items() if k not in module.parameters}, **module.where},
             require=(*base.require, *module.require),
             ties=tuple(ties.values()),
+            layer=base.layer,
+            output_embeddings=module.output_embeddings or base.output_embeddings,
         )
         used = _used(merged)  # what an attribute needed that is replaced or taken away goes with it
         return merged._replace(
@@ -103,10 +108,18 @@ class Inheritance:
         return module
 
 
+def _is_layer(tree: ast.expr) -> bool:
+    """Whether an expression is a call of one of torch's layers, frozen or not."""
+    while isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
+        tree = tree.func.value
+    return isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in LEAVES
+
+
 def _used(module: Module) -> set[str]:
     """The names that a module's attributes, conditions and ties read, through its local names."""
     turns = (tie.turns for tie in module.ties if tie.turns is not None)
-    pending = [expression for part in (module.body, *module.require, *turns) for expression in leaves(part)]
+    own = (one for one in (module.layer, module.output_embeddings) if one is not None)
+    pending = [expression for part in (module.body, *module.require, *own, *turns) for expression in leaves(part)]
     found: set[str] = set()
     while pending:
         for name in names(pending.pop().tree) - found:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import sympy
 
 from archspec.layers import concrete
-from archspec.rows import Row
+from archspec.rows import Path, Row, mark_embeddings, merged, tie_rows, walk
 from archspec.symbolic import SymbolicBuilder
 from archspec.symbols import Guard, Loop, Relation, expr_of
+from archspec.tree import Node
 
 
 class SymbolicTensor(NamedTuple):
@@ -31,7 +32,30 @@ class SymbolicTensor(NamedTuple):
     tied_to: str | None
     numel: Any
     active: Any
-    embedding: bool
+    embedding: str
+
+
+def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTensor]:
+    """The rows of a tree that a symbolic builder built.
+
+    A tensor that many layers have is one row: its name with `{i}` in it, its shape, how often it stands, and the guard
+    under which it does.
+    """
+    builder.one_sided()
+    rows = list(walk(root, Path()))
+    tie_rows(root, rows)
+    mark_embeddings(root, rows)
+    groups = merged(rows)
+    alone: dict[tuple[str, frozenset[Guard]], int] = {}
+    for members in groups.values():
+        place = (members[0].template, members[0].guards)
+        alone[place] = alone.get(place, 0) + 1
+    counter = Counter(builder)
+    return [
+        tensor
+        for members in groups.values()
+        for tensor in counter.group(members, alone[members[0].template, members[0].guards] == 1)
+    ]
 
 
 class Counter:

@@ -64,12 +64,29 @@ class Model:
 
     @property
     def active_params(self) -> int:
-        """Parameters that work on one token: routed experts count k of E, all else in full."""
+        """Parameters that work on one token: routed experts count k of E, all else in full, embedding tables too.
+
+        >>> import archspec
+        >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
+        >>> m.params, m.active_params, m.active_params_without_lookup
+        (116829156672, 5711982912, 5132849472)
+        """
         return self._count("active_params")
 
     @property
+    def active_params_without_lookup(self) -> int:
+        """:attr:`active_params` but for tables that are only looked up: what model cards call active (gpt-oss-120b: 5.1B).
+
+        A token takes one row of an embedding table; a table that is tied to the output embeddings works in full, and counts.
+        """
+        return self._count("active_params_without_lookup")
+
+    @property
     def embedding_params(self) -> int:
-        """Parameters of the embedding tables and of output matrices that can be tied to one."""
+        """Parameters of every `nn.Embedding` and of the matrix that `get_output_embeddings()` returns.
+
+        Tied or not, unique ones once; what papers leave out when they say non-embedding.
+        """
         return self._count("embedding_params")
 
     @property

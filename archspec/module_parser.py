@@ -59,6 +59,7 @@ class ModuleParser:
         where: dict[str, Expression] = {}
         require: list[Expression] = []
         ties: list[Tie] = []
+        output: Expression | None = None
         body: Part
         if isinstance(node, source.Mapping):
             reserved = {key: value for key, value in node.items.items() if key in RESERVED}
@@ -75,9 +76,11 @@ class ModuleParser:
             for key in ("tied", "alias"):
                 if key in reserved:
                     ties += self.ties(self.mapping(node, key), f"{name}.{key}", key == "alias")
+            if isinstance(said := reserved.get("output_embeddings"), source.Scalar):
+                output = self.parsed(said, f"{name}.output_embeddings")
         else:
             body = self.part(node, name)
-        return Module(name, parameters, body, where, tuple(require), tuple(ties), place, home)
+        return Module(name, parameters, body, where, tuple(require), tuple(ties), place, home, None, output)
 
     def part(self, node: source.Node, path: str) -> Part:
         if isinstance(node, source.Mapping):

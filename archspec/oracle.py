@@ -13,7 +13,7 @@ from typing import Any
 
 from archspec.tensors import Tensor
 
-Row = tuple[str, tuple[int, ...], str, bool, str | None]
+Row = tuple[str, tuple[int, ...], str, bool, str | None, str]
 
 _NO_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory")
 _NO_META = ("meta tensor", "meta device", "on meta", "Meta device")
@@ -148,7 +148,7 @@ def _refuses(cls: Any, name: str) -> bool:
 
 
 def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -> list[Row]:
-    """(name, shape, kind, trainable, tied to) of every parameter and persistent buffer.
+    """(name, shape, kind, trainable, tied to, part of the embedding split) of every parameter and persistent buffer.
 
     Errors: :class:`Refused` with what the config class or the constructor raised;
     :class:`Unavailable` where that says nothing about the config.
@@ -256,18 +256,32 @@ def module_rows(model: Any) -> list[Row]:
     """The rows of any torch module; ties are found by the identity of the Parameter."""
     first: dict[int, str] = {}
     rows: list[Row] = []
+    split = embedding_split(model)
     for name, parameter in model.named_parameters(remove_duplicate=False):
         canonical = first.setdefault(id(parameter), name)
         tied_to = None if canonical == name else canonical
-        rows.append((name, tuple(parameter.shape), "parameter", parameter.requires_grad, tied_to))
+        part = split.get(id(parameter), "")
+        rows.append((name, tuple(parameter.shape), "parameter", parameter.requires_grad, tied_to, part))
     buffers = list(model.named_buffers(remove_duplicate=False))
     saved = set(model.state_dict(keep_vars=True)) if buffers else set()
     for name, buffer in buffers:
         if name in saved:
             canonical = first.setdefault(id(buffer), name)
-            rows.append((name, tuple(buffer.shape), "buffer", False, None if canonical == name else canonical))
+            rows.append((name, tuple(buffer.shape), "buffer", False, None if canonical == name else canonical, ""))
     return rows
 
 
+def embedding_split(model: Any) -> dict[int, str]:
+    """What belongs to the embedding split, by identity: `output` for what get_output_embeddings() has, else `table`."""
+    from torch import nn
+
+    found = {id(module.weight): "table" for module in model.modules() if isinstance(module, nn.Embedding)}
+    own = getattr(model, "lm_head", None)  # a plain module has no such method
+    output = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else own
+    layers = output if isinstance(output, nn.ModuleList) else [output]
+    weights = (getattr(layer, "weight", None) for layer in layers)
+    return found | {id(weight): "output" for weight in weights if isinstance(weight, nn.Parameter)}
+
+
 def spec_rows(tensors: list[Tensor]) -> list[Row]:
-    return [(t.name, t.shape, t.kind, t.trainable, t.tied_to) for t in tensors]
+    return [(t.name, t.shape, t.kind, t.trainable, t.tied_to, t.embedding) for t in tensors]

@@ -1,56 +1,81 @@
-"""Symbolic tensors of an architecture, and from them the closed forms of its quantities.
+"""What is counted: every quantity with its name, its unit, and what one tensor adds to it.
 
-A tensor that many layers have is one row: its name with `{i}` in it, its shape, how often it stands,
-and the guard under which it does. A guard on the layer's index becomes a count in closed form where
-there is one (a modulus, a threshold), and a symbol with its definition where there is none.
+Counts, closed forms, sweeps, budgets, tables and help texts read :data:`QUANTITIES`; a new quantity is a line here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import sympy
-
-from archspec.layer_counts import Counter, SymbolicTensor
-from archspec.rows import Path, mark_outputs, merged, tie_rows, walk
-from archspec.symbolic import SymbolicBuilder
-from archspec.symbols import Guard
-from archspec.tree import Node
+from typing import Any, NamedTuple, Protocol
 
 
-def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTensor]:
-    """The rows of a tree that a symbolic builder built."""
-    builder.one_sided()
-    rows = list(walk(root, Path()))
-    tie_rows(root, rows)
-    mark_outputs(root, rows)
-    groups = merged(rows)
-    alone: dict[tuple[str, frozenset[Guard]], int] = {}
-    for members in groups.values():
-        place = (members[0].template, members[0].guards)
-        alone[place] = alone.get(place, 0) + 1
-    counter = Counter(builder)
-    return [
-        tensor
-        for members in groups.values()
-        for tensor in counter.group(members, alone[members[0].template, members[0].guards] == 1)
-    ]
+class Counted(Protocol):
+    """A tensor, or a row of equal ones; ``numel`` and ``active`` may be symbolic."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def trainable(self) -> bool: ...
+    @property
+    def embedding(self) -> str: ...
+    @property
+    def numel(self) -> Any: ...
+    @property
+    def active(self) -> Any: ...
 
 
-QUANTITIES: dict[str, tuple[str, Callable[[SymbolicTensor], Any]]] = {
-    "params": ("unique parameters", lambda t: t.numel if t.kind == "parameter" else 0),
-    "trainable_params": ("parameters with requires_grad", lambda t: t.numel if t.kind == "parameter" and t.trainable else 0),
-    "active_params": ("parameters that work on a token", lambda t: t.active if t.kind == "parameter" else 0),
-    "embedding_params": (
-        "embedding tables and output matrices",
-        lambda t: t.numel if t.kind == "parameter" and t.embedding else 0,
+class Quantity(NamedTuple):
+    """One quantity: ``title`` is its row in a table, ``meaning`` what it counts, in words.
+
+    ``counts`` says whether a tensor that is no copy of another one belongs to it; ``active`` that of its elements
+    only those count which work on a token.
+    """
+
+    title: str
+    meaning: str
+    unit: str
+    counts: Callable[[Counted], bool]
+    active: bool = False
+
+    def term(self, tensor: Counted) -> Any:
+        """What a tensor that is no copy of another one adds."""
+        if not self.counts(tensor):
+            return 0
+        return tensor.active if self.active else tensor.numel
+
+
+def _parameter(tensor: Counted) -> bool:
+    return tensor.kind == "parameter"
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "params": Quantity("params", "unique parameters, tied ones once", "parameters", _parameter),
+    "trainable_params": Quantity(
+        "trainable", "unique parameters with requires_grad", "parameters", lambda t: _parameter(t) and t.trainable
     ),
-    "non_embedding_params": ("all other parameters", lambda t: t.numel if t.kind == "parameter" and not t.embedding else 0),
-    "buffers": ("elements of persistent buffers", lambda t: t.numel if t.kind == "buffer" else 0),
+    "active_params": Quantity(
+        "active",
+        "parameters that work on a token: routed experts count k of E, all else in full, embedding tables too",
+        "parameters",
+        _parameter,
+        active=True,
+    ),
+    "active_params_without_lookup": Quantity(
+        "active without lookup",
+        "active parameters but for embedding tables that are only looked up, as model cards give them; "
+        "a table that is tied to the output embeddings stays",
+        "parameters",
+        lambda t: _parameter(t) and t.embedding != "table",
+        active=True,
+    ),
+    "embedding_params": Quantity(
+        "embedding",
+        "the tables of every nn.Embedding and the weight of get_output_embeddings(), tied or not, unique ones once",
+        "parameters",
+        lambda t: _parameter(t) and t.embedding != "",
+    ),
+    "non_embedding_params": Quantity(
+        "non-embedding", "all parameters but embedding_params", "parameters", lambda t: _parameter(t) and not t.embedding
+    ),
+    "buffers": Quantity("persistent buffers", "elements of persistent buffers", "elements", lambda t: t.kind == "buffer"),
 }
-
-
-def total(tensors: list[SymbolicTensor], quantity: str) -> Any:
-    """The closed form of one of :data:`QUANTITIES`, expanded."""
-    return sympy.expand(sympy.Add(*(QUANTITIES[quantity][1](tensor) for tensor in tensors)))

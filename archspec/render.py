@@ -38,7 +38,7 @@ def arranged(formula: Formula, tensors: Iterable[SymbolicTensor] | None = None) 
     """
     from archspec.quantities import QUANTITIES
 
-    share = QUANTITIES[formula.quantity][1]
+    share = QUANTITIES[formula.quantity].term
     groups: dict[Any, Any] = {}
     for tensor in formula.tensors if tensors is None else tensors:
         part = sympy.expand(share(tensor) * formula.scale)

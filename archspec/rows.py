@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from archspec.symbols import Guard, Sym, Turn, expr_of
-from archspec.tensors import modules
+from archspec.tensors import modules, output_embeddings
 from archspec.tree import Node, Routed
 
 
@@ -22,7 +22,7 @@ class Row:
         self.guards = frozenset(guards)
         self.tied_to: str | None = None
         self.copies: Any = 0
-        self.embedding = path.layer == "Embedding"
+        self.embedding = ""
 
     def key(self, guards: frozenset[Guard] | None = None) -> Any:
         """What makes two rows turns of the same tensor."""
@@ -76,7 +76,7 @@ def walk(node: Node, path: Path) -> Iterator[Row]:
         frozen=path.frozen or node.frozen,
         routed=node.routed or path.routed,
         guards=path.guards | node.guards,
-        layer=node.cls,
+        layer=node.layer,
         owner=owner,
     )
     for name, shape, kind, trainable in node.tensors:
@@ -132,12 +132,13 @@ def _cut(name: str, target: str) -> int:
     return len(_pattern(".".join(parts)))
 
 
-def mark_outputs(root: Node, rows: list[Row]) -> None:
+def mark_embeddings(root: Node, rows: list[Row]) -> None:
+    """Marks the tensors of the embedding split; a copy is what the tensor is that holds its values, and the other way round."""
     by_name = {row.name: row for row in rows}
-    for prefix, node in modules(root):
-        for tie in node.module.ties if node.module else ():
-            ends = [by_name.get(_joined(prefix, end)) for end in (tie.source, tie.target)]
-            if all(row and len(row.shape) == 2 for row in ends) and any(row and row.path.layer == "Embedding" for row in ends):
-                for row in ends:
-                    if row is not None:
-                        row.embedding = True
+    marked = {row.name: "table" for row in rows if row.path.layer == "Embedding"}
+    marked |= {f"{path}.weight": "output" for path in output_embeddings(root) if f"{path}.weight" in by_name}
+    for name, part in sorted(marked.items(), key=lambda pair: pair[1], reverse=True):  # what is both is an output
+        row: Row | None = by_name[name]
+        while row is not None:
+            row.embedding = part
+            row = by_name.get(row.tied_to) if row.tied_to is not None else None

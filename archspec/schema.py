@@ -46,11 +46,12 @@ _VALUES: dict[str, Schema] = {
     "notes": _mapping(_TEXT),
 }
 _RESERVED: dict[str, Schema] = {
-    "extends": {**_TEXT, "description": "a call of the module whose attributes come first"},
+    "extends": {**_TEXT, "description": "a call of the module, or layer, whose attributes come first"},
     "where": {**_mapping(_EXPRESSION, _FIELD), "description": "local names, computed when they are first read"},
     "require": {**_EXPRESSIONS, "description": "what the constructor enforces"},
     "tied": {**_mapping(_TEXT), "description": "target: source, where the config's tie_word_embeddings holds"},
     "alias": {**_mapping(_TEXT), "description": "target: source, always: one object under two names"},
+    "output_embeddings": {**_TEXT, "description": "the path that get_output_embeddings() returns, if not lm_head; or None"},
 }
 
 

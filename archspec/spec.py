@@ -31,7 +31,7 @@ KEYS = {
     "notes": "condition -> what the user is told when it holds",
 }
 OPTIONS = ("optional", "legacy", "merge", "formerly")  # of Config(…) and AutoConfig(…); other keywords are fields
-RESERVED = ("extends", "where", "require", "tied", "alias")
+RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings")
 TYPES = ("int", "float", "bool", "str", "list", "dict", "None")
 
 
@@ -64,7 +64,11 @@ class Tie(NamedTuple):
 
 
 class Module(NamedTuple):
-    """A module class: its parameters, its attributes in order, and what holds inside it."""
+    """A module class: its parameters, its attributes in order, and what holds inside it.
+
+    ``layer`` is the torch layer that the class is a subclass of, whose own tensors come before the attributes;
+    ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the attribute `lm_head`.
+    """
 
     name: str
     parameters: dict[str, Expression | None]
@@ -74,6 +78,8 @@ class Module(NamedTuple):
     ties: tuple[Tie, ...]
     place: Place
     home: str
+    layer: Expression | None = None
+    output_embeddings: Expression | None = None
 
 
 Part = Expression | dict[str, Any] | list[Any]

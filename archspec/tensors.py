@@ -20,8 +20,9 @@ class Tensor(NamedTuple):
     """One entry of `named_parameters(remove_duplicate=False)`, or a persistent buffer.
 
     ``tied_to`` names the tensor that holds the values, where that is another one; ``layer`` is the
-    kind of layer it belongs to; ``active`` is the number of elements that work on a token,
-    on average where each expert has a tensor of its own.
+    torch layer it belongs to; ``active`` is the number of elements that work on a token,
+    on average where each expert has a tensor of its own; ``embedding`` says what it is to the embedding split:
+    `output` for the matrix of the output embeddings, tied or not, `table` for another layer's `Embedding`.
     """
 
     name: str
@@ -32,7 +33,7 @@ class Tensor(NamedTuple):
     tied_to: str | None
     layer: str
     active: int | Fraction
-    output_embedding: bool = False
+    embedding: str = ""
 
 
 class _Entry:
@@ -54,7 +55,7 @@ def tensors(root: Node) -> list[Tensor]:
     first: dict[str, str] = {}
     for entry in entries:
         first.setdefault(roots.get(entry.name, entry.name), entry.name)
-    outputs = _output_embeddings(root, by_name)
+    parts = _embeddings(root, by_name, roots)
     found = []
     for entry in entries:
         holder = by_name[roots.get(entry.name, entry.name)]
@@ -72,7 +73,7 @@ def tensors(root: Node) -> list[Tensor]:
                 None if canonical == entry.name else canonical,
                 entry.layer,
                 _active(numel, holder.routed),
-                entry.name in outputs,
+                parts.get(holder.name, ""),
             )
         )
     found.sort(key=lambda tensor: tensor.kind == "buffer")
@@ -105,7 +106,7 @@ def _walk(root: Node) -> list[_Entry]:
         frozen, routed = frozen or node.frozen, node.routed or routed
         for name, shape, kind, trainable in node.tensors:
             full = f"{prefix}.{name}" if name and prefix else name or prefix
-            entries.append(_Entry(full, shape, kind, trainable and not frozen, node.cls, routed))
+            entries.append(_Entry(full, shape, kind, trainable and not frozen, node.layer, routed))
         for own in (True, False):  # torch lists a module's own parameters before its children's
             for name, child in node.children.items():
                 if (child.cls in ("Parameter", "Buffer")) == own:
@@ -144,15 +145,37 @@ def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
     return {name: holder(name) for name in parents}
 
 
-def _output_embeddings(root: Node, by_name: dict[str, _Entry]) -> set[str]:
-    """Matrices that a spec ties to an embedding table, whether the config ties them or not."""
-    found = set()
-    for prefix, node in modules(root):
-        for tie in node.module.ties if node.module else ():
-            source, target = by_name.get(_joined(prefix, tie.source)), by_name.get(_joined(prefix, tie.target))
-            if source and target and {source.layer, target.layer} & {"Embedding"} and len(target.shape) == 2:
-                found |= {source.name, target.name}
-    return found
+def _embeddings(root: Node, by_name: dict[str, _Entry], roots: dict[str, str]) -> dict[str, str]:
+    """What each tensor of the embedding split is, by the name of the one that holds its values."""
+    tables = (entry.name for entry in by_name.values() if entry.layer == "Embedding")
+    found = {roots.get(name, name): "table" for name in tables}
+    outputs = (f"{path}.weight" for path in output_embeddings(root))
+    return found | {roots.get(name, name): "output" for name in outputs if name in by_name}
+
+
+def output_embeddings(root: Node, prefix: str = "") -> list[str]:
+    """The dotted paths of the layers that `get_output_embeddings()` returns; none for a class without any.
+
+    Where a class says nothing, it is transformers' own rule: the attribute `lm_head`.
+
+    Errors: :class:`SpecError` for a path that leads nowhere.
+    """
+    said = root.output_embeddings
+    path = said.path if said is not None else "lm_head" if "lm_head" in root.children else ""
+    if not path:
+        return []
+    node = root
+    for part in path.split("."):
+        if part not in node.children:
+            assert said is not None
+            raise SpecError(Problem(f"{path} does not exist", said.place, "output_embeddings", "name a module by its path"))
+        node = node.children[part]
+    full = _joined(prefix, path)
+    if node.leaf or any(name == "weight" for name, *_ in node.tensors):
+        return [full]
+    if node.cls == "ModuleList":
+        return [_joined(full, name) for name in node.children]
+    return output_embeddings(node, full)
 
 
 def modules(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:

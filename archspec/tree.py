@@ -22,6 +22,13 @@ _PLAIN = (int, str, float, type(None))
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
+class OutputEmbeddings(NamedTuple):
+    """What `get_output_embeddings()` returns here: a path within the module, '' for None; and the line that says so."""
+
+    path: str
+    place: Place
+
+
 class Routed(NamedTuple):
     """Of ``experts`` equal parts of each tensor, ``chosen`` work on a token."""
 
@@ -32,10 +39,14 @@ class Routed(NamedTuple):
 class Node:
     """A module: its class, its children by attribute name, its own tensors, and its ties."""
 
-    __slots__ = ("children", "cls", "frozen", "guards", "leaf", "module", "routed", "scope", "tensors", "ties", "turn")
+    __slots__ = (
+        *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
+        *("output_embeddings", "routed", "scope", "tensors", "ties", "turn"),
+    )
 
     def __init__(self, cls: str, tensors: list[Leaf] | None = None, children: dict[str, Node] | None = None) -> None:
         self.cls = cls
+        self.layer = cls if children is None else ""  # torch's, whose tensors these are: a subclass has a name of its own
         self.tensors = tensors or []
         self.children = children if children is not None else {}
         self.leaf = children is None
@@ -43,6 +54,7 @@ class Node:
         self.frozen = False
         self.routed: Routed | None = None
         self.module: Module | None = None
+        self.output_embeddings: OutputEmbeddings | None = None
         self.scope: Scope | None = None
         self.guards: frozenset[Any] = frozenset()
         self.turn: Any = None
@@ -111,15 +123,34 @@ class Builder(Evaluator):
                     local[name] = self.evaluate(default, {})
             for condition in module.require:
                 self.demand(condition, frame)
-            built = self.part(module.body, module.name, module)
-            built = built.copy()
+            built = self.part(module.body, module.name, module).copy()
             built.cls, built.module, built.scope = module.name, module, scope
+            if module.output_embeddings is not None:
+                built.output_embeddings = self.output_path(module.output_embeddings)
+            if module.layer is not None:
+                self.subclass(built, module.layer)
             built.ties = [*built.ties, *self.ties(module, scope)]
         finally:
             self.frames.pop()
         if key is not None:
             self.memo[key] = (built, (scope, arguments))  # keeps alive what the key names by identity
         return built
+
+    def output_path(self, said: Expression) -> OutputEmbeddings:
+        """`a.b`, `None`, or `a.b if condition else c.d`."""
+        tree = said.tree
+        while isinstance(tree, ast.IfExp):
+            holds = self.truth(self.evaluate(said._replace(tree=tree.test), self.frames[-1].local), tree.test)
+            tree = tree.body if holds else tree.orelse
+        path = "" if isinstance(tree, ast.Constant) and tree.value is None else ast.unparse(tree)
+        return OutputEmbeddings(path, said.place)
+
+    def subclass(self, built: Node, layer: Expression) -> None:
+        """Gives a module the tensors of the torch layer that its class is a subclass of."""
+        parent = self.as_node(self.evaluate(layer, self.frames[-1].local), layer.tree, layer)
+        assert parent is not None  # a call of a layer is a module
+        built.layer, built.guards = parent.layer, built.guards | parent.guards
+        built.tensors = [tensor._replace(trainable=tensor.trainable and not parent.frozen) for tensor in parent.tensors]
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
         values = tuple((k, type(v).__name__, v) if isinstance(v, _PLAIN) else (k, id(v)) for k, v in arguments.items())
@@ -353,7 +384,7 @@ class Builder(Evaluator):
         """transformers' replace_batch_norm: each BatchNorm2d becomes a FrozenBatchNorm2d of its size."""
         other = module.copy()
         if module.leaf and module.cls == "BatchNorm2d":
-            other.cls = "FrozenBatchNorm2d"
+            other.cls = other.layer = "FrozenBatchNorm2d"
             other.tensors = LEAVES[other.cls](module.tensors[0].shape[0])
         other.children = {name: self.frozen_norms(child) for name, child in module.children.items()}
         return other

@@ -9,6 +9,7 @@ from archspec.commands.common import add_model, load_model
 from archspec.counts import counted
 from archspec.errors import ArchspecError
 from archspec.outline import shares
+from archspec.quantities import QUANTITIES
 from archspec.show import number, share, size, table
 from archspec.ties import tie_notes, tied_groups
 
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
     import argparse
 
     from archspec.model import Model
-
-_ROWS = {
-    "params": "params",
-    "trainable_params": "trainable",
-    "active_params": "active",
-    "embedding_params": "embedding",
-    "non_embedding_params": "non-embedding",
-    "buffers": "persistent buffers",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +68,7 @@ def report(model: Model, dtype: str | None = None) -> dict[str, Any]:
 def _print(found: dict[str, Any]) -> None:
     whole = found["params"]
     facts = [("architecture", found["architecture"]), ("model type", found["model_type"])]
-    facts += [(label, number(found[key])) for key, label in _ROWS.items()]
+    facts += [(quantity.title, number(found[name])) for name, quantity in QUANTITIES.items()]
     if found["bytes"] is not None:
         facts.append((f"bytes in {found['dtype']}", f"{number(found['bytes'])}  ({size(found['bytes'])})"))
     facts.append(("transformers", f"{found['transformers_version']} (the version that the specs describe)"))

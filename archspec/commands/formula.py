@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.commands.common import add_model, load_model, loaded, print_json
 from archspec.errors import FormulaError
+from archspec.quantities import QUANTITIES
 from archspec.show import table
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql")
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
-_QUANTITY_HELP = "params (default), trainable_params, active_params, embedding_params, non_embedding_params or buffers"
+_QUANTITY_HELP = f"one of {', '.join(QUANTITIES)} (default: params)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from archspec.commands.common import MODEL_HELP, add_json
 from archspec.errors import Problem, SweepError
+from archspec.quantities import QUANTITIES
 
 if TYPE_CHECKING:
     import argparse
@@ -27,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--columns",
         default="params",
         metavar="A,B,...",
-        help="params, active_params, trainable_params, embedding_params, non_embedding_params, buffers, bytes, a field, "
-        "an expression over these, or name=expression (default: params)",
+        help=f"{', '.join(QUANTITIES)}, bytes, a field, an expression over these, or name=expression (default: params)",
     )
     parser.add_argument("--dtype", help="the dtype of `bytes`, e.g. bf16 (default: the config's own, else float32)")
     parser.add_argument("--out", metavar="FILE", help="write all rows to a .csv, .parquet, .jsonl or .arrow file")

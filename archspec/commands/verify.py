@@ -173,6 +173,7 @@ _SAID = {
     "kind": "a parameter on one side, a buffer on the other",
     "frozen": "requires_grad differs",
     "tie": "tied on one side, or to another tensor",
+    "embedding": "of the embedding split on one side, or as another part: nn.Embedding or get_output_embeddings()",
     "accepted": "transformers refuses a config that the spec counts",
     "refused": "the spec refuses a config that transformers builds",
     "unmentioned": "a field that changes the layout and is not in the spec",

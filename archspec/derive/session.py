@@ -211,6 +211,8 @@ def one_draft(
                 lines.append(f"  {name}: {module.name}()")
             elif name not in done:
                 lines += module_lines(module, known)
+                if lines[-1].startswith("    "):
+                    lines += output_lines(module.cls, model.cls)
             done.add(name)
     for name, reason in failed.items():
         lines.append(f"# not described: {name}: {' '.join(reason.split())[:200]}")
@@ -218,6 +220,21 @@ def one_draft(
     made.asked = [module.name for module in modules if (home, module.name) in emitter.asked]
     made.asked += sorted(needed(emitter, home))
     return made
+
+
+def output_lines(cls: type, config_class: type) -> list[str]:
+    """What a class's get_output_embeddings() returns by default, where a spec has to say it."""
+    from archspec.oracle import Refused, Unavailable, built
+
+    try:
+        model = built(cls, config_class())
+    except (Refused, Unavailable, TypeError):  # its own check says so
+        return []
+    if not hasattr(model, "get_output_embeddings"):
+        return []
+    path = {id(module): name for name, module in model.named_modules()}.get(id(model.get_output_embeddings()), "None")
+    usual = "lm_head" if hasattr(model, "lm_head") else "None"
+    return [] if path == usual else [f"    output_embeddings: {path}"]
 
 
 def known_types() -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 from archspec.counts import counted
 from archspec.errors import ConfigError, Problem
 from archspec.expression import Locals
+from archspec.quantities import QUANTITIES
 from archspec.scope import Scope, SubConfig
 from archspec.spec import Field, Spec
 from archspec.sweeping.algebra import TooLarge
@@ -100,7 +101,9 @@ def _counted(root: Node) -> dict[str, Any]:
         if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # as a plain list is refused
             raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
     quantities: dict[str, Any] = counted(found)
-    quantities["active_params"] = quantities["active_params"] + sum(_working(found, routed))
+    working = sum(_working(found, routed))
+    for name, quantity in QUANTITIES.items():
+        quantities[name] = quantities[name] + (working if quantity.active else 0)
     return quantities
 
 

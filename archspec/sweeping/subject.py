@@ -26,8 +26,6 @@ from archspec.sweeping.growing import Traced
 from archspec.sweeping.number import Condition, Trace, plain, traced
 from archspec.sweeping.run import TracedScope, UnfinishedScope, counts
 
-QUANTITIES = ("params", "trainable_params", "active_params", "embedding_params", "non_embedding_params", "buffers", "bytes")
-
 
 class Region(NamedTuple):
     """Where the conditions hold: each column's closed form or value, or the reason why there is no count.
