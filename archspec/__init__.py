@@ -8,15 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archspec.errors import ArchspecError
-from archspec.model import Model, architectures, formula, load
-from archspec.tensors import Tensor
+from archspec.models.model import Model, architectures, formula, load
+from archspec.specs.library import TRANSFORMERS_VERSION
+from archspec.tree.tensors import Tensor
 
 if TYPE_CHECKING:
-    from archspec.budgets import Solution, solve
-    from archspec.closed_form import Formula
-    from archspec.sweeps import Sweep, sweep
+    from archspec.solving.solve import Solution, solve
+    from archspec.sweeping.sweep import Sweep, sweep
+    from archspec.symbolic.closed_form import Formula
 
 __all__ = [
+    "TRANSFORMERS_VERSION",
     "ArchspecError",
     "Formula",
     "Model",
@@ -30,14 +32,13 @@ __all__ = [
     "sweep",
 ]
 __version__ = "0.1.0"
-TRANSFORMERS_VERSION = "5.23.0"
 
 _LAZY = {
-    "Formula": "archspec.closed_form",
-    "Solution": "archspec.budgets",
-    "Sweep": "archspec.sweeps",
-    "solve": "archspec.budgets",
-    "sweep": "archspec.sweeps",
+    "Formula": "archspec.symbolic.closed_form",
+    "Solution": "archspec.solving.solve",
+    "Sweep": "archspec.sweeping.sweep",
+    "solve": "archspec.solving.solve",
+    "sweep": "archspec.sweeping.sweep",
 }
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from archspec.cli import main
+from archspec.cli.main import main
 
 sys.exit(main())

@@ -51,7 +51,10 @@ def _parameter(tensor: Counted) -> bool:
 QUANTITIES: dict[str, Quantity] = {
     "params": Quantity("params", "unique parameters, tied ones once", "parameters", _parameter),
     "trainable_params": Quantity(
-        "trainable", "unique parameters with requires_grad", "parameters", lambda t: _parameter(t) and t.trainable
+        "trainable",
+        "unique parameters with requires_grad",
+        "parameters",
+        lambda t: _parameter(t) and t.trainable,
     ),
     "active_params": Quantity(
         "active",
@@ -75,7 +78,12 @@ QUANTITIES: dict[str, Quantity] = {
         lambda t: _parameter(t) and t.embedding != "",
     ),
     "non_embedding_params": Quantity(
-        "non-embedding", "all parameters but embedding_params", "parameters", lambda t: _parameter(t) and not t.embedding
+        "non-embedding",
+        "all parameters but embedding_params",
+        "parameters",
+        lambda t: _parameter(t) and not t.embedding,
     ),
-    "buffers": Quantity("persistent buffers", "elements of persistent buffers", "elements", lambda t: t.kind == "buffer"),
+    "buffers": Quantity(
+        "persistent buffers", "elements of persistent buffers", "elements", lambda t: t.kind == "buffer"
+    ),
 }

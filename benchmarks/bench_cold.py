@@ -14,7 +14,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-CONFIGS = ["openai-community--gpt2.json", "google-bert--bert-base-uncased.json", "mistralai--Mistral-7B-v0.1.json"]
+CONFIGS = [
+    "openai-community--gpt2.json",
+    "google-bert--bert-base-uncased.json",
+    "mistralai--Mistral-7B-v0.1.json",
+]
 RUNS = 7
 META = """
 import json, sys, torch, transformers
@@ -28,7 +32,9 @@ print(sum(p.numel() for p in model.parameters()))
 
 def seconds(command: list[str]) -> tuple[float, str]:
     start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+    )
     return time.perf_counter() - start, done.stdout
 
 
@@ -47,7 +53,9 @@ def main(names: list[str]) -> None:
         pairs = [(seconds(ours)[0], seconds(theirs)[0]) for _ in range(RUNS)]
         count, meta = (statistics.median(column) for column in zip(*pairs, strict=True))
         ratio = statistics.median(b / a for a, b in pairs)
-        print(f"{name}: count {count * 1000:.1f} ms, meta {meta * 1000:.0f} ms, ratio {ratio:.1f} (pair by pair, median)")
+        print(
+            f"{name}: count {count * 1000:.1f} ms, meta {meta * 1000:.0f} ms, ratio {ratio:.1f} (pair by pair, median)"
+        )
 
 
 if __name__ == "__main__":

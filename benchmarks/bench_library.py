@@ -25,7 +25,8 @@ CONFIG = ROOT / "configs" / "google-bert--bert-base-uncased.json"
 RUNS = 15
 COMPILE = """
 import json, sys, time
-from archspec import library, load
+from archspec import load
+from archspec.specs import library
 from archspec.errors import ArchspecError
 load("BertModel").formula  # imports sympy
 start = time.perf_counter()
@@ -44,7 +45,9 @@ print(json.dumps([read - start, time.perf_counter() - read, compiled, refused]))
 
 
 def compiled(names: list[str]) -> tuple[float, float, int, int]:
-    done = subprocess.run([sys.executable, "-c", COMPILE, json.dumps(names)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILE, json.dumps(names)], capture_output=True, text=True, check=True
+    )
     load_s, compile_s, count, refused = json.loads(done.stdout)
     return load_s, compile_s, count, refused
 
@@ -73,7 +76,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the specs to take")
     share = parser.parse_args().share
     sys.path.insert(0, str(ROOT))
-    from archspec import library
+    from archspec.specs import library
 
     names = library.model_types()
     random.Random(0).shuffle(names)
@@ -89,13 +92,18 @@ def main() -> None:
             f"{count} formulas compiled in {compile_s:.1f} s ({each[1] * 1000:.0f} ms each, {each[1] / smallest[1]:.2f}x), "
             f"{refused} without a countable default"
         )
-    twenty = ["bert", *[name for name in names if name != "bert" and "extends" not in library.load(name).source.text][:19]]
+    twenty = [
+        "bert",
+        *[name for name in names if name != "bert" and "extends" not in library.load(name).source.text][:19],
+    ]
     with tempfile.TemporaryDirectory() as folder:
         few = smaller(Path(folder), twenty)
         pairs = [(cold(ROOT), cold(few)) for _ in range(RUNS)]
     all_s, few_s = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(a / b for a, b in pairs)
-    print(f"cold count: {all_s * 1000:.1f} ms among all specs, {few_s * 1000:.1f} ms among twenty, ratio {ratio:.2f} (median)")
+    print(
+        f"cold count: {all_s * 1000:.1f} ms among all specs, {few_s * 1000:.1f} ms among twenty, ratio {ratio:.2f} (median)"
+    )
 
 
 if __name__ == "__main__":

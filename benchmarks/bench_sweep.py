@@ -40,18 +40,30 @@ def bert(v: Any, d: Any, layers: Any, f: Any) -> Any:
 
 
 def mixtral(layers: Any, d: Any, experts: Any, f: Any) -> Any:
-    return 2 * 32000 * d + layers * (d * (32 + 2 * 8 + 32) * (d // 32) + 3 * experts * d * f + experts * d + 2 * d) + d
+    return (
+        2 * 32000 * d
+        + layers * (d * (32 + 2 * 8 + 32) * (d // 32) + 3 * experts * d * f + experts * d + 2 * d)
+        + d
+    )
 
 
 GRIDS: dict[str, tuple[str, dict[str, range], Callable[..., Any]]] = {
     "Llama, wide last axis": (
         "LlamaForCausalLM",
-        {"hidden_size": range(256, 8193, 128), "num_hidden_layers": range(2, 97), "intermediate_size": range(512, 27233, 16)},
+        {
+            "hidden_size": range(256, 8193, 128),
+            "num_hidden_layers": range(2, 97),
+            "intermediate_size": range(512, 27233, 16),
+        },
         llama,
     ),
     "Llama, short last axis": (
         "LlamaForCausalLM",
-        {"intermediate_size": range(512, 27233, 16), "hidden_size": range(256, 8193, 128), "num_hidden_layers": range(2, 97)},
+        {
+            "intermediate_size": range(512, 27233, 16),
+            "hidden_size": range(256, 8193, 128),
+            "num_hidden_layers": range(2, 97),
+        },
         lambda f, d, layers: llama(d, layers, f),
     ),
     "BERT, four axes": (
@@ -91,7 +103,9 @@ def best(jobs: dict[str, Callable[[], Any]], turns: int = TURNS) -> dict[str, fl
 
 def speed() -> float:
     """Ratios against NumPy by hand; gives the points a second of the first grid, box by box."""
-    print(f"{'grid':26} {'points':>11} {'sweep':>9} {'by box':>9} {'broadcast':>10} {'meshgrid':>10}   ratios to the sweep")
+    print(
+        f"{'grid':26} {'points':>11} {'sweep':>9} {'by box':>9} {'broadcast':>10} {'meshgrid':>10}   ratios to the sweep"
+    )
     rate = 0.0
     for name, (architecture, fields, closed) in GRIDS.items():
         grid = archspec.sweep(architecture, fields)
@@ -113,7 +127,9 @@ def speed() -> float:
         rate = rate or grid.points / times["by box"]
         shown = "".join(f" {1e3 * seconds:7.1f}ms" for seconds in times.values())
         ratios = f"broadcast {times['broadcast'] / times['sweep']:.1f}x, meshgrid {times['meshgrid'] / times['sweep']:.1f}x"
-        print(f"{name:26} {grid.points:11,} {shown}   {ratios}, broadcast to boxes {times['broadcast'] / times['by box']:.1f}x")
+        print(
+            f"{name:26} {grid.points:11,} {shown}   {ratios}, broadcast to boxes {times['broadcast'] / times['by box']:.1f}x"
+        )
     return rate
 
 
@@ -128,7 +144,9 @@ def instantiation(rate: float) -> None:
 
     build()
     seconds = best({"build": build}, 5)["build"]
-    print(f"\nconfigs a second: sweep {rate:,.0f}, transformers on meta {1 / seconds:.2f}; ratio {rate * seconds:,.0f}")
+    print(
+        f"\nconfigs a second: sweep {rate:,.0f}, transformers on meta {1 / seconds:.2f}; ratio {rate * seconds:,.0f}"
+    )
 
 
 def memory(sizes: list[int]) -> None:
@@ -136,7 +154,14 @@ def memory(sizes: list[int]) -> None:
     peaks = []
     for points in sizes:
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, __file__, "--write", os.path.join(folder, "rows.parquet"), "--points", str(points)]
+            command = [
+                sys.executable,
+                __file__,
+                "--write",
+                os.path.join(folder, "rows.parquet"),
+                "--points",
+                str(points),
+            ]
             said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
         peaks.append(int(said[1]))
         peak, size = int(said[1]) / 2**20, int(said[3]) / 2**20
@@ -151,13 +176,17 @@ def written(path: str, points: int) -> None:
     grid = archspec.sweep("LlamaForCausalLM", fields, columns=["params", "bytes"])
     start = time.perf_counter()
     rows = grid.write(path)
-    with open("/proc/self/status", encoding="ascii") as file:  # ru_maxrss would be that of the process before exec, too
+    with open(
+        "/proc/self/status", encoding="ascii"
+    ) as file:  # ru_maxrss would be that of the process before exec, too
         peak = 1024 * int(next(line for line in file if line.startswith("VmHWM")).split()[1])
     print(rows, peak, time.perf_counter() - start, os.path.getsize(path))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", help=argparse.SUPPRESS)
     parser.add_argument("--points", type=int, help=argparse.SUPPRESS)

@@ -59,7 +59,8 @@ def in_time(task: Task) -> dict[str, Verdict]:
         return measured(task)
     except TooLong:
         return dict.fromkeys(
-            mapped_classes(task.model_type), Verdict("failed", f"it took more than {task.seconds} s of processor time")
+            mapped_classes(task.model_type),
+            Verdict("failed", f"it took more than {task.seconds} s of processor time"),
         )
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -72,8 +73,8 @@ def measured(task: Task) -> dict[str, Verdict]:
     from archspec.derive.check import compiled, overlay
     from archspec.derive.session import draft, mapped_classes
     from archspec.errors import ArchspecError
-    from archspec.oracle import Unavailable, config_class, model_class
-    from archspec.verify import verify_spec
+    from archspec.oracle.transformers import Unavailable, config_class, model_class
+    from archspec.verify.verifier import verify_spec
 
     found: dict[str, Verdict] = {}
     classes = []
@@ -81,7 +82,8 @@ def measured(task: Task) -> dict[str, Verdict]:
         config = config_class(task.model_type)()
     except Exception as error:  # whatever a config class raises without arguments
         return {
-            name: Verdict("unavailable", f"no default config: {type(error).__name__}") for name in mapped_classes(task.model_type)
+            name: Verdict("unavailable", f"no default config: {type(error).__name__}")
+            for name in mapped_classes(task.model_type)
         }
     for name in mapped_classes(task.model_type):
         try:
@@ -128,15 +130,18 @@ def verdict(task: Task, name: str, outcome: Any) -> Verdict:
         if built.verdict != "unread":
             return built
     cause = ", ".join(sorted(kinds))
-    first = next((d for d in outcome.differences if d.kind not in ("few", "unmentioned")), outcome.differences[0])
+    first = next(
+        (d for d in outcome.differences if d.kind not in ("few", "unmentioned")), outcome.differences[0]
+    )
     return Verdict(
-        "wrong", f"{cause}: {first.kind} {first.name} {first.expected[:90]!r} / {first.found[:90]!r} {first.places[:1]}"
+        "wrong",
+        f"{cause}: {first.kind} {first.name} {first.expected[:90]!r} / {first.found[:90]!r} {first.places[:1]}",
     )
 
 
 def buildable(task: Task, name: str, reason: str) -> Verdict:
     """What is not read, or never compared, counts only where transformers builds it by default."""
-    from archspec.oracle import Refused, Unavailable, transformers_rows
+    from archspec.oracle.transformers import Refused, Unavailable, transformers_rows
 
     try:
         transformers_rows(name, {"model_type": task.model_type}, task.model_type)
@@ -156,18 +161,27 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--limit", type=int, default=0, help="stop after so many model types")
-    parser.add_argument("--classes", type=int, default=0, help="model types in an order drawn by the seed, until so many classes")
-    parser.add_argument("--seconds", type=int, default=300, help="the processor time that one model type may take")
+    parser.add_argument(
+        "--classes",
+        type=int,
+        default=0,
+        help="model types in an order drawn by the seed, until so many classes",
+    )
+    parser.add_argument(
+        "--seconds", type=int, default=300, help="the processor time that one model type may take"
+    )
     parser.add_argument("--json", metavar="FILE", help="where to write every class, after each model type")
     args = parser.parse_args()
 
-    from archspec import library
     from archspec.derive.session import known_types, mapped_classes
-    from archspec.pool import Failure, cores, spread
+    from archspec.specs import library
+    from archspec.verify.pool import Failure, cores, spread
 
     described = set(library.model_types())
     types = args.types or [
-        t for t in sorted(known_types()) if (args.described and t in described) or (args.others and t not in described)
+        t
+        for t in sorted(known_types())
+        if (args.described and t in described) or (args.others and t not in described)
     ]
     types = [t for t in types if mapped_classes(t)][: args.limit or None]
     if args.classes:
@@ -175,15 +189,27 @@ def main() -> int:
     tasks = [Task(model_type, args.samples, args.seed, args.seconds) for model_type in types]
     found: dict[str, Verdict] = {}
     start = time.time()
-    for task, result in spread(in_time, tasks, args.jobs or cores(), ("torch", "transformers", "archspec.verify"), TIMEOUT):
+    for task, result in spread(
+        in_time, tasks, args.jobs or cores(), ("torch", "transformers", "archspec.verify.verifier"), TIMEOUT
+    ):
         if isinstance(result, Failure):
             result = dict.fromkeys(mapped_classes(task.model_type), Verdict("failed", result.message[:200]))
         found |= {f"{task.model_type}:{name}": value for name, value in result.items()}
         exact = sum(one.verdict == "exact" for one in found.values())
-        print(f"\r{len(found)} classes, {exact} exact, {time.time() - start:.0f} s", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r{len(found)} classes, {exact} exact, {time.time() - start:.0f} s",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
         if args.json:
             with open(args.json, "w", encoding="utf-8") as file:
-                json.dump({"samples": args.samples, "seed": args.seed, "classes": found}, file, indent=1, ensure_ascii=False)
+                json.dump(
+                    {"samples": args.samples, "seed": args.seed, "classes": found},
+                    file,
+                    indent=1,
+                    ensure_ascii=False,
+                )
     print(file=sys.stderr)
     report(found)
     return 0
@@ -209,10 +235,14 @@ def report(found: dict[str, Verdict]) -> None:
     totals = Counter(one.verdict for one in found.values())
     counted = sum(totals[v] for v in ("exact", "wrong", "unread", "failed"))
     print(f"{len(found)} classes: {dict(totals)}")
-    print(f"exact: {totals['exact']} of {counted} that transformers builds here ({totals['exact'] / max(1, counted):.1%})")
+    print(
+        f"exact: {totals['exact']} of {counted} that transformers builds here ({totals['exact'] / max(1, counted):.1%})"
+    )
     drafts = {name.partition(":")[0]: one.lines for name, one in found.items() if one.verdict == "exact"}
     if drafts:
-        print(f"{len(drafts)} drafts with exact classes: {statistics.median(drafts.values()):.0f} lines at the median")
+        print(
+            f"{len(drafts)} drafts with exact classes: {statistics.median(drafts.values()):.0f} lines at the median"
+        )
     causes: dict[str, list[str]] = {}
     for name, one in found.items():
         if one.verdict in ("wrong", "unread", "failed"):

@@ -15,7 +15,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from archspec.cli import main
+from archspec.cli.main import main
 
 PAGE = Path(__file__).parent / "command-line.md"
 WORKED = [PAGE.parent / name for name in ("sweeps.md", "solve.md")]

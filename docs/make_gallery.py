@@ -13,7 +13,7 @@ import re
 import shlex
 from pathlib import Path
 
-from archspec.cli import main
+from archspec.cli.main import main
 
 PAGE = Path(__file__).parent / "gallery.md"
 

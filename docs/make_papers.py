@@ -13,7 +13,7 @@ import sympy
 import yaml
 
 import archspec
-from archspec.forms import assume, by_component, leading
+from archspec.render.arrangements import assume, by_component, leading
 
 HERE = Path(__file__).parent
 CONFIGS = HERE.parent / "configs"
@@ -40,7 +40,9 @@ def megatron() -> tuple[Any, Any, Any]:
 
 def rows(architecture: str) -> list[dict[str, Any]]:
     published = yaml.safe_load((CONFIGS / "published.yaml").read_text(encoding="utf-8"))
-    return [row for row in published["exact"] if row["architecture"] == architecture and "non_embedding" in row]
+    return [
+        row for row in published["exact"] if row["architecture"] == architecture and "non_embedding" in row
+    ]
 
 
 def counted(row: dict[str, Any]) -> archspec.Model:
@@ -65,7 +67,9 @@ def chinchilla() -> list[tuple[list[int], int]]:
     found = []
     for row in yaml.safe_load((HERE / "chinchilla.yaml").read_text(encoding="utf-8"))["rows"]:
         _, d, ff, kv, heads, layers = row
-        base = encoder.evaluate(vocab_size=32000, d_model=d, d_ff=ff, d_kv=kv, num_heads=heads, num_layers=layers)
+        base = encoder.evaluate(
+            vocab_size=32000, d_model=d, d_ff=ff, d_kv=kv, num_heads=heads, num_layers=layers
+        )
         found.append((row, base + layers * d * kv * heads))
     return found
 
@@ -122,7 +126,10 @@ def page() -> str:
         "| model | printed | exact | misprint, and what is counted instead |",
         "| --- | ---: | ---: | --- |",
     ]
-    lines += [f"| {row['name']} | {row['params']} | {row['exact']:,} | {row.get('misprint', '')} |" for row in gpt3()]
+    lines += [
+        f"| {row['name']} | {row['params']} | {row['exact']:,} | {row.get('misprint', '')} |"
+        for row in gpt3()
+    ]
     lines += [
         "",
         "## Chinchilla, arXiv:2203.15556: table A9, where kv_size·n_heads is not d_model",
@@ -138,7 +145,9 @@ def page() -> str:
         width = f"{kv * heads}{'' if kv * heads == d else ' ≠ d_model'}"
         lines.append(f"| {printed:,} | {d} | {width} | {count:,} | {count / printed / 1e6 - 1:+.2%} |")
     lines += ["", "## The components of GPT-2", "", "| component | parameters |", "| --- | --- |"]
-    lines += [f"| {part.label} | `{part.expr}` |" for part in by_component(archspec.formula("GPT2LMHeadModel"))]
+    lines += [
+        f"| {part.label} | `{part.expr}` |" for part in by_component(archspec.formula("GPT2LMHeadModel"))
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -26,19 +26,38 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from archspec import library, plain  # noqa: E402
-from archspec.config import check_overrides, choose, notes, parse_override, read_config  # noqa: E402
-from archspec.counts import counted  # noqa: E402
+from archspec.configs.reader import check_overrides, choose, notes, parse_override, read_config  # noqa: E402
+from archspec.configs.scope import Scope  # noqa: E402
 from archspec.errors import ArchspecError, Problem, Source, SpecError  # noqa: E402
-from archspec.scope import Scope  # noqa: E402
-from archspec.source import with_pyyaml  # noqa: E402
-from archspec.tensors import tensors  # noqa: E402
-from archspec.tree import Builder  # noqa: E402
+from archspec.language.yaml_reader import with_pyyaml  # noqa: E402
+from archspec.tree.builder import Builder  # noqa: E402
+from archspec.tree.counts import counted  # noqa: E402
+from archspec.tree.tensors import tensors  # noqa: E402
 
 LIMIT = 10  # seconds of the processor for one case
 TOY = ROOT / "tests" / "errors" / "specs" / "toy.yaml"
 Random = random.Random
 VALUES: tuple[Any, ...] = (
-    *(0, 1, 2, -1, 3, 7, 64, 10**6, 2**31, 2**63 - 1, 2**63, 10**30, 0.5, -0.0, 1e-9, 1e300, float("inf"), float("nan")),
+    *(
+        0,
+        1,
+        2,
+        -1,
+        3,
+        7,
+        64,
+        10**6,
+        2**31,
+        2**63 - 1,
+        2**63,
+        10**30,
+        0.5,
+        -0.0,
+        1e-9,
+        1e300,
+        float("inf"),
+        float("nan"),
+    ),
     *(True, False, None, "", "full", "true", "llama", "__class__", "\0", "é", "\ud800", "a" * 5000),
     *([], [0], [1, 2, 3], [[1], [2]], [None], ["a", 1], [[[[]]]], {}, {"0": 1}),
     *({"model_type": "bert"}, {"model_type": "timm_backbone"}),
@@ -76,7 +95,11 @@ def mutated_text(text: str, random: Random) -> str:
         elif kind == 2:
             text = text[:at] + text[at:end] * random.choice((2, 2, 3, 70)) + text[end:]
         elif kind == 3:
-            text = text[:at] + chr(random.choice((0, 9, 10, 34, 39, 92, 123, 233, 0x2028, 0xFEFF, 0x1F600))) + text[end:]
+            text = (
+                text[:at]
+                + chr(random.choice((0, 9, 10, 34, 39, 92, 123, 233, 0x2028, 0xFEFF, 0x1F600)))
+                + text[end:]
+            )
         elif kind == 4:
             lines = text.splitlines(keepends=True)
             if len(lines) > 1:
@@ -102,7 +125,15 @@ def config_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
     model_type = random.choice(library.model_types())
     raw: dict[str, Any] = {"model_type": model_type}
     spec = library.load(model_type)
-    names = [*spec.fields, *spec.fixed, *spec.attribute_map, "num_labels", "id2label", "per_layer_config", "architectures"]
+    names = [
+        *spec.fields,
+        *spec.fixed,
+        *spec.attribute_map,
+        "num_labels",
+        "id2label",
+        "per_layer_config",
+        "architectures",
+    ]
     for name in names:
         if "layers" in name and random.random() < 0.9:
             raw[name] = random.randrange(3)
@@ -112,9 +143,13 @@ def config_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
             raw[name] = {random.choice(names): value(random) for _ in range(2)}
     overrides = {}
     if random.random() < 0.3:
-        path = random.choice((random.choice(names), f"{random.choice(names)}.{random.choice(names)}", random.choice(WORDS)))
+        path = random.choice(
+            (random.choice(names), f"{random.choice(names)}.{random.choice(names)}", random.choice(WORDS))
+        )
         overrides[path] = value(random)
-    architecture = random.choice((None, None, random.choice(spec.architectures))) if spec.architectures else None
+    architecture = (
+        random.choice((None, None, random.choice(spec.architectures))) if spec.architectures else None
+    )
     shown = repr((raw, overrides, architecture))
 
     def run() -> None:
@@ -143,7 +178,10 @@ def json_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
         path.write_bytes(data)
         config = read_config(path)
         model_type, architecture = choose(config)
-        raw = {**config.raw, **{name: 1 for name in config.raw if "layers" in name and isinstance(config.raw[name], int)}}
+        raw = {
+            **config.raw,
+            **{name: 1 for name in config.raw if "layers" in name and isinstance(config.raw[name], int)},
+        }
         notes(config, library.load(model_type))
         count(model_type, architecture, raw)
 
@@ -196,7 +234,16 @@ def expression(random: Random, depth: int = 0) -> str:
         return random.choice(WORDS)
     inner = [expression(random, depth + 1) for _ in range(3)]
     forms = (
-        *("{0} + {1}", "{0} * {1}", "{0} ** {1}", "{0} // {1}", "{0} % {1}", "({0})", "[{0}, {1}]", "{0} if {1} else {2}"),
+        *(
+            "{0} + {1}",
+            "{0} * {1}",
+            "{0} ** {1}",
+            "{0} // {1}",
+            "{0} % {1}",
+            "({0})",
+            "[{0}, {1}]",
+            "{0} if {1} else {2}",
+        ),
         *(
             "{0}[{1}]",
             "{0}[{1}:{2}]",
@@ -226,9 +273,28 @@ def expression(random: Random, depth: int = 0) -> str:
             "any({0})",
             "log({0}, {1})",
         ),
-        *("{0} in {1}", "{0} < {1} < {2}", "{0} and {1} or not {2}", "-{0}", "{0}.get({1})", "{0}.split({1})", "{0}.index({1})"),
-        *("Linear({0}, {1})", "Linear({0}, {1}, bias={2})", "Embedding({0}, {1}, {2})", "Conv2d({0}, {1}, {2}, groups={0})"),
-        *("LayerNorm({0})", "Parameter({0}, {1})", "LSTM({0}, {1}, {2})", "MultiheadAttention({0}, {1})", "GroupNorm({0}, {1})"),
+        *(
+            "{0} in {1}",
+            "{0} < {1} < {2}",
+            "{0} and {1} or not {2}",
+            "-{0}",
+            "{0}.get({1})",
+            "{0}.split({1})",
+            "{0}.index({1})",
+        ),
+        *(
+            "Linear({0}, {1})",
+            "Linear({0}, {1}, bias={2})",
+            "Embedding({0}, {1}, {2})",
+            "Conv2d({0}, {1}, {2}, groups={0})",
+        ),
+        *(
+            "LayerNorm({0})",
+            "Parameter({0}, {1})",
+            "LSTM({0}, {1}, {2})",
+            "MultiheadAttention({0}, {1})",
+            "GroupNorm({0}, {1})",
+        ),
         *(
             "Sequential({0}, {1})",
             "ToyLayer({0})",
@@ -236,7 +302,13 @@ def expression(random: Random, depth: int = 0) -> str:
             "ToyModel(**{0})",
             "{0}.requires_grad_({1})",
         ),
-        *("{0}.routed({1}, {2})", "weight_norm({0}, name={1}, dim={2})", "Sequential(*{0})", "{0} for i in {1}", "given({0})"),
+        *(
+            "{0}.routed({1}, {2})",
+            "weight_norm({0}, name={1}, dim={2})",
+            "Sequential(*{0})",
+            "{0} for i in {1}",
+            "given({0})",
+        ),
     )
     return random.choice(forms).format(*inner)
 
@@ -280,7 +352,17 @@ def override_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]
     return repr(text), run
 
 
-CASES = (config_case, config_case, json_case, spec_case, spec_case, expression_case, expression_case, override_case, yaml_case)
+CASES = (
+    config_case,
+    config_case,
+    json_case,
+    spec_case,
+    spec_case,
+    expression_case,
+    expression_case,
+    override_case,
+    yaml_case,
+)
 
 
 def checked(error: ArchspecError) -> None:
@@ -297,7 +379,9 @@ def checked(error: ArchspecError) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -329,14 +413,19 @@ def main() -> int:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             done[outcome] += 1
     seconds = time.monotonic() - started
-    print(f"seed {options.seed}: {sum(done.values()):,} cases in {seconds:.0f} s: {dict(done)}; {len(found)} different failures")
+    print(
+        f"seed {options.seed}: {sum(done.values()):,} cases in {seconds:.0f} s: {dict(done)}; {len(found)} different failures"
+    )
     return 1 if found else 0
 
 
 def report(shown: str, found: set[str]) -> str:
     """Prints a failure the first time that its place in the code is seen."""
     lines = traceback.format_exc().splitlines()
-    place = next((line.strip() for line in reversed(lines) if line.strip().startswith("File")), "") + lines[-1][:60]
+    place = (
+        next((line.strip() for line in reversed(lines) if line.strip().startswith("File")), "")
+        + lines[-1][:60]
+    )
     if place not in found:
         found.add(place)
         print(f"\n=== {lines[-1][:300]}\n{shown[:3000]}\n" + "\n".join(lines[-14:]), flush=True)

@@ -6,33 +6,52 @@ import ast
 
 import pytest
 
-from archspec.alterations import alterations
-from archspec.blame import blamed
-from archspec.comparing import counted
-from archspec.guided import Guide, without
-from archspec.library import load
-from archspec.sampling import Sampler
-from archspec.spec import leaves
-from archspec.texts import conditions
+from archspec.specs.library import load
+from archspec.specs.records import leaves
+from archspec.specs.references import conditions
+from archspec.verify.alterations import alterations
+from archspec.verify.attribution import blamed
+from archspec.verify.comparison import counted
+from archspec.verify.generate.guided import Guide, without
+from archspec.verify.generate.sampling import Sampler
 
 
 @pytest.mark.parametrize(
     ("model_type", "architecture", "text", "seed"),
     [
-        *(("segformer", "SegformerModel", "size > 0", seed) for seed in range(3)),  # a parameter behind a local name, in a list
-        *(("moshi", "MoshiModel", "given(", seed) for seed in range(3)),  # what given() reads; a sub-config left out
-        *(("nemotron_h", "NemotronHModel", "all(", seed) for seed in range(3)),  # a kind of layer that this spec does not have
-        *(("encoder-decoder", "EncoderDecoderModel", "decoder.model_type in", seed) for seed in range(3)),  # another type
-        *(("encoder-decoder", "EncoderDecoderModel", "cross_", seed) for seed in range(3)),  # what a part is asked for by name
-        *(("gpt_neo", "GPTNeoModel", "kind in", seed) for seed in range(3)),  # a turn of a loop, in a list within a list
+        *(
+            ("segformer", "SegformerModel", "size > 0", seed) for seed in range(3)
+        ),  # a parameter behind a local name, in a list
+        *(
+            ("moshi", "MoshiModel", "given(", seed) for seed in range(3)
+        ),  # what given() reads; a sub-config left out
+        *(
+            ("nemotron_h", "NemotronHModel", "all(", seed) for seed in range(3)
+        ),  # a kind of layer that this spec does not have
+        *(
+            ("encoder-decoder", "EncoderDecoderModel", "decoder.model_type in", seed) for seed in range(3)
+        ),  # another type
+        *(
+            ("encoder-decoder", "EncoderDecoderModel", "cross_", seed) for seed in range(3)
+        ),  # what a part is asked for by name
+        *(
+            ("gpt_neo", "GPTNeoModel", "kind in", seed) for seed in range(3)
+        ),  # a turn of a loop, in a list within a list
         ("iquestcoder", "LlamaModel", 'given("clip_qkv")', 0),  # a field that only given() knows
-        ("nemotron3_5_transcribe_word_timestamp", "Nemotron3_5TranscribeWordTimestampModel", "upsampling_factor >= 1", 0),
+        (
+            "nemotron3_5_transcribe_word_timestamp",
+            "Nemotron3_5TranscribeWordTimestampModel",
+            "upsampling_factor >= 1",
+            0,
+        ),
         ("falcon_h1", "FalconH1Model", "mamba_inner %", 0),  # a text among numbers
     ],
 )
 def test_a_condition_is_broken(model_type: str, architecture: str, text: str, seed: int) -> None:
     spec = load(model_type)
-    (condition,) = (found for found in conditions(spec) if found.text.startswith(text) and "layer_types" not in found.text)
+    (condition,) = (
+        found for found in conditions(spec) if found.text.startswith(text) and "layer_types" not in found.text
+    )
     guide = Guide(spec, architecture, Sampler(spec, seed))
     configs = guide.violations([{"model_type": model_type}])
     places = [seen.place for seen in map(guide.watched, configs) if seen.place is not None]
@@ -54,7 +73,8 @@ def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
     configs = list(guide.violations([{"model_type": "vjepa2"}]))
     for condition in owner.require:
         assert any(
-            Guide(without(spec, condition, owner), architecture, guide.sampler).watched(raw).place is None for raw in configs
+            Guide(without(spec, condition, owner), architecture, guide.sampler).watched(raw).place is None
+            for raw in configs
         )
 
 
@@ -67,7 +87,12 @@ def test_a_flag_and_what_it_needs_are_drawn_together() -> None:
     """ESM's cross-attention wants both is_decoder and add_cross_attention; DINOv3's bias shows only without the gated layers."""
     for model_type, name, given, (field, other) in (
         ("esm", "EsmModel", {"vocab_size": 48}, ("add_cross_attention", True)),
-        ("dinov3_vit", "DINOv3ViTModel", {"use_gated_mlp": True, "mlp_bias": False}, ("use_gated_mlp", False)),
+        (
+            "dinov3_vit",
+            "DINOv3ViTModel",
+            {"use_gated_mlp": True, "mlp_bias": False},
+            ("use_gated_mlp", False),
+        ),
     ):
         spec = load(model_type)
         raw = {"model_type": model_type, "num_hidden_layers": 1, **given}
@@ -80,21 +105,32 @@ def test_what_never_is_in_a_line_that_was_taken_over() -> None:
     spec = load("deepseek_v32")
     nullable = {**spec.fields, "q_lora_rank": spec.fields["q_lora_rank"]._replace(types=("int", "None"))}
     for fields, there in ((spec.fields, False), (nullable, True)):
-        found = [one.what for one in alterations(spec._replace(fields=fields)) if "Attention: q_proj left out" in one.what]
+        found = [
+            one.what
+            for one in alterations(spec._replace(fields=fields))
+            if "Attention: q_proj left out" in one.what
+        ]
         assert bool(found) is there
 
 
 @pytest.mark.parametrize(
     ("architecture", "text"),
-    [("CohereCompassTextForSequenceClassification", "not pooling"), ("CohereCompassTextModel", "all([rope_parameters")],
+    [
+        ("CohereCompassTextForSequenceClassification", "not pooling"),
+        ("CohereCompassTextModel", "all([rope_parameters"),
+    ],
 )
 def test_a_text_without_default_and_a_mapping_are_at_an_edge(architecture: str, text: str) -> None:
     spec = load("cohere_compass_text")
     (condition,) = (found for found in conditions(spec) if found.text.startswith(text))
     guide = Guide(spec, architecture, Sampler(spec, 0))
     kinds = {"full_attention": {"rope_theta": 1e4}}
-    configs = guide.violations([{"model_type": spec.model_type, "num_hidden_layers": 1, "rope_parameters": kinds}])
-    assert condition.place.line in [seen.place.line for seen in map(guide.watched, configs) if seen.place is not None]
+    configs = guide.violations(
+        [{"model_type": spec.model_type, "num_hidden_layers": 1, "rope_parameters": kinds}]
+    )
+    assert condition.place.line in [
+        seen.place.line for seen in map(guide.watched, configs) if seen.place is not None
+    ]
 
 
 def test_a_branch_that_needs_other_fields_is_taken() -> None:
@@ -111,7 +147,9 @@ def test_one_more_would_change_a_quotient() -> None:
     guide = Guide(spec, "ConvBertModel", Sampler(spec, 0))
     configs = guide.branches([{"model_type": "convbert", "num_hidden_layers": 1, "num_groups": 2}])
     assert any(
-        (raw.get("intermediate_size", 3072) + 1) % groups == 0 for raw in configs if (groups := raw.get("num_groups", 1)) > 1
+        (raw.get("intermediate_size", 3072) + 1) % groups == 0
+        for raw in configs
+        if (groups := raw.get("num_groups", 1)) > 1
     )
 
 
@@ -119,7 +157,12 @@ def test_one_more_would_break_a_condition() -> None:
     """DETR's heads may be as many as it is wide, and not one more."""
     spec = load("detr")
     guide = Guide(spec, "DetrModel", Sampler(spec, 0))
-    small = {"encoder_layers": 1, "decoder_layers": 1, "use_timm_backbone": False, "backbone_config": {"model_type": "resnet"}}
+    small = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "use_timm_backbone": False,
+        "backbone_config": {"model_type": "resnet"},
+    }
     configs = guide.branches([{"model_type": "detr", "d_model": 12, "decoder_attention_heads": 6, **small}])
     assert any(raw.get("d_model", 256) == raw.get("decoder_attention_heads", 8) for raw in configs)
 
@@ -155,11 +198,18 @@ def test_what_is_behind_a_branch_is_looked_for_too() -> None:
     """XLM's adaptive softmax needs three fields; only within it does a tie decide whether there is a weight."""
     spec = load("xlm")
     guide = Guide(spec, "XLMWithLMHeadModel", Sampler(spec, 0))
-    (test,) = (leaf.tree for leaf in leaves(spec.modules["AdaptiveLogSoftmaxWithLoss"].body) if leaf.text.startswith("Parameter"))
+    (test,) = (
+        leaf.tree
+        for leaf in leaves(spec.modules["AdaptiveLogSoftmaxWithLoss"].body)
+        if leaf.text.startswith("Parameter")
+    )
     assert isinstance(test, ast.IfExp)
     taken = {branch for raw in guide.branches([{"model_type": "xlm"}]) for branch in guide.watched(raw).taken}
     assert {(id(test.test), True), (id(test.test), False)} <= taken
-    assert any(place and place.line == 38 for place in (guide.watched(raw).place for raw in guide.violations(guide.found)))
+    assert any(
+        place and place.line == 38
+        for place in (guide.watched(raw).place for raw in guide.violations(guide.found))
+    )
 
 
 def test_a_default_that_is_refused_is_mended_by_one_field_of_a_part() -> None:
@@ -178,7 +228,9 @@ def test_a_condition_of_two_kinds_of_layers_is_broken_where_only_one_is() -> Non
     starts = []
     for seed in range(4):
         guide = Guide(spec, "MiniMaxModel", Sampler(spec, seed))
-        starts += guide.near(spec.modules["MiniMaxDecoderLayer"].require[0], [(valid, guide.watched(valid).demanded)])
+        starts += guide.near(
+            spec.modules["MiniMaxDecoderLayer"].require[0], [(valid, guide.watched(valid).demanded)]
+        )
     assert any({*start.get("layer_types", ())} == {"linear_attention"} for start in starts)
 
 
@@ -188,7 +240,9 @@ def test_what_decides_a_computed_default_is_drawn() -> None:
     guide = Guide(spec, "MistralLarge4TextModel", Sampler(spec, 0))
     configs = list(guide.branches([{"model_type": "mistral_large4_text", "num_hidden_layers": 3}]))
     (shared,) = (
-        test.node for test in guide.tests.values() if ast.unparse(test.node).startswith("max(i - index_skip_topk_offset")
+        test.node
+        for test in guide.tests.values()
+        if ast.unparse(test.node).startswith("max(i - index_skip_topk_offset")
     )
     taken = {branch for raw in configs for branch in guide.watched(raw).taken}
     assert {(id(shared), True), (id(shared), False)} <= taken
@@ -199,7 +253,10 @@ def test_a_parameter_is_read_apart_from_the_others_of_its_call() -> None:
     spec = load("segformer")
     guide = Guide(spec, "SegformerModel", Sampler(spec, 0))
     attention = spec.modules["SegformerAttention"]
-    assert {*guide.read({"reduction"}, attention)} == {"sr_ratios", "num_encoder_blocks"}  # the second: how often
+    assert {*guide.read({"reduction"}, attention)} == {
+        "sr_ratios",
+        "num_encoder_blocks",
+    }  # the second: how often
     assert {*guide.read({"size"}, attention)} == {"hidden_sizes", "num_attention_heads", "num_encoder_blocks"}
 
 
@@ -244,7 +301,9 @@ def test_what_may_be_negative_is_so_far_below_zero() -> None:
     """TrOCR's computed positions hold twice a negative padding's number against their own."""
     spec = load("trocr")
     edges = Guide(spec, "TrOCRForCausalLM", Sampler(spec, 0)).edges
-    assert edges.beyond("pad_token_id", ["pad_token_id", "max_position_embeddings"], {"max_position_embeddings": 6}) == [7, -7]
+    assert edges.beyond(
+        "pad_token_id", ["pad_token_id", "max_position_embeddings"], {"max_position_embeddings": 6}
+    ) == [7, -7]
     assert edges.beyond("max_position_embeddings", ["pad_token_id"], {"max_position_embeddings": 6}) == [7]
 
 
@@ -253,7 +312,8 @@ def test_a_condition_with_alternatives_is_broken_where_the_others_do_not_hold() 
     spec = load("cohere_compass_text")
     guide = Guide(spec, "CohereCompassTextModel", Sampler(spec, 0))
     plain, rotary = (
-        {"num_hidden_layers": 1, "rope_parameters": {"full_attention": one}} for one in (None, {"rope_theta": 10000.0})
+        {"num_hidden_layers": 1, "rope_parameters": {"full_attention": one}}
+        for one in (None, {"rope_theta": 10000.0})
     )
     (condition,) = (one for one in spec.require if one.text.startswith("head_dim"))
     assert guide.closest([plain, rotary, plain], condition, condition.tree) == [rotary]

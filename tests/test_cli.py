@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from archspec import TRANSFORMERS_VERSION, library
-from archspec.cli import VERBS, main
+from archspec import TRANSFORMERS_VERSION
+from archspec.cli.main import VERBS, main
+from archspec.specs import library
 
 HEAVY = ("torch", "transformers", "sympy", "rich", "numpy", "huggingface_hub", "inspect", "dataclasses")
 
@@ -32,7 +33,9 @@ def counted(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, st
 @pytest.fixture
 def config(tmp_path: Path) -> str:
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({"architectures": ["BertForMaskedLM"], "model_type": "bert", "dtype": "bfloat16"}))
+    path.write_text(
+        json.dumps({"architectures": ["BertForMaskedLM"], "model_type": "bert", "dtype": "bfloat16"})
+    )
     return str(path)
 
 
@@ -79,7 +82,9 @@ def test_architecture_and_settings(config: str, capsys: pytest.CaptureFixture[st
         int(counted(capsys, "Gemma3ForConditionalGeneration", *settings)["params"].replace(",", ""))
         for settings in ([], ["--set", "text_config.num_hidden_layers=25"])
     )
-    layer = 2304 * (2 * 8 * 256 + 2 * 4 * 256) + 3 * 2304 * 9216 + 4 * 2304 + 2 * 256  # attention, MLP, four norms, two of heads
+    layer = (
+        2304 * (2 * 8 * 256 + 2 * 4 * 256) + 3 * 2304 * 9216 + 4 * 2304 + 2 * 256
+    )  # attention, MLP, four norms, two of heads
     assert whole - less == layer
 
 
@@ -176,11 +181,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert TRANSFORMERS_VERSION in capsys.readouterr().out
 
 
-def test_a_bug_is_neither_a_difference_nor_bad_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_is_neither_a_difference_nor_bad_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def broken(*_: object) -> int:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("archspec.commands.listing.run", broken)
+    monkeypatch.setattr("archspec.cli.verbs.listing.run", broken)
     assert main(["list"]) == 70
     assert capsys.readouterr().err.startswith("a bug of archspec: ZeroDivisionError: by zero\n")
 
@@ -189,7 +196,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("archspec.commands.listing.run", interrupted)
+    monkeypatch.setattr("archspec.cli.verbs.listing.run", interrupted)
     assert main(["list"]) == 130
 
 
@@ -206,7 +213,9 @@ def test_as_a_program() -> None:
 
 def test_a_pipe_that_is_closed() -> None:
     command = f"{sys.executable} -m archspec tensors BertModel | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.stdout.startswith("embeddings.word_embeddings.weight")
     assert done.stderr == ""
     assert done.returncode in (0, 141)
@@ -245,6 +254,8 @@ def test_tables_on_a_terminal() -> None:
 @pytest.mark.parametrize("verb", ["count", "tree", "tensors", "list"])
 def test_counting_imports_nothing_heavy(verb: str, config: str) -> None:
     arguments = [verb] if verb == "list" else [verb, config]
-    code = f"import sys; from archspec.cli import main; main({arguments!r}); print([m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    code = f"import sys; from archspec.cli.main import main; main({arguments!r}); print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.splitlines()[-1] == "[]"

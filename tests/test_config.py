@@ -12,10 +12,16 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.config import check_overrides, choose, notes, parse_override, read_config
-from archspec.library import load
+from archspec.configs.reader import check_overrides, choose, notes, parse_override, read_config
+from archspec.specs.library import load
 
-LLAMA = {"model_type": "llama", "vocab_size": 50, "hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 2}
+LLAMA = {
+    "model_type": "llama",
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+}
 
 
 def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:
@@ -46,7 +52,9 @@ def test_a_file_a_folder_and_a_path_object_are_the_same_config(tmp_path: Path) -
         (["llama"], "list is not a config"),
     ],
 )
-def test_what_is_no_config(source: Any, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_config(
+    source: Any, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(archspec.ArchspecError) as caught:
         read_config(source)
@@ -102,9 +110,21 @@ def test_numbers_texts_and_enumerations_of_other_libraries_become_plain() -> Non
         def __str__(self) -> str:
             return "torch.bfloat16"
 
-    given = {"model_type": Kind.LLAMA, "hidden_size": Size.SMALL, "sizes": Array(), "dtype": Dtype(), 3: (1, {2})}
+    given = {
+        "model_type": Kind.LLAMA,
+        "hidden_size": Size.SMALL,
+        "sizes": Array(),
+        "dtype": Dtype(),
+        3: (1, {2}),
+    }
     raw = read_config({**given, "limit": {"__float__": "Infinity"}}).raw
-    expected = {"model_type": "llama", "hidden_size": 8, "sizes": [1, 2], "dtype": "torch.bfloat16", "3": [1, [2]]}
+    expected = {
+        "model_type": "llama",
+        "hidden_size": 8,
+        "sizes": [1, 2],
+        "dtype": "torch.bfloat16",
+        "3": [1, [2]],
+    }
     assert raw == {**expected, "limit": float("inf")}
     assert type(raw["model_type"]) is str and type(raw["hidden_size"]) is int
 
@@ -129,7 +149,10 @@ def test_config_objects_need_nothing_but_to_dict() -> None:
 
 def test_transformers_objects_count_as_their_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    for config in (transformers.GPT2Config(n_embd=48, num_labels=7, dtype="bfloat16"), transformers.CLIPConfig()):
+    for config in (
+        transformers.GPT2Config(n_embd=48, num_labels=7, dtype="bfloat16"),
+        transformers.CLIPConfig(),
+    ):
         config.save_pretrained(tmp_path)
         model = archspec.load(config)
         assert model.params == archspec.load(tmp_path).params == archspec.load(config.to_dict()).params
@@ -152,7 +175,10 @@ def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
     hub.hf_hub_download = download  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    assert message("org/tiny").splitlines()[0] == "org/tiny/config.json:1:43: hidden_size: the text '8' is not int"
+    assert (
+        message("org/tiny").splitlines()[0]
+        == "org/tiny/config.json:1:43: hidden_size: the text '8' is not int"
+    )
     expected = "org/large: there is no such file or folder, and the hub does not give org/large: "
     expected += "the cache has no such config, and its host has no address from here"
     assert message("org/large").splitlines()[0] == expected
@@ -224,22 +250,48 @@ def test_num_labels_wins_over_the_names_of_labels() -> None:
 
 
 def test_overrides_inside_sub_configs() -> None:
-    llava = {"model_type": "llava", "text_config": LLAMA, "vision_config": {"model_type": "clip_vision_model", "hidden_size": 24}}
+    llava = {
+        "model_type": "llava",
+        "text_config": LLAMA,
+        "vision_config": {"model_type": "clip_vision_model", "hidden_size": 24},
+    }
     deeper = {**llava, "text_config": {**LLAMA, "num_hidden_layers": 5}}
-    assert archspec.load(llava, overrides={"text_config.num_hidden_layers": 5}).params == archspec.load(deeper).params
-    opened = archspec.load({"model_type": "llava"}, overrides={"text_config.vocab_size": 10, "vision_config.hidden_size": 1024})
-    assert opened.params < archspec.load({"model_type": "llava"}).params  # what is not said keeps llava's own default
+    assert (
+        archspec.load(llava, overrides={"text_config.num_hidden_layers": 5}).params
+        == archspec.load(deeper).params
+    )
+    opened = archspec.load(
+        {"model_type": "llava"}, overrides={"text_config.vocab_size": 10, "vision_config.hidden_size": 1024}
+    )
+    assert (
+        opened.params < archspec.load({"model_type": "llava"}).params
+    )  # what is not said keeps llava's own default
     assert "set its fields one by one" in message(llava, {"text_config": {"num_hidden_layers": 5}})
 
 
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        ({"hiden_size": 4}, ["override:1:1: hiden_size: no count of llama depends on hiden_size", "did you mean hidden_size?"]),
-        ({"hidden_size.x": 4}, ["hidden_size.x: hidden_size is 8, not a sub-config", "set hidden_size as a whole"]),
+        (
+            {"hiden_size": 4},
+            [
+                "override:1:1: hiden_size: no count of llama depends on hiden_size",
+                "did you mean hidden_size?",
+            ],
+        ),
+        (
+            {"hidden_size.x": 4},
+            ["hidden_size.x: hidden_size is 8, not a sub-config", "set hidden_size as a whole"],
+        ),
         ({"text_config.x": 4}, ["text_config.x: no count of llama depends on text_config"]),
-        ({"hidden_size": "wide"}, ["override:1:1: hidden_size: the text 'wide' is not int", "    hidden_size=wide"]),
-        ({"num_hidden_layers": -2}, ["override:1:1: num_hidden_layers: -2 is negative", "    num_hidden_layers=-2"]),
+        (
+            {"hidden_size": "wide"},
+            ["override:1:1: hidden_size: the text 'wide' is not int", "    hidden_size=wide"],
+        ),
+        (
+            {"num_hidden_layers": -2},
+            ["override:1:1: num_hidden_layers: -2 is negative", "    num_hidden_layers=-2"],
+        ),
         ({"a b": 4}, ["'a b' is not a field"]),
     ],
 )
@@ -263,7 +315,9 @@ def test_the_architecture_is_the_argument_then_the_configs_then_the_base_model()
     assert choose(read_config({"architectures": ["LlamaForCausalLM"]})) == ("llama", "LlamaForCausalLM")
     assert choose(read_config({}), "LlamaForCausalLM") == ("llama", "LlamaForCausalLM")
     assert choose(read_config({"model_type": "clip_text_model"})) == ("clip_text_model", "CLIPTextModel")
-    assert "LlamaMLP is not an architecture of the model type llama" in message(LLAMA, architecture="LlamaMLP")
+    assert "LlamaMLP is not an architecture of the model type llama" in message(
+        LLAMA, architecture="LlamaMLP"
+    )
 
 
 @pytest.mark.parametrize(
@@ -293,8 +347,19 @@ def test_notes_on_fields_that_stand_too_high() -> None:
 
 def test_overrides_of_a_flat_composite_config() -> None:
     """Old Qwen2-VL configs have the text part's fields at the top; either way of writing an override finds them."""
-    sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 8, "vocab_size": 20}
-    flat = {"model_type": "qwen2_vl", **sizes, "num_hidden_layers": 3, "vision_config": {"depth": 1, "hidden_size": 16}}
+    sizes = {
+        "hidden_size": 16,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "intermediate_size": 8,
+        "vocab_size": 20,
+    }
+    flat = {
+        "model_type": "qwen2_vl",
+        **sizes,
+        "num_hidden_layers": 3,
+        "vision_config": {"depth": 1, "hidden_size": 16},
+    }
     expected = archspec.load({**flat, "num_hidden_layers": 2}).params
     assert archspec.load(flat).params > expected
     for name in ("num_hidden_layers", "text_config.num_hidden_layers"):
@@ -313,12 +378,17 @@ def test_overrides_of_a_flat_composite_config() -> None:
         ("t5", "feed_forward_proj", "gated-prelu"),
     ],
 )
-def test_activations_with_parameters_are_refused_where_a_spec_has_none(model_type: str, field: str, value: str) -> None:
+def test_activations_with_parameters_are_refused_where_a_spec_has_none(
+    model_type: str, field: str, value: str
+) -> None:
     with pytest.raises(archspec.ArchspecError, match="activations with parameters"):
         archspec.load({"model_type": model_type, field: value})
 
 
 def test_activations_with_parameters_are_counted_where_a_spec_has_them() -> None:
-    params = {act: archspec.load({"model_type": "apertus", "hidden_act": act}).params for act in ("gelu", "prelu", "xielu")}
+    params = {
+        act: archspec.load({"model_type": "apertus", "hidden_act": act}).params
+        for act in ("gelu", "prelu", "xielu")
+    }
     assert params["prelu"] - params["gelu"] == 32
     assert params["xielu"] - params["gelu"] == 64

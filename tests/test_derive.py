@@ -14,13 +14,13 @@ import pytest
 pytest.importorskip("transformers")
 
 import archspec
-from archspec import library
-from archspec.cli import main
+from archspec.cli.main import main
 from archspec.derive.check import compiled, overlay, verified
 from archspec.derive.session import Draft, draft
 from archspec.derive.target import find
-from archspec.lint import lint
-from archspec.verify import verify_spec
+from archspec.lint.checks import lint
+from archspec.specs import library
+from archspec.verify.verifier import verify_spec
 
 DOC = (Path(__file__).parent.parent / "docs" / "derive.md").read_text(encoding="utf-8")
 HEAD = """
@@ -86,7 +86,14 @@ def drafted(name: str) -> tuple[Draft, list[Draft]]:
     return drafts[0], drafts
 
 
-CLASSES = ["BertModel", "GPT2LMHeadModel", "LlamaForCausalLM", "T5Model", "MixtralForCausalLM", "ViTForImageClassification"]
+CLASSES = [
+    "BertModel",
+    "GPT2LMHeadModel",
+    "LlamaForCausalLM",
+    "T5Model",
+    "MixtralForCausalLM",
+    "ViTForImageClassification",
+]
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -109,7 +116,9 @@ def test_a_draft_that_says_something_else_is_not_exact() -> None:
     """The other tests' way of finding an error finds one."""
     made, drafts = drafted("LlamaModel")
     assert made.text.count("o_proj: Linear(num_attention_heads * head_dim, hidden_size") == 1
-    made.text = made.text.replace("o_proj: Linear(num_attention_heads * head_dim", "o_proj: Linear(hidden_size")
+    made.text = made.text.replace(
+        "o_proj: Linear(num_attention_heads * head_dim", "o_proj: Linear(hidden_size"
+    )
     with overlay(drafts) as folder:
         outcome = verified(made, find("LlamaModel"), folder, 10, 0)[0]
     assert outcome.verdict == "wrong"
@@ -157,7 +166,10 @@ def test_an_own_module_is_counted_like_any_other(module: Callable[..., None]) ->
 
 
 BOTH_WAYS = {
-    "a conditional expression": (["self.a = Block(config) if config.extra else None"], "a: Block() if extra else None"),
+    "a conditional expression": (
+        ["self.a = Block(config) if config.extra else None"],
+        "a: Block() if extra else None",
+    ),
     "a null": (
         ["if config.size is None:", "    self.a = nn.Linear(2, config.width)"],
         "a: Linear(2, width) if size is None else None",
@@ -167,7 +179,11 @@ BOTH_WAYS = {
         "a: Block() if kind == 'wide' else None",
     ),
     "a frozen weight": (
-        ["self.a = nn.Linear(config.width, 3, bias=False)", "if config.extra:", "    self.a.weight.requires_grad = False"],
+        [
+            "self.a = nn.Linear(config.width, 3, bias=False)",
+            "if config.extra:",
+            "    self.a.weight.requires_grad = False",
+        ],
         "a: Linear(width, 3, bias=False).requires_grad_(not extra)",
     ),
     "a frozen module": (
@@ -204,7 +220,9 @@ BOTH_WAYS = {
 
 
 @pytest.mark.parametrize(("body", "line"), BOTH_WAYS.values(), ids=BOTH_WAYS)
-def test_both_ways_of_a_condition_are_in_the_draft(module: Callable[..., None], body: list[str], line: str) -> None:
+def test_both_ways_of_a_condition_are_in_the_draft(
+    module: Callable[..., None], body: list[str], line: str
+) -> None:
     module(own(*body))
     found = derived("own:Net")
     (outcome,) = found["verify"]
@@ -233,7 +251,9 @@ GUESSES = {
 
 
 @pytest.mark.parametrize(("body", "comment"), GUESSES.values(), ids=GUESSES)
-def test_what_is_not_read_is_a_comment_and_never_exact(module: Callable[..., None], body: list[str], comment: str) -> None:
+def test_what_is_not_read_is_a_comment_and_never_exact(
+    module: Callable[..., None], body: list[str], comment: str
+) -> None:
     module(own(*body))
     found = derived("own:Net")
     text = found["drafts"]["net"]
@@ -244,7 +264,10 @@ def test_what_is_not_read_is_a_comment_and_never_exact(module: Callable[..., Non
 
 
 def test_a_class_that_cannot_be_read_is_named(module: Callable[..., None]) -> None:
-    module(own("self.a = Block(config)") + "class Other(Net):\n    def __init__(self, config: Config):\n        exec('1')\n")
+    module(
+        own("self.a = Block(config)")
+        + "class Other(Net):\n    def __init__(self, config: Config):\n        exec('1')\n"
+    )
     target = find("own:Net")
     both = [*target.classes, find("own:Other").classes[0]]
     (made,) = draft("net", target.config, both)
@@ -257,7 +280,10 @@ def test_a_class_that_cannot_be_read_is_named(module: Callable[..., None]) -> No
     [
         (["BertModle"], "no class and no model type 'BertModle'\nhelp: did you mean BertModel"),
         (["BertConfig"], "BertConfig is not a torch.nn.Module\nhelp: "),
-        (["BertModel", "--config", "own:Config"], "--config is for a class of your own; BertModel has its own\nhelp: "),
+        (
+            ["BertModel", "--config", "own:Config"],
+            "--config is for a class of your own; BertModel has its own\nhelp: ",
+        ),
         (["BertModel", "--samples", "-1"], "--samples -1: a number of configs is not negative\nhelp: "),
         (["absent:Net"], "absent cannot be imported: ModuleNotFoundError: No module named 'absent'\nhelp: "),
         (["broken:Net"], "broken cannot be imported: ZeroDivisionError: division by zero\nhelp: "),

@@ -87,11 +87,21 @@ LAYERED = HEAD.replace(
 ).replace("heads: int = 2", "heads: int = 2\n    depth: int = 3\n    kinds: list[str] | None = None")
 BODIES = {
     "a config made of another": (
-        ["fields = config.to_dict()", "fields['depths'] = list(reversed(fields['depths']))", "self.a = Block(Other(**fields))"],
+        [
+            "fields = config.to_dict()",
+            "fields['depths'] = list(reversed(fields['depths']))",
+            "self.a = Block(Other(**fields))",
+        ],
         "a: Block(depths=reversed(depths))",
     ),
-    "a dict made of fields": (["self.a = Block(config, config.inner)"], "sized: Linear(2 * width, given('heads', 2))"),
-    "a property of the config's own": (["self.a = nn.Linear(config.total, 3)"], "total: int | None = sum(sizes) + 2 * width"),
+    "a dict made of fields": (
+        ["self.a = Block(config, config.inner)"],
+        "sized: Linear(2 * width, given('heads', 2))",
+    ),
+    "a property of the config's own": (
+        ["self.a = nn.Linear(config.total, 3)"],
+        "total: int | None = sum(sizes) + 2 * width",
+    ),
     "a module that is called": (["self.a = Block(config, activation=nn.ReLU())"], "a: Block()"),
     "a module that is handed on": (
         ["self.a = nn.ModuleList([Outer(depth) for depth in config.depths])"],
@@ -154,7 +164,9 @@ TIES = {
 
 
 @pytest.mark.parametrize(("body", "tie"), TIES.values(), ids=TIES)
-def test_a_tie_reads_a_field_that_no_class_declares(module: Callable[..., None], body: list[str], tie: str) -> None:
+def test_a_tie_reads_a_field_that_no_class_declares(
+    module: Callable[..., None], body: list[str], tie: str
+) -> None:
     module(HEAD + "".join(f"        {text}\n" for text in [*body, "self.post_init()"]))
     text = derived("own:Net", "--no-verify")["drafts"]["net"]
     assert "  tie_word_embeddings: bool | None = False\n" in text
@@ -281,7 +293,9 @@ class Net(PreTrainedModel):
 """
 
 
-def test_a_field_that_the_class_lacks_has_a_default_wherever_it_is_read(module: Callable[[str], None]) -> None:
+def test_a_field_that_the_class_lacks_has_a_default_wherever_it_is_read(
+    module: Callable[[str], None],
+) -> None:
     """The first who reads it gives the field its default; for any other it is as the config gives it, else that one's own."""
     module(UNDECLARED)
     found = derived("own:Net", samples=12)

@@ -47,15 +47,25 @@ DEMANDS = {
         "require:\n      - not extra or not (width + 4) % 2\n",
     ),
     "of a module without tensors, in a loop": (
-        ["self.a = nn.ModuleList([Even(i * config.width, config) for i in range(config.depth)])", "self.b = Block(config)"],
+        [
+            "self.a = nn.ModuleList([Even(i * config.width, config) for i in range(config.depth)])",
+            "self.b = Block(config)",
+        ],
         "require:\n      - all((not i * width % 2 for i in range(depth)))\n",
     ),
     "in a loop, which may have no turn": (
-        ["self.a = nn.ModuleList([Even(config.width, config) for i in range(config.depth)])", "self.b = Block(config)"],
+        [
+            "self.a = nn.ModuleList([Even(config.width, config) for i in range(config.depth)])",
+            "self.b = Block(config)",
+        ],
         "require:\n      - all((not width % 2 for i in range(depth)))\n    b",
     ),
     "of an item of what torch made": (
-        ["rates = [r.item() for r in torch.linspace(0, 1, config.depth)]", "self.rate = rates[2]", "self.b = Block(config)"],
+        [
+            "rates = [r.item() for r in torch.linspace(0, 1, config.depth)]",
+            "self.rate = rates[2]",
+            "self.b = Block(config)",
+        ],
         "require:\n      - 2 < depth\n",
     ),
     "of one that never fits": (
@@ -63,7 +73,12 @@ DEMANDS = {
         "require:\n      - not extra\n",
     ),
     "of a module that is made for its parts": (
-        ["if config.extra:", "    made = Picky(config.width + 4, config)", "    self.a = made.inner", "self.b = Block(config)"],
+        [
+            "if config.extra:",
+            "    made = Picky(config.width + 4, config)",
+            "    self.a = made.inner",
+            "self.b = Block(config)",
+        ],
         "require:\n      - not extra or not (width + 4) % 2\n",
     ),
     "of a module that stays, by itself": (
@@ -109,7 +124,11 @@ DEMANDS = {
         "require:\n      - width * depth * 4 != 0\n",
     ),
     "of a division, by what a condition chooses": (
-        ["size = config.width if config.extra else 7", "self.count = config.depth // size", "self.b = Block(config)"],
+        [
+            "size = config.width if config.extra else 7",
+            "self.count = config.depth // size",
+            "self.b = Block(config)",
+        ],
         "require:\n      - not extra or width != 0\n",
     ),
     "that nothing can break": (
@@ -154,7 +173,9 @@ DEMANDS = {
 
 
 @pytest.mark.parametrize(("body", "line"), DEMANDS.values(), ids=DEMANDS)
-def test_a_demand_is_a_requirement_of_whoever_makes_the_module(module: Callable[..., None], body: list[str], line: str) -> None:
+def test_a_demand_is_a_requirement_of_whoever_makes_the_module(
+    module: Callable[..., None], body: list[str], line: str
+) -> None:
     text = own(*body).replace("class Net", EVEN + "\nclass Net")
     module(text)
     found = derived("own:Net", samples=8)
@@ -191,7 +212,11 @@ JOINED = {
 def test_a_list_is_joined_with_what_a_config_gives_and_not_with_a_tuple(
     module: Callable[..., None], default: str, lines: str
 ) -> None:
-    text = own("self.proj = Block(config)", "sizes = [config.width] + config.sizes", "self.last = nn.Linear(sizes[-1], 2)")
+    text = own(
+        "self.proj = Block(config)",
+        "sizes = [config.width] + config.sizes",
+        "self.last = nn.Linear(sizes[-1], 2)",
+    )
     text = text.replace("depth: int = 3", f"depth: int = 3\n    sizes: {default}")
     module("from dataclasses import field\n" + text)
     assert lines in derived("own:Net", "--no-verify")["drafts"]["net"]
@@ -213,7 +238,9 @@ def test_two_tuples_are_joined_and_so_are_two_lists(module: Callable[..., None])
 
 
 def test_tensors_that_are_joined_have_the_other_sizes_in_common(module: Callable[..., None]) -> None:
-    half = "half = torch.outer(torch.arange(config.depth), torch.arange(0, config.width, 2, dtype=torch.int64))"
+    half = (
+        "half = torch.outer(torch.arange(config.depth), torch.arange(0, config.width, 2, dtype=torch.int64))"
+    )
     both = "both = torch.cat([half.sin(), half.cos()], dim=1)"
     table = "self.table = nn.Buffer(torch.cat([both.new_zeros(1, config.width), both]))"
     module(own("self.proj = Block(config)", half, both, table))
@@ -230,7 +257,9 @@ class Rated(Block):
 """
 
 
-def test_what_torch_splits_by_the_config_is_not_taken_for_the_default_ones(module: Callable[..., None]) -> None:
+def test_what_torch_splits_by_the_config_is_not_taken_for_the_default_ones(
+    module: Callable[..., None],
+) -> None:
     """The rates are as many as the default config has layers: nothing follows from that for others."""
     rates = "rates = [part.tolist() for part in torch.linspace(0, 1, config.depth * 3).split(config.depth)]"
     text = own(rates, "self.a = nn.ModuleList([Rated(config, rates[i % 3]) for i in range(config.depth)])")
@@ -241,7 +270,13 @@ def test_what_torch_splits_by_the_config_is_not_taken_for_the_default_ones(modul
 
 
 def test_a_module_without_tensors_under_two_names_is_no_alias(module: Callable[..., None]) -> None:
-    module(own("self.pool = nn.Flatten()", "self.b = Block(config)", "self.head = nn.ModuleList([self.pool, self.b])"))
+    module(
+        own(
+            "self.pool = nn.Flatten()",
+            "self.b = Block(config)",
+            "self.head = nn.ModuleList([self.pool, self.b])",
+        )
+    )
     found = derived("own:Net")
     assert (found["code"], found["verify"][0]["differences"]) == (0, [])
     assert "    alias:\n      head.1: b\n" in found["drafts"]["net"]
@@ -249,7 +284,12 @@ def test_a_module_without_tensors_under_two_names_is_no_alias(module: Callable[.
 
 def test_a_mean_over_everything_keeps_the_shape_of_what_it_is_taken_from(module: Callable[..., None]) -> None:
     scaled = "made = made / (made.std() * 10)"
-    made = ["made = torch.randn(config.depth, config.width)", "made = made - made.mean()", scaled, "self.a = nn.Parameter(made)"]
+    made = [
+        "made = torch.randn(config.depth, config.width)",
+        "made = made - made.mean()",
+        scaled,
+        "self.a = nn.Parameter(made)",
+    ]
     module(own(*made))
     found = derived("own:Net")
     assert (found["code"], found["verify"][0]["differences"]) == (0, [])
@@ -258,7 +298,11 @@ def test_a_mean_over_everything_keeps_the_shape_of_what_it_is_taken_from(module:
 
 def test_nothing_is_made_a_list_of(module: Callable[..., None]) -> None:
     text = own("sizes = list(config.sizes)", "self.a = Block(config)")
-    module(text.replace("depth: int = 3", "depth: int = 3\n    sizes: list | None = None").replace("= None\n", "= (1, 2)\n", 1))
+    module(
+        text.replace("depth: int = 3", "depth: int = 3\n    sizes: list | None = None").replace(
+            "= None\n", "= (1, 2)\n", 1
+        )
+    )
     assert "- sizes is not None\n" in derived("own:Net", "--no-verify")["drafts"]["net"]
 
 
@@ -269,7 +313,9 @@ def test_a_rotary_dimension_that_no_class_declares_is_even() -> None:
     assert "\n  - given('head_dim') is None or head_dim % 2 == 0 or head_dim <= 4\n" in text
 
 
-@pytest.mark.parametrize(("more", "said"), [([], False), (["self.b = nn.Linear(2, 3) if config.kind == 'gelu' else None"], True)])
+@pytest.mark.parametrize(
+    ("more", "said"), [([], False), (["self.b = nn.Linear(2, 3) if config.kind == 'gelu' else None"], True)]
+)
 def test_the_names_of_an_activation_are_said_where_the_draft_reads_the_text(
     module: Callable[..., None], more: list[str], said: bool
 ) -> None:
@@ -281,8 +327,12 @@ def test_the_names_of_an_activation_are_said_where_the_draft_reads_the_text(
     assert ("- kind in ['gelu', " in found["drafts"]["net"]) is said
 
 
-@pytest.mark.parametrize(("library", "line"), [("numpy", "  Net:\n    a: Block()\n"), ("math", "- depth - 1 != 0\n")])
-def test_a_number_of_numpys_may_be_divided_by_zero(module: Callable[..., None], library: str, line: str) -> None:
+@pytest.mark.parametrize(
+    ("library", "line"), [("numpy", "  Net:\n    a: Block()\n"), ("math", "- depth - 1 != 0\n")]
+)
+def test_a_number_of_numpys_may_be_divided_by_zero(
+    module: Callable[..., None], library: str, line: str
+) -> None:
     """Python's own may not, NumPy warns of it and goes on."""
     text = own("self.rate = np.log(config.width) / (config.depth - 1)", "self.a = Block(config)")
     module(f"import {library} as np\n{text}")

@@ -36,9 +36,23 @@ class Trunk(nn.Module):
 
 
 FAR_INSIDE = {
-    "an attribute": ["self.a = Outer(config)", "self.b = Outer(config)", "self.a.block.more = nn.Linear(3, config.width)"],
-    "by a name": ["self.a = Outer(config)", "block = self.a.block", "block.more = nn.Linear(3, 3)", "block.most = block.more"],
-    "none": ["self.a = Outer(config)", "self.b = Outer(config)", "if config.extra:", "    self.a.block.proj = None"],
+    "an attribute": [
+        "self.a = Outer(config)",
+        "self.b = Outer(config)",
+        "self.a.block.more = nn.Linear(3, config.width)",
+    ],
+    "by a name": [
+        "self.a = Outer(config)",
+        "block = self.a.block",
+        "block.more = nn.Linear(3, 3)",
+        "block.most = block.more",
+    ],
+    "none": [
+        "self.a = Outer(config)",
+        "self.b = Outer(config)",
+        "if config.extra:",
+        "    self.a.block.proj = None",
+    ],
     "frozen": ["self.b = Outer(config)", "self.b.block.proj.requires_grad_(False)", "self.a = Outer(config)"],
     "a copy": [
         "import copy",
@@ -58,7 +72,10 @@ FAR_INSIDE = {
         "self.b = nn.ModuleList([nn.Linear(i + 1, 2) for i in range(config.depth)])[:-1]",
         "self.c = nn.ModuleList(([nn.Linear(2, 2), nn.Linear(3, 3)] + [nn.Linear(k, 2) for k in range(2, config.depth)])[2:])",
     ],
-    "names that are numbers": ["for i in range(config.depth):", "    self.add_module(str(i), nn.Linear(3, config.width))"],
+    "names that are numbers": [
+        "for i in range(config.depth):",
+        "    self.add_module(str(i), nn.Linear(3, config.width))",
+    ],
     "one of two in a list": [
         "n = config.depth",
         "self.a = nn.ModuleList([Pair(config, nn.ReLU() if i < n - 1 else nn.Identity()) for i in range(n)])",
@@ -91,7 +108,9 @@ class Twice(nn.Module):
 
 
 @pytest.mark.parametrize("body", FAR_INSIDE.values(), ids=FAR_INSIDE)
-def test_what_is_set_inside_of_a_module_holds_for_that_one(module: Callable[..., None], body: list[str]) -> None:
+def test_what_is_set_inside_of_a_module_holds_for_that_one(
+    module: Callable[..., None], body: list[str]
+) -> None:
     module(own(*body).replace("\nclass Net", f"{MORE}\nclass Net"))
     found = derived("own:Net")
     (outcome,) = found["verify"]
@@ -112,7 +131,10 @@ def test_norms_that_a_function_freezes_on_its_walk(module: Callable[..., None]) 
 def test_a_walk_that_does_something_else_is_a_comment(module: Callable[..., None]) -> None:
     text = own("self.trunk = Trunk(config)", "swap(self.trunk)").replace("\nclass Net", f"{NORMS}\nclass Net")
     module(text.replace("FrozenNorm(child.num_features)", "nn.Identity()"))
-    assert "# not read: swap(self.trunk) (what swap does to the modules that it goes through" in drafted("own:Net")[0].text
+    assert (
+        "# not read: swap(self.trunk) (what swap does to the modules that it goes through"
+        in drafted("own:Net")[0].text
+    )
 
 
 def test_what_is_set_from_outside_in_other_terms_is_no_guess(module: Callable[..., None]) -> None:
@@ -124,9 +146,10 @@ class Inner(nn.Module):
         self.outer.block.more = nn.Linear(3, size)
 """
     module(
-        own("self.a = nn.ModuleList([Inner(config, i + 1) for i in range(config.depth)])", "self.b = Block(config)").replace(
-            "\nclass Net", f"{inner}\nclass Net"
-        )
+        own(
+            "self.a = nn.ModuleList([Inner(config, i + 1) for i in range(config.depth)])",
+            "self.b = Block(config)",
+        ).replace("\nclass Net", f"{inner}\nclass Net")
     )
     with pytest.raises(ArchspecError, match="what is set on a Block from outside reads size"):
         drafted("own:Net")
@@ -198,7 +221,11 @@ def test_an_item_that_is_deleted_from_a_table_of_ties(module: Callable[..., None
             self._tied_weights_keys = self._tied_weights_keys.copy()
             del self._tied_weights_keys["heads"]
         self.post_init()"""
-    module(TIES.partition("    @property")[0].replace("    def __init__", table).replace("        self.post_init()", drop))
+    module(
+        TIES.partition("    @property")[0]
+        .replace("    def __init__", table)
+        .replace("        self.post_init()", drop)
+    )
     found = derived("own:Net", samples=10)
     draft = next(iter(found["drafts"].values()))
     assert (found["code"], found["verify"][0]["differences"]) == (0, []), draft
@@ -258,7 +285,10 @@ APART = {
 
 @pytest.mark.parametrize("body", APART.values(), ids=APART)
 def test_what_is_set_on_one_item_holds_for_that_one(module: Callable[..., None], body: list[str]) -> None:
-    sizes = "from dataclasses import field\n", "depth: int = 3\n    sizes: list[int] = field(default_factory=lambda: [2, 3, 4])"
+    sizes = (
+        "from dataclasses import field\n",
+        "depth: int = 3\n    sizes: list[int] = field(default_factory=lambda: [2, 3, 4])",
+    )
     module(sizes[0] + own("self.last = Block(config)", *body).replace("depth: int = 3", sizes[1]))
     found = derived("own:Net", samples=8)
     assert found["code"] == 0, found

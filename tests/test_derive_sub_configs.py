@@ -135,7 +135,9 @@ class Net(PreTrainedModel):
 """
 
 
-def test_what_a_module_sets_on_its_config_holds_for_those_made_after_it(module: Callable[[str], None]) -> None:
+def test_what_a_module_sets_on_its_config_holds_for_those_made_after_it(
+    module: Callable[[str], None],
+) -> None:
     module(LEAVING)
     target = find("own:Net")
     text = draft("net", target.config, target.classes)[0].text
@@ -220,7 +222,9 @@ DICT_CASES = {
 
 
 @pytest.mark.parametrize(("statement", "line"), DICT_CASES.values(), ids=DICT_CASES)
-def test_what_is_done_to_the_dict_of_a_sub_config_is(module: Callable[[str], None], statement: str, line: str) -> None:
+def test_what_is_done_to_the_dict_of_a_sub_config_is(
+    module: Callable[[str], None], statement: str, line: str
+) -> None:
     """It is a dict until PreTrainedConfig makes a config of it."""
     module(DICTS.replace('part.update({"side": self.side})', statement))
     target = find("own:Net")
@@ -228,7 +232,9 @@ def test_what_is_done_to_the_dict_of_a_sub_config_is(module: Callable[[str], Non
     assert line in text and "a dict" not in text
 
 
-def test_a_field_that_no_class_declares_and_whose_default_is_another_field(module: Callable[[str], None]) -> None:
+def test_a_field_that_no_class_declares_and_whose_default_is_another_field(
+    module: Callable[[str], None],
+) -> None:
     module(OWN)
     target = find("own:Net")
     parts = {made.model_type: made.text for made in draft("net", target.config, target.classes)}

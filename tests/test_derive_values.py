@@ -172,7 +172,10 @@ READ = {
         "where: value: max(width, int(width * 0.9 + 2.0) // 4 * 4) a: Linear(value, 3) b: Linear(value, 3)",
     ),
     "a text in small letters": (
-        ["self.a = nn.Linear(3, 4) if 'post' in config.kind.lower() else None", "self.b = nn.Linear(config.width, 2)"],
+        [
+            "self.a = nn.Linear(3, 4) if 'post' in config.kind.lower() else None",
+            "self.b = nn.Linear(config.width, 2)",
+        ],
         "a: Linear(3, 4) if 'post' in kind.lower() else None",
     ),
     "the order of a list's items": (
@@ -200,7 +203,9 @@ READ = {
         "''block_'' + str(i + 1): Linear(3, width) if i == 0 else Linear(width, width) for i in range(depth)",
     ),
     "a tuple as an argument": (
-        ["self.a = nn.ModuleList([Windowed((config.width // 2**i, config.depth)) for i in range(config.depth)])"],
+        [
+            "self.a = nn.ModuleList([Windowed((config.width // 2**i, config.depth)) for i in range(config.depth)])"
+        ],
         "inner: Windows(size)",
     ),
 }
@@ -256,7 +261,10 @@ class Windows(nn.Module):
 @pytest.mark.parametrize(("body", "line"), READ.values(), ids=READ)
 def test_what_need_not_be_told_is_left_out(module: Callable[..., None], body: list[str], line: str) -> None:
     module(
-        own(*body).replace("    extra: bool", "    sizes: tuple[int, ...] = (64, 32)\n    act: str = 'prelu'\n    extra: bool")
+        own(*body).replace(
+            "    extra: bool",
+            "    sizes: tuple[int, ...] = (64, 32)\n    act: str = 'prelu'\n    extra: bool",
+        )
         + MORE
     )
     found = derived("own:Net", samples=8)
@@ -282,7 +290,11 @@ def test_defaults_that_other_code_gives(name: str, line: str) -> None:
 
 def test_loops_within_loops_are_given_up(module: Callable[..., None]) -> None:
     """A class that counts pairs of places in Python is fitted to the default config, which its draft says."""
-    module(own("self.a = Pairs()", "self.b = nn.Linear(config.width, 2)").replace("class Net", PAIRS + "class Net"))
+    module(
+        own("self.a = Pairs()", "self.b = nn.Linear(config.width, 2)").replace(
+            "class Net", PAIRS + "class Net"
+        )
+    )
     text = derived("own:Net", "--no-verify")["drafts"]["net"]
     assert "# Pairs was not read (Unsupported: loops of 40000 turns" in text
     assert "weight: Parameter(200)" in text

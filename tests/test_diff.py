@@ -9,12 +9,14 @@ import pytest
 import sympy
 
 import archspec
-from archspec.cli import main
-from archspec.diff import Diff, diff
-from archspec.diff_forms import forms, written
+from archspec.cli.main import main
+from archspec.compare.diff import Diff, diff
+from archspec.compare.formulas import forms, written
 
 
-def between(a: str, b: str, of_a: dict[str, Any] | None = None, of_b: dict[str, Any] | None = None, **options: Any) -> Diff:
+def between(
+    a: str, b: str, of_a: dict[str, Any] | None = None, of_b: dict[str, Any] | None = None, **options: Any
+) -> Diff:
     return diff(archspec.load(a, overrides=of_a), archspec.load(b, overrides=of_b), **options)
 
 
@@ -43,7 +45,9 @@ def test_bert_for_masked_lm_is_explained() -> None:
 def test_the_other_way_round_is_its_opposite() -> None:
     there, back = between("BertModel", "BertForMaskedLM"), between("BertForMaskedLM", "BertModel")
     assert back.prefixes == ("bert", "")
-    assert sorted(change.params for change in back.changes) == sorted(-change.params for change in there.changes)
+    assert sorted(change.params for change in back.changes) == sorted(
+        -change.params for change in there.changes
+    )
 
 
 def test_the_command_explains_it_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +126,10 @@ def test_every_difference_adds_up_and_has_its_closed_form(a: str, b: str) -> Non
 
 
 def test_the_prefix_of_a_part_is_found() -> None:
-    assert between("Gemma3TextModel", "Gemma3ForConditionalGeneration").prefixes == ("", "model.language_model")
+    assert between("Gemma3TextModel", "Gemma3ForConditionalGeneration").prefixes == (
+        "",
+        "model.language_model",
+    )
     assert between("BertForMaskedLM", "RobertaForMaskedLM").prefixes == ("bert", "roberta")
 
 
@@ -142,7 +149,9 @@ def test_frozen_and_buffers() -> None:
 
 def test_two_classes_of_one_config(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
     config = tmp_path / "config.json"
-    config.write_text(json.dumps({"model_type": "bert", "hidden_size": 24, "num_attention_heads": 2, "vocab_size": 100}))
+    config.write_text(
+        json.dumps({"model_type": "bert", "hidden_size": 24, "num_attention_heads": 2, "vocab_size": 100})
+    )
     assert main(["diff", "BertModel", "BertForMaskedLM", "--config", str(config)]) == 1
     assert "+148" in capsys.readouterr().out  # 2 * 24 + 100
 

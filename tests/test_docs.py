@@ -43,7 +43,7 @@ def test_python_on_worked_pages_is_right(name: str) -> None:
 
 
 def test_every_verb_has_an_example() -> None:
-    from archspec.cli import VERBS
+    from archspec.cli.main import VERBS
 
     assert [verb for verb in VERBS if f"$ archspec {verb}" not in PAGE] == []
 
@@ -51,6 +51,6 @@ def test_every_verb_has_an_example() -> None:
 def test_coverage_is_fresh() -> None:
     """docs/coverage.md is of the specs as they are: `archspec verify --coverage` renews it."""
     pytest.importorskip("transformers")
-    from archspec import coverage
+    from archspec.verify import coverage
 
     assert coverage.stale() == []

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from archspec.alterations import alterations
-from archspec.blame import blamed, refusing
-from archspec.comparing import counted
+from archspec.configs.scope import Scope
 from archspec.errors import ConfigError
-from archspec.guided import Guide, without
-from archspec.library import load
-from archspec.misfits import misfits
-from archspec.sampling import Sampler
-from archspec.scope import Scope
-from archspec.settings import settings_differences
-from archspec.texts import conditions
-from archspec.unmentioned import layer_lists
-from archspec.verify import Verifier
+from archspec.specs.library import load
+from archspec.specs.references import conditions
+from archspec.verify.alterations import alterations
+from archspec.verify.attribution import blamed, refusing
+from archspec.verify.comparison import counted
+from archspec.verify.defaults import settings_differences
+from archspec.verify.generate.guided import Guide, without
+from archspec.verify.generate.misfits import misfits
+from archspec.verify.generate.sampling import Sampler
+from archspec.verify.undeclared import layer_lists
+from archspec.verify.verifier import Verifier
 
 
 def guide_of(model_type: str, seed: int = 0) -> Guide:
@@ -49,8 +49,12 @@ def test_lists_meet_at_one_place() -> None:
     """Florence-2 demands as wide a stage as it has heads: one more head would break that where both are equal."""
     small = {"model_type": "florence_vision", "depths": [1, 1, 1, 1]}
     found = [{**small, **raw} for raw in guide_of("florence_vision").branches([small])]
-    pairs = [(raw.get("embed_dim", [128, 256, 512, 1024]), raw.get("num_heads", [4, 8, 16, 32])) for raw in found]
-    assert any(width == heads for widths, all_heads in pairs for width, heads in zip(widths, all_heads, strict=False))
+    pairs = [
+        (raw.get("embed_dim", [128, 256, 512, 1024]), raw.get("num_heads", [4, 8, 16, 32])) for raw in found
+    ]
+    assert any(
+        width == heads for widths, all_heads in pairs for width, heads in zip(widths, all_heads, strict=False)
+    )
 
 
 def test_a_default_is_read() -> None:
@@ -82,7 +86,9 @@ def test_the_lines_of_local_names_are_named_where_a_module_is_given_by_a_call() 
     spec = load("inkling2_text")
     tree = counted(spec, "Inkling2TextModel", {"model_type": "inkling2_text", "num_hidden_layers": 1}).tree
     width = spec.modules["Inkling2Attention"].where["width"].place.line
-    places = blamed(spec, tree, "shape", "layers.0.self_attn.k_proj.weight", "layers.0.self_attn.k_proj.weight")
+    places = blamed(
+        spec, tree, "shape", "layers.0.self_attn.k_proj.weight", "layers.0.self_attn.k_proj.weight"
+    )
     assert width in [place.line for place in places]
 
 
@@ -102,7 +108,11 @@ def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_
     spec = load(model_type)
     verifier = Verifier(spec, spec.architectures[0], 1, 0)
     verifier.run()
-    kinds = [raw for raw in misfits(spec, verifier.sampler.accepted[0], layer_lists(spec)) if raw.get("layer_types")]
+    kinds = [
+        raw
+        for raw in misfits(spec, verifier.sampler.accepted[0], layer_lists(spec))
+        if raw.get("layer_types")
+    ]
     assert len(kinds) >= 14
     assert [found for raw in kinds for found in verifier.compare(raw)[0] if found.kind != "refused"] == []
 
@@ -144,7 +154,9 @@ def test_true_is_no_number_of_heads() -> None:
     with pytest.raises(ConfigError, match="num_key_value_heads: true is not int or null"):
         Scope(load("seed_oss"), {"num_key_value_heads": True}).validate()
     spec = load("seed_oss")
-    raws = [raw for raw in misfits(spec, {"num_hidden_layers": 1}, ()) if raw.get("num_key_value_heads") is True]
+    raws = [
+        raw for raw in misfits(spec, {"num_hidden_layers": 1}, ()) if raw.get("num_key_value_heads") is True
+    ]
     assert raws and all(counted(spec, "SeedOssModel", raw).error for raw in raws)
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import archspec
+from archspec.configs.scope import Scope
 from archspec.errors import SpecError
-from archspec.library import load, load_file
-from archspec.scope import Scope
-from archspec.tensors import output_embeddings, tensors
-from archspec.tree import Builder
-from archspec.verify import verify_spec
+from archspec.specs.library import load, load_file
+from archspec.tree.builder import Builder
+from archspec.tree.tensors import output_embeddings, tensors
+from archspec.verify.verifier import verify_spec
 
 SPEC = """# A test.
 # code: nowhere
@@ -66,12 +66,18 @@ def test_the_split_of_well_known_classes(architecture: str, embedding: int) -> N
 
 
 def test_what_model_cards_call_active() -> None:
-    small = {"model_type": "gpt_oss", "num_hidden_layers": 24, "num_local_experts": 32}  # gpt-oss-20b: 21B, 3.6B active
+    small = {
+        "model_type": "gpt_oss",
+        "num_hidden_layers": 24,
+        "num_local_experts": 32,
+    }  # gpt-oss-20b: 21B, 3.6B active
     model = archspec.load(small, "GptOssForCausalLM")
     assert (model.params, model.active_params_without_lookup) == (20914757184, 3608307264)
     assert model.active_params - model.active_params_without_lookup == 201088 * 2880
     tied = archspec.load("GPT2LMHeadModel")
-    assert tied.active_params - tied.active_params_without_lookup == 1024 * 768  # positions are looked up, words are not
+    assert (
+        tied.active_params - tied.active_params_without_lookup == 1024 * 768
+    )  # positions are looked up, words are not
 
 
 def test_a_class_made_of_a_layer_and_a_path_that_a_condition_chooses(tmp_path: Path) -> None:
@@ -81,7 +87,12 @@ def test_a_class_made_of_a_layer_and_a_path_that_a_condition_chooses(tmp_path: P
     assert parts(spec, deep=True) == {**table, "head.decoder.weight": "output"}
     root = Builder(Scope(spec, {})).build("TinyModel")
     first, *_ = tensors(root)
-    assert (first.name, first.shape, first.trainable, first.layer) == ("table.weight", (8, 2), False, "Embedding")
+    assert (first.name, first.shape, first.trainable, first.layer) == (
+        "table.weight",
+        (8, 2),
+        False,
+        "Embedding",
+    )
     assert output_embeddings(root) == ["heads.0", "heads.1"]
 
 
@@ -90,14 +101,22 @@ def test_a_path_that_leads_nowhere(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="header does not exist") as caught:
         parts(spec, deep=True)
     place = caught.value.problems[0].place
-    assert place is not None and place.line == SPEC.splitlines().index("    output_embeddings: head if deep else heads") + 1
+    assert (
+        place is not None
+        and place.line == SPEC.splitlines().index("    output_embeddings: head if deep else heads") + 1
+    )
 
 
 def test_verify_holds_the_split_to_the_model() -> None:
     spec = load("bert")
     module = spec.modules["BertForMaskedLM"]
-    silent = spec._replace(modules={**spec.modules, "BertForMaskedLM": module._replace(output_embeddings=None)})
+    silent = spec._replace(
+        modules={**spec.modules, "BertForMaskedLM": module._replace(output_embeddings=None)}
+    )
     outcome = verify_spec(silent, "BertForMaskedLM", samples=0)
     assert {difference.kind for difference in outcome.differences} == {"embedding"}
-    assert any(place.endswith(f"bert.yaml:{module.place.line}:{module.place.column}") for place in outcome.differences[0].places)
+    assert any(
+        place.endswith(f"bert.yaml:{module.place.line}:{module.place.column}")
+        for place in outcome.differences[0].places
+    )
     assert not verify_spec(spec, "BertForMaskedLM", samples=0).differences

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec import library
-from archspec.scope import Scope
-from archspec.tensors import tensors
-from archspec.tree import Builder, require_architecture
+from archspec.configs.scope import Scope
+from archspec.specs import library
+from archspec.tree.builder import Builder, require_architecture
+from archspec.tree.tensors import tensors
 
 HERE = Path(__file__).parent / "errors"
 ARROW = "\n--->\n"
@@ -70,7 +70,9 @@ def held(name: str, title: str, message: str) -> None:
         (found, text.rstrip("\n") if ARROW not in text else text, message if found == title else old)
         for found, text, old in cases(name)
     ]
-    (HERE / name).write_text("\n".join(f"=== {t}\n{text}{ARROW}{m}\n" for t, text, m in blocks), encoding="utf-8")
+    (HERE / name).write_text(
+        "\n".join(f"=== {t}\n{text}{ARROW}{m}\n" for t, text, m in blocks), encoding="utf-8"
+    )
 
 
 def config_error(folder: Path, text: str) -> str:
@@ -113,6 +115,9 @@ def test_nothing_is_executed(toys: Path) -> None:
         f"[c for c in ().__class__.__base__.__subclasses__()][0]({str(sign)!r})",
         f"!!python/object/apply:os.mkdir [{str(sign)!r}]",
     ):
-        spec_error(toys, f"model_type: toy\nmodules:\n  ToyModel:\n    a: {expression}\narchitectures:\n  ToyModel:\n")
+        spec_error(
+            toys,
+            f"model_type: toy\nmodules:\n  ToyModel:\n    a: {expression}\narchitectures:\n  ToyModel:\n",
+        )
         spec_error(toys, f"model_type: toy\nconfig:\n  a: = {expression}\narchitectures:\n  ToyModel:\n")
         assert not sign.exists()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import archspec
-from archspec.cli import main
+from archspec.cli.main import main
 from archspec.errors import SweepError
 from archspec.sweeping.axes import axis
 from archspec.sweeping.engine import Engine
@@ -25,7 +25,11 @@ COMMANDS = re.findall(r"^\$ (archspec .*)$", GALLERY, re.MULTILINE)
 PLOTS = {
     "two fields": (["hidden_size=1024:4096:256", "num_hidden_layers=8:48:4"], ["params"], "auto"),
     "one field": (["num_local_experts=4:16"], ["bytes", "active_params"], "lines"),
-    "equal size": (["hidden_size=1024:4096:256", "num_experts_per_tok=1:4", "num_local_experts=4:16"], ["params"], "contour"),
+    "equal size": (
+        ["hidden_size=1024:4096:256", "num_experts_per_tok=1:4", "num_local_experts=4:16"],
+        ["params"],
+        "contour",
+    ),
     "pareto": (
         ["hidden_size=1024:4096:256", "num_experts_per_tok=1:4", "num_local_experts=4:16"],
         ["params", "active_params"],
@@ -38,7 +42,9 @@ PLOTS = {
 def test_pictures_have_labels_units_and_prefixes(name: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     fields, columns, kind = PLOTS[name]
-    grid = archspec.sweep("MixtralForCausalLM", fields, columns=columns, tie={"num_attention_heads": "hidden_size // 128"})
+    grid = archspec.sweep(
+        "MixtralForCausalLM", fields, columns=columns, tie={"num_attention_heads": "hidden_size // 128"}
+    )
     for ending in ("png", "svg", "html"):
         grid.plot(str(tmp_path / f"picture.{ending}"), kind)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
@@ -48,7 +54,9 @@ def test_pictures_have_labels_units_and_prefixes(name: str, tmp_path: Path) -> N
         assert text in svg and text in page
     ticks = [" GB<" if columns[0] == "bytes" else "G<"]
     labels = (
-        ["params (elements)"] if kind == "pareto" else [field.partition("=")[0] for field in fields if "per_tok" not in field]
+        ["params (elements)"]
+        if kind == "pareto"
+        else [field.partition("=")[0] for field in fields if "per_tok" not in field]
     )
     for text in [*ticks, *labels]:
         assert text in svg
@@ -63,7 +71,9 @@ def test_a_picture_of_a_large_grid_looks_at_few_points(monkeypatch: pytest.Monke
     seen: list[int] = []
     plain_batch = Engine.batch
     monkeypatch.setattr(Engine, "batch", lambda self, box: (seen.append(box.size), plain_batch(self, box))[1])
-    grid = archspec.sweep("LlamaForCausalLM", ["hidden_size=32:320000:32", "num_hidden_layers=1:1000", "vocab_size=1:100000"])
+    grid = archspec.sweep(
+        "LlamaForCausalLM", ["hidden_size=32:320000:32", "num_hidden_layers=1:1000", "vocab_size=1:100000"]
+    )
     grid.plot()
     assert grid.points == 10**12 and 0 < sum(seen) < 100_000
 
@@ -83,7 +93,9 @@ def test_the_gallery_is_drawn_by_its_commands(command: str, gallery: ModuleType,
     ((*arguments, picture),) = gallery.commands(f"$ {command}")
     drawn, kept = tmp_path / "picture.png", DOCS.parent / picture
     assert main([*arguments, str(drawn)]) == 0
-    assert drawn.read_bytes()[16:24] == kept.read_bytes()[16:24], "the kept picture has another size"  # width and height
+    assert drawn.read_bytes()[16:24] == kept.read_bytes()[16:24], (
+        "the kept picture has another size"
+    )  # width and height
 
 
 def test_the_gallery_shows_its_pictures(gallery: ModuleType) -> None:
@@ -102,7 +114,10 @@ def test_values_for_a_picture_are_round_and_even(first: int, last: int, most: in
         assert len(values) <= most and set(values) <= set(whole.values) and values[0] == first
         assert values[-1] == whole.values[-1] and (len(whole.values) <= most or len(values) > most / 2)
         gaps = np.diff(values)
-        assert len(gaps) == 0 or max(gaps) <= 3 * (whole.values[-1] - first) / min(most, len(whole.values)) + step
+        assert (
+            len(gaps) == 0
+            or max(gaps) <= 3 * (whole.values[-1] - first) / min(most, len(whole.values)) + step
+        )
 
 
 def test_a_fine_grid_meets_points_that_can_be_built() -> None:
@@ -117,7 +132,10 @@ def test_a_fine_grid_meets_points_that_can_be_built() -> None:
 @pytest.mark.parametrize("options", [{"where": "params < 0"}, {"tie": {"num_attention_heads": "3"}}])
 def test_nothing_to_draw_is_said(kind: str, options: dict[str, object]) -> None:
     grid = archspec.sweep(
-        "LlamaForCausalLM", ["hidden_size=64:128:64", "num_hidden_layers=2:4"], columns=["params", "buffers"], **options
+        "LlamaForCausalLM",
+        ["hidden_size=64:128:64", "num_hidden_layers=2:4"],
+        columns=["params", "buffers"],
+        **options,
     )
     with pytest.raises(SweepError, match="no point to draw"):
         grid.plot(kind=kind)

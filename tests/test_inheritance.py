@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, SpecError
-from archspec.library import load_file
-from archspec.scope import Scope
-from archspec.spec import Spec
-from archspec.tensors import tensors
-from archspec.tree import Builder, require_architecture
+from archspec.specs.library import load_file
+from archspec.specs.records import Spec
+from archspec.tree.builder import Builder, require_architecture
+from archspec.tree.tensors import tensors
 
 BASE = """
 config: {width: 4, words: 10, bias: true, tie_word_embeddings: true}
@@ -37,12 +37,18 @@ def read(folder: Path, text: str, name: str = "toy") -> Spec:
 def shapes(spec: Spec, **config: object) -> dict[str, tuple[int, ...]]:
     scope = Scope(spec, config)
     scope.validate()
-    return {t.name: t.shape for t in tensors(Builder(scope).build(require_architecture(spec))) if t.tied_to is None}
+    return {
+        t.name: t.shape
+        for t in tensors(Builder(scope).build(require_architecture(spec)))
+        if t.tied_to is None
+    }
 
 
 def test_attributes_come_first_and_are_replaced_in_place(tmp_path: Path) -> None:
     spec = read(
-        tmp_path, BASE + "architectures:\n  Toy:\n    extends: Wide(width + 1)\n    last: Linear(1, 1)\n    up: Linear(7, 7)\n"
+        tmp_path,
+        BASE
+        + "architectures:\n  Toy:\n    extends: Wide(width + 1)\n    last: Linear(1, 1)\n    up: Linear(7, 7)\n",
     )
     assert list(shapes(spec)) == ["up.weight", "up.bias", "down.weight", "last.weight", "last.bias"]
     assert shapes(spec)["up.weight"] == (7, 7)
@@ -50,13 +56,16 @@ def test_attributes_come_first_and_are_replaced_in_place(tmp_path: Path) -> None
 
 
 def test_none_takes_away_and_a_name_is_handed_on(tmp_path: Path) -> None:
-    spec = read(tmp_path, BASE + "architectures:\n  Toy(bias=True):\n    extends: Wide(3, bias)\n    up: None\n")
+    spec = read(
+        tmp_path, BASE + "architectures:\n  Toy(bias=True):\n    extends: Wide(3, bias)\n    up: None\n"
+    )
     assert shapes(spec) == {"down.weight": (4, 6), "down.bias": (4,)}
 
 
 def test_through_a_module_that_is_given_by_a_call(tmp_path: Path) -> None:
     text = (
-        BASE + "  Narrow: Wide(1, bias=bias)\narchitectures:\n  Toy:\n    extends: Narrow()\n    gate: Linear(1, 1, bias=False)\n"
+        BASE
+        + "  Narrow: Wide(1, bias=bias)\narchitectures:\n  Toy:\n    extends: Narrow()\n    gate: Linear(1, 1, bias=False)\n"
     )
     assert shapes(read(tmp_path, text)) == {
         "up.weight": (2, 4),
@@ -69,7 +78,9 @@ def test_through_a_module_that_is_given_by_a_call(tmp_path: Path) -> None:
 
 def test_arguments_of_what_is_taken_away_are_not_kept(tmp_path: Path) -> None:
     given = "  Given(part):\n    part: part\n    other: Linear(1, 1)\n"
-    spec = read(tmp_path, BASE + given + "architectures:\n  Toy:\n    extends: Given(Gone())\n    part: None\n")
+    spec = read(
+        tmp_path, BASE + given + "architectures:\n  Toy:\n    extends: Given(Gone())\n    part: None\n"
+    )
     assert list(shapes(spec)) == ["other.weight", "other.bias"]
     assert not spec.modules["Toy"].where
 
@@ -79,14 +90,21 @@ def test_conditions_and_ties_are_inherited(tmp_path: Path) -> None:
     assert "head.weight" not in shapes(spec)
     assert "head.weight" in shapes(spec, tie_word_embeddings=False)
     with pytest.raises(ConfigError, match="width > 1"):
-        shapes(read(tmp_path, BASE + "architectures:\n  Toy:\n    extends: Wide(1)\n    gate: Linear(1, 1)\n"), width=1)
+        shapes(
+            read(tmp_path, BASE + "architectures:\n  Toy:\n    extends: Wide(1)\n    gate: Linear(1, 1)\n"),
+            width=1,
+        )
 
 
 def test_the_parents_module_by_the_parents_name(tmp_path: Path) -> None:
     read(tmp_path, BASE + "  ToyLayer:\n    a: Linear(1, 1)\narchitectures:\n  Toy:\n    layer: ToyLayer()\n")
-    child = read(tmp_path, "extends: toy\nmodules:\n  SonLayer:\n    extends: ToyLayer()\n    b: Linear(2, 2)\n", "son")
+    child = read(
+        tmp_path, "extends: toy\nmodules:\n  SonLayer:\n    extends: ToyLayer()\n    b: Linear(2, 2)\n", "son"
+    )
     assert list(shapes(child)) == ["layer.a.weight", "layer.a.bias", "layer.b.weight", "layer.b.bias"]
-    grandchild = read(tmp_path, "extends: son\nmodules:\n  TipLayer:\n    extends: SonLayer()\n    a: None\n", "tip")
+    grandchild = read(
+        tmp_path, "extends: son\nmodules:\n  TipLayer:\n    extends: SonLayer()\n    a: None\n", "tip"
+    )
     assert list(shapes(grandchild)) == ["layer.b.weight", "layer.b.bias"]
 
 
@@ -98,7 +116,9 @@ def test_a_shared_head_names_the_base_model_as_the_spec_does(tmp_path: Path) -> 
     )
     model = "modules:\n  ToyModel: {a: 'Linear(1, 1)'}\narchitectures:\n  ToyForC: Head(ToyModel())\n"
     assert next(iter(shapes(read(tmp_path, "uses: heads_of\n" + model)))) == "toy.a.weight"
-    assert next(iter(shapes(read(tmp_path, "extends: toy\nbase_model_prefix: son\n", "son")))) == "son.a.weight"
+    assert (
+        next(iter(shapes(read(tmp_path, "extends: toy\nbase_model_prefix: son\n", "son")))) == "son.a.weight"
+    )
     assert next(iter(shapes(read(tmp_path, "extends: toy\n", "tip")))) == "toy.a.weight"
 
 

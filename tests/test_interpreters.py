@@ -11,21 +11,22 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import archspec
-from archspec.campaign import everything
-from archspec.closed_form import Formula, build
-from archspec.counts import counted
+from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, Source
-from archspec.forms import assume as assuming
-from archspec.library import load
-from archspec.quantities import QUANTITIES, symbolic_tensors
-from archspec.sampling import Sampler
-from archspec.scope import Scope
-from archspec.spec import Spec
-from archspec.spec_parser import parse_spec
-from archspec.symbolic import SymbolicBuilder
-from archspec.tensors import tensors
-from archspec.tree import Builder
-from archspec.unmentioned import source_texts
+from archspec.quantities import QUANTITIES
+from archspec.render.arrangements import assume as assuming
+from archspec.specs.library import load
+from archspec.specs.parser import parse_spec
+from archspec.specs.records import Spec
+from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.closed_form import Formula, build
+from archspec.symbolic.repetitions import symbolic_tensors
+from archspec.tree.builder import Builder
+from archspec.tree.counts import counted
+from archspec.tree.tensors import tensors
+from archspec.verify.campaign import everything
+from archspec.verify.generate.sampling import Sampler
+from archspec.verify.undeclared import source_texts
 
 REFUSED = {"gemma3n"}  # whatever the config: its image tower is timm's
 TYPES = sorted(everything())
@@ -74,7 +75,11 @@ def resized(spec: Spec, raw: dict[str, Any], sampler: Sampler) -> dict[str, Any]
     for field in spec.fields.values():
         value = raw.get(field.name, None if field.computed else sampler.default(field, {}))
         if isinstance(value, int | float) and not isinstance(value, bool) and sampler.random.random() < 0.4:
-            drawn = sampler.number(field.name, value, raw) if isinstance(value, int) else sampler.random.choice((0.5, 1.0, 2.0))
+            drawn = (
+                sampler.number(field.name, value, raw)
+                if isinstance(value, int)
+                else sampler.random.choice((0.5, 1.0, 2.0))
+            )
             other[field.name] = drawn
     return other
 
@@ -100,7 +105,12 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
             same = (there.flags, there.conditions) == (formula.flags, formula.conditions)
             if same and all(meant.get(name) == text for name, text in formula.definitions.items()):
                 values = {name: there.config_values[name] for name in formula.symbols}
-                assert formula.substituted(values) == expected[quantity], (quantity, raw, other, formula.assumptions)
+                assert formula.substituted(values) == expected[quantity], (
+                    quantity,
+                    raw,
+                    other,
+                    formula.assumptions,
+                )
                 held += 1
     return held
 
@@ -200,7 +210,9 @@ def sizes(atoms: list[str], tests: list[str]) -> st.SearchStrategy[str]:
             two.map(lambda p: f"ceil(({p[0]}) / ({p[1]} + 1))"),
             two.map(lambda p: f"round(({p[0]}) / ({p[1]} + 1))"),
             inner.map(lambda p: f"int(({p}) * x)"),
-            st.tuples(inner, conditions(tests, atoms), inner).map(lambda p: f"({p[0]} if {p[1]} else {p[2]})"),
+            st.tuples(inner, conditions(tests, atoms), inner).map(
+                lambda p: f"({p[0]} if {p[1]} else {p[2]})"
+            ),
         )
 
     return st.recursive(st.sampled_from(atoms), larger, max_leaves=4)
@@ -239,7 +251,11 @@ def specs(draw: st.DrawFn) -> str:
     plain, indexed = sizes(SIZES, TESTS), sizes(INDEXED, TURNS)
     turn, test = conditions([*TURNS, *TESTS], INDEXED), conditions(TESTS, SIZES)
     expert = f"Parameter(p, {draw(plain)})"
-    loop = draw(st.sampled_from(["range(n)", "range(n + k)", "range(k, n)", "items", "range(n) if i % 2", "enumerate(items)"]))
+    loop = draw(
+        st.sampled_from(
+            ["range(n)", "range(n + k)", "range(k, n)", "items", "range(n) if i % 2", "enumerate(items)"]
+        )
+    )
     target, argument = ("(i, v)", "i") if loop.startswith("enumerate") else ("i", "i")
     return f"""{CONFIG}fixed:
   derived: = {draw(plain)}
@@ -297,7 +313,11 @@ def toy(text: str) -> Spec:
 
 def drawn(chance: random.Random) -> dict[str, Any]:
     raw: dict[str, Any] = {name: chance.randint(0 if name in "ck" else 1, 7) for name in "abcnkp"}
-    raw |= {"x": chance.choice((0.5, 1.0, 1.5, 2.7)), "flag": chance.random() < 0.5, "kind": chance.choice(("one", "two"))}
+    raw |= {
+        "x": chance.choice((0.5, 1.0, 1.5, 2.7)),
+        "flag": chance.random() < 0.5,
+        "kind": chance.choice(("one", "two")),
+    }
     raw |= {"maybe": chance.choice((None, 3)), "items": [chance.randint(1, 6) for _ in range(3)]}
     return {name: value for name, value in raw.items() if chance.random() < 0.8}
 
@@ -312,12 +332,15 @@ def test_random_specs(text: str, seed: int) -> None:
         exact(spec, "ToyModel", raw)
     except ArchspecError:
         assume(False)
-    others = [{**raw, **{name: value for name, value in drawn(chance).items() if chance.random() < 0.4}} for _ in range(4)]
+    others = [
+        {**raw, **{name: value for name, value in drawn(chance).items() if chance.random() < 0.4}}
+        for _ in range(4)
+    ]
     agree(spec, "ToyModel", raw, others)
 
 
 def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from archspec import closed_form
+    from archspec.symbolic.builder import closed_form
 
     monkeypatch.setattr(closed_form, "counted", lambda found: {**counted(found), "params": 7})
     with pytest.raises(ArchspecError, match="does not give the exact params"):
@@ -335,11 +358,21 @@ def test_fields_that_are_computed_follow_those_that_are_given() -> None:
     raw = {"model_type": "gpt2", "n_embd": 1024, "n_head": 16}
     assert archspec.formula("GPT2Model").evaluate(n_embd=1024, n_head=16) == archspec.load(raw).params
     narrow = archspec.load({"model_type": "gpt2", "n_inner": 1000}, "GPT2Model").formula
-    assert assuming(narrow, ["n_inner=4*n_embd"]).evaluate(n_embd=1024, n_head=16) == archspec.load(raw).params
+    assert (
+        assuming(narrow, ["n_inner=4*n_embd"]).evaluate(n_embd=1024, n_head=16) == archspec.load(raw).params
+    )
     raw = {"model_type": "hiera", "patch_size": [7, 5]}
-    assert archspec.formula("HieraModel").evaluate(**{"patch_size[1]": 5}) == archspec.load(raw, "HieraModel").params
+    assert (
+        archspec.formula("HieraModel").evaluate(**{"patch_size[1]": 5})
+        == archspec.load(raw, "HieraModel").params
+    )
     part = archspec.formula("LlavaModel").evaluate(**{"text_config.num_hidden_layers": 3})
-    assert part == archspec.load({"model_type": "llava", "text_config": {"num_hidden_layers": 3}}, "LlavaModel").params
+    assert (
+        part
+        == archspec.load(
+            {"model_type": "llava", "text_config": {"num_hidden_layers": 3}}, "LlavaModel"
+        ).params
+    )
 
 
 def test_a_closed_form_is_refused_where_what_it_assumes_does_not_hold() -> None:
@@ -348,9 +381,13 @@ def test_a_closed_form_is_refused_where_what_it_assumes_does_not_hold() -> None:
     assert mixed.evaluate(num_hidden_layers=5) == archspec.load(raw, "DeepseekV3ForCausalLM").params
     raw = {"model_type": "hiera", "decoder_hidden_size": 8, "decoder_depth": 1, "decoder_num_heads": 2}
     fused = archspec.load(raw, "HieraForPreTraining").formula
-    with pytest.raises(ArchspecError, match=r"at num_query_pool=2 this formula does not hold.* num_query_pool == 3"):
+    with pytest.raises(
+        ArchspecError, match=r"at num_query_pool=2 this formula does not hold.* num_query_pool == 3"
+    ):
         fused.evaluate(num_query_pool=2)
-    with pytest.raises(ArchspecError, match=r"at n_embd=1600: .* demands `n_embd % n_head == 0 and n_embd > 0`"):
+    with pytest.raises(
+        ArchspecError, match=r"at n_embd=1600: .* demands `n_embd % n_head == 0 and n_embd > 0`"
+    ):
         archspec.formula("GPT2Model").evaluate(n_embd=1600)
     with pytest.raises(ArchspecError, match="no_such does not enter"):
         archspec.formula("GPT2Model").evaluate(no_such=1)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.library import load_file
-from archspec.oracle import Row, module_rows, spec_rows
-from archspec.scope import Scope
-from archspec.tensors import tensors
-from archspec.tree import Builder, require_architecture
+from archspec.configs.scope import Scope
+from archspec.oracle.transformers import Row, module_rows, spec_rows
+from archspec.specs.library import load_file
+from archspec.tree.builder import Builder, require_architecture
+from archspec.tree.tensors import tensors
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 torch = pytest.importorskip("torch")
@@ -54,7 +54,9 @@ def shapes(rows: list[Row]) -> dict[str, tuple[int, ...]]:
     return {name: shape for name, shape, *_ in rows}
 
 
-@pytest.mark.parametrize("config", [{}, {"hidden_size": 100}, {"hidden_size": 64, "time_step_rank": 5}, {"use_bias": True}])
+@pytest.mark.parametrize(
+    "config", [{}, {"hidden_size": 100}, {"hidden_size": 64, "time_step_rank": 5}, {"use_bias": True}]
+)
 def test_1_defaults_from_other_fields(says: Says, config: dict[str, Any]) -> None:
     mamba = pytest.importorskip("transformers.models.mamba.modeling_mamba")
     spec = """
@@ -99,20 +101,34 @@ architectures:
     assert says(spec, **config) == built(lambda: vit.ViTPooler(vit.ViTConfig(**config)))
 
 
-@pytest.mark.parametrize(("given", "message"), [("wide", "is not int"), (-1, "is negative"), (True, "is not int")])
+@pytest.mark.parametrize(
+    ("given", "message"), [("wide", "is not int"), (-1, "is negative"), (True, "is not int")]
+)
 def test_1_what_is_not_zero_is_checked_as_in_other_fields(says: Says, given: Any, message: str) -> None:
-    text = "config:\n  hidden_size: 8\n  size: or hidden_size\narchitectures:\n  A:\n    a: Linear(size, size)"
+    text = (
+        "config:\n  hidden_size: 8\n  size: or hidden_size\narchitectures:\n  A:\n    a: Linear(size, size)"
+    )
     with pytest.raises(archspec.ArchspecError, match=message):
         says(text, size=given)
 
 
 @pytest.mark.parametrize(
     ("default", "allowed"),
-    [("-1", True), ("[-1] * 2 + [3]", True), ("None if size else [-1]", True), ("[1, 2][-1:]", False), ("[size - 1]", False)],
+    [
+        ("-1", True),
+        ("[-1] * 2 + [3]", True),
+        ("None if size else [-1]", True),
+        ("[1, 2][-1:]", False),
+        ("[size - 1]", False),
+    ],
 )
-def test_1_a_number_is_below_zero_only_where_the_default_has_one(says: Says, default: str, allowed: bool) -> None:
+def test_1_a_number_is_below_zero_only_where_the_default_has_one(
+    says: Says, default: str, allowed: bool
+) -> None:
     kinds = "int" if default == "-1" else "list[int]"
-    text = f"config:\n  size: 8\n  sizes: {kinds} = {default}\narchitectures:\n  A:\n    a: Linear(size, size)"
+    text = (
+        f"config:\n  size: 8\n  sizes: {kinds} = {default}\narchitectures:\n  A:\n    a: Linear(size, size)"
+    )
     given = -1 if kinds == "int" else [-1]
     if allowed:
         assert shapes(says(text, sizes=given))
@@ -128,7 +144,13 @@ architectures:
   Toy:
     k: Linear(size, kv_heads * head_dim, bias=False)
 """
-    for config, width in (({}, 64), ({"kv_heads": None}, 64), ({"kv_heads": 2}, 16), ({"kv_heads": 0}, 0), ({"head_dim": 5}, 40)):
+    for config, width in (
+        ({}, 64),
+        ({"kv_heads": None}, 64),
+        ({"kv_heads": 2}, 16),
+        ({"kv_heads": 0}, 0),
+        ({"head_dim": 5}, 40),
+    ):
         assert shapes(says(spec, **config)) == {"k.weight": (width, 64)}
 
 
@@ -136,11 +158,14 @@ architectures:
 @pytest.mark.parametrize("size", [96, 10, 7])
 def test_2_int_truncates(says: Says, ratio: float, size: int) -> None:
     spec = "config: {dim: 96, mlp_ratio: 4.0}\narchitectures:\n  Toy:\n    dense: Linear(dim, int(mlp_ratio * dim))\n"
-    assert says(spec, dim=size, mlp_ratio=ratio) == built(lambda: module(dense=nn.Linear(size, int(ratio * size))))
+    assert says(spec, dim=size, mlp_ratio=ratio) == built(
+        lambda: module(dense=nn.Linear(size, int(ratio * size)))
+    )
 
 
 @pytest.mark.parametrize(
-    "config", [{}, {"block_ffn_dim_multiplier": 0.7}, {"block_auto_adjust_ff_dim": False}, {"intermediate_size": 1234}]
+    "config",
+    [{}, {"block_ffn_dim_multiplier": 0.7}, {"block_auto_adjust_ff_dim": False}, {"intermediate_size": 1234}],
 )
 def test_2_rounding_up_to_a_multiple(says: Says, config: dict[str, Any]) -> None:
     lfm2 = pytest.importorskip("transformers.models.lfm2.modeling_lfm2")
@@ -165,7 +190,13 @@ modules:
 architectures:
   ToyMLP:
 """
-    given = {"hidden_size": 256, "intermediate_size": 1200, "block_multiple_of": 64, "block_ffn_dim_multiplier": 1.3, **config}
+    given = {
+        "hidden_size": 256,
+        "intermediate_size": 1200,
+        "block_multiple_of": 64,
+        "block_ffn_dim_multiplier": 1.3,
+        **config,
+    }
     assert says(spec, **given) == built(lambda: lfm2.Lfm2MLP(lfm2.Lfm2Config(**given)))
 
 
@@ -185,7 +216,12 @@ architectures:
     blocks: ToyBlock(c) for c, n in zip(channels, repeats) for _ in range(int(ceil(depth * n)))
 """
     for multiplier, depth in ((1.0, 1.0), (0.35, 1.1), (0.5, 1.8), (1.4, 3.1), (0.11, 2.6)):
-        config = {"channels": [16, 24, 33, 320], "repeats": [1, 2, 3, 1], "depth_multiplier": multiplier, "depth": depth}
+        config = {
+            "channels": [16, 24, 33, 320],
+            "repeats": [1, 2, 3, 1],
+            "depth_multiplier": multiplier,
+            "depth": depth,
+        }
         whole = mobilenet.MobileNetV2Config(depth_multiplier=multiplier)
         expected = [
             mobilenet.apply_depth_multiplier(whole, channels)
@@ -230,7 +266,9 @@ architectures:
     for norm in ("group", "layer"):
         given = {"conv_dim": [8, 12, 6], "conv_kernel": [5, 3, 2], "feat_extract_norm": norm}
         config = wav2vec2.Wav2Vec2Config(**given, conv_stride=[1, 1, 1])
-        assert sorted(says(spec, **given)) == sorted(built(lambda config=config: wav2vec2.Wav2Vec2FeatureEncoder(config)))
+        assert sorted(says(spec, **given)) == sorted(
+            built(lambda config=config: wav2vec2.Wav2Vec2FeatureEncoder(config))
+        )
 
 
 def test_4_lists(says: Says) -> None:
@@ -256,11 +294,20 @@ architectures:
 """
     found = shapes(says(spec))
     assert [shape[0] for name, shape in found.items() if name.startswith("temporal")] == [3, 3, 2, 3, 3, 2, 3]
-    assert [shape for name, shape in found.items() if name.startswith("steps")] == [(8, 4), (16, 8), (8, 16), (4, 8)]
+    assert [shape for name, shape in found.items() if name.startswith("steps")] == [
+        (8, 4),
+        (16, 8),
+        (8, 16),
+        (4, 8),
+    ]
     assert [name for name in found if name.startswith("crossed")] == ["crossed.1.weight", "crossed.3.weight"]
     assert found["pooled.weight"] == (28, 30)
     blocks = {name: shape for name, shape in found.items() if name.startswith("blocks")}
-    assert blocks == {"blocks.0.0.weight": (8, 4, 3), "blocks.0.1.weight": (8, 8, 5), "blocks.1.0.weight": (16, 8, 3)}
+    assert blocks == {
+        "blocks.0.0.weight": (8, 4, 3),
+        "blocks.0.1.weight": (8, 8, 5),
+        "blocks.1.0.weight": (16, 8, 3),
+    }
 
 
 def test_5_conditions_on_the_layer(says: Says) -> None:
@@ -312,10 +359,16 @@ architectures:
     norm: LayerNorm(6) if norm == "layer" else GroupNorm(2, 6)
     scale: Parameter(6) if scale > 0 else None
 """
-    q = nn.Linear(6, 6, bias=bias) if rank is None else nn.ModuleList([nn.Linear(6, rank, bias=bias), nn.Linear(rank, 6)])
+    q = (
+        nn.Linear(6, 6, bias=bias)
+        if rank is None
+        else nn.ModuleList([nn.Linear(6, rank, bias=bias), nn.Linear(rank, 6)])
+    )
     parts = {"q": q, "norm": nn.LayerNorm(6) if norm == "layer" else nn.GroupNorm(2, 6)}
     assert says(spec, bias=bias, norm=norm, rank=rank) == built(lambda: module(**parts))
-    assert ("scale", (6,), "parameter", True, None) in says(spec, bias=bias, norm=norm, rank=rank, scale=1e-6)
+    assert ("scale", (6,), "parameter", True, None, "") in says(
+        spec, bias=bias, norm=norm, rank=rank, scale=1e-6
+    )
 
 
 def test_7_parts_that_other_specs_describe(says: Says) -> None:
@@ -334,7 +387,13 @@ architectures:
 """
     small = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2}
     texts = (
-        {"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 20},
+        {
+            "model_type": "llama",
+            "hidden_size": 8,
+            "num_attention_heads": 2,
+            "num_hidden_layers": 1,
+            "vocab_size": 20,
+        },
         {"model_type": "gpt2", "n_embd": 8, "n_head": 2, "n_layer": 1, "vocab_size": 20, "n_positions": 9},
     )
     for number, text in enumerate(texts):
@@ -361,7 +420,9 @@ architectures:
 """
     assert says(spec) == built(lambda: module(a=nn.Linear(7, 2)))
     assert says(spec, hybrid=True) == built(lambda: module(a=nn.Linear(24, 2)))
-    assert says(spec, part={"model_type": "bert", "hidden_size": 12}) == built(lambda: module(a=nn.Linear(12, 2)))
+    assert says(spec, part={"model_type": "bert", "hidden_size": 12}) == built(
+        lambda: module(a=nn.Linear(12, 2))
+    )
 
 
 def test_7_defaults_that_fill_in_a_part_that_is_given(says: Says) -> None:
@@ -378,7 +439,12 @@ architectures:
     parts = {"a": nn.Linear(24, 30), "b": nn.Linear(768, 30)}
     assert says(spec, merged={"vocab_size": 30}, plain={"vocab_size": 30}) == built(lambda: module(**parts))
     parts = {"a": nn.Linear(24, 20), "b": nn.Linear(24, 20)}
-    assert says(spec) == says(spec, merged=None) == says(spec, merged={}, plain=None) == built(lambda: module(**parts))
+    assert (
+        says(spec)
+        == says(spec, merged=None)
+        == says(spec, merged={}, plain=None)
+        == built(lambda: module(**parts))
+    )
     with pytest.raises(archspec.ArchspecError, match="merged: the number 3 is not a sub-config"):
         says(spec, merged=3)
 
@@ -392,7 +458,11 @@ architectures:
     a: Linear(audio_config.d_model, 1)
 """
     old = says(spec, audio_config={"model_type": "old_name", "d_model": 12})
-    assert old == says(spec, audio_config={"model_type": "whisper", "d_model": 12}) == built(lambda: module(a=nn.Linear(12, 1)))
+    assert (
+        old
+        == says(spec, audio_config={"model_type": "whisper", "d_model": 12})
+        == built(lambda: module(a=nn.Linear(12, 1)))
+    )
     with pytest.raises(archspec.ArchspecError, match="other_name"):
         says(spec, audio_config={"model_type": "other_name"})
 
@@ -408,7 +478,9 @@ architectures:
     text_encoder: AutoModelForTextEncoding(text_encoder)
 """
     config = transformers.T5Config(d_model=8, d_kv=4, d_ff=6, num_layers=1, num_heads=2, vocab_size=20)
-    assert says(spec) == built(lambda: module(text_encoder=transformers.AutoModelForTextEncoding.from_config(config)))
+    assert says(spec) == built(
+        lambda: module(text_encoder=transformers.AutoModelForTextEncoding.from_config(config))
+    )
 
 
 def test_8_what_is_not_described_is_refused(says: Says) -> None:
@@ -539,7 +611,7 @@ architectures:
     small = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 0, "vocab_size": 20}
     for outer, inner in ((True, True), (True, False), (False, True), (False, False)):
         given = {"tie_word_embeddings": outer, "text_config": {**small, "tie_word_embeddings": inner}}
-        ties = {name: tie for name, *_, tie in says(spec, **given) if tie}
+        ties = {row.name: row.tied_to for row in says(spec, **given) if row.tied_to}
         both = {"inner.lm_head.weight": inner, "outer.weight": outer}
         assert ties == {name: "inner.model.embed_tokens.weight" for name, tied in both.items() if tied}
 
@@ -560,8 +632,14 @@ architectures:
     layer: Linear(size, size)
 """
     for freeze in (True, False):
-        frozen = {name for name, _, kind, trainable, _ in says(spec, freeze=freeze) if kind == "parameter" and not trainable}
-        assert frozen == {"positions.weight", "scale", *(["stem.conv.weight", "stem.conv.bias"] if freeze else [])}
+        frozen = {
+            row.name for row in says(spec, freeze=freeze) if row.kind == "parameter" and not row.trainable
+        }
+        assert frozen == {
+            "positions.weight",
+            "scale",
+            *(["stem.conv.weight", "stem.conv.bias"] if freeze else []),
+        }
 
 
 def test_13_weight_norm(says: Says) -> None:
@@ -583,9 +661,7 @@ architectures:
 
 
 def test_15_persistent_buffers_apart_from_parameters(says: Says) -> None:
-    spec = (
-        "architectures:\n  Toy:\n    norm: BatchNorm2d(3)\n    ids: Buffer(1, 5)\n    scale: Parameter()\n    steps: Buffer()\n"
-    )
+    spec = "architectures:\n  Toy:\n    norm: BatchNorm2d(3)\n    ids: Buffer(1, 5)\n    scale: Parameter()\n    steps: Buffer()\n"
     rows = says(spec)
     assert [row[0] for row in rows if row[2] == "parameter"] == ["scale", "norm.weight", "norm.bias"]
     buffers = ["ids", "steps", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.layers import LEAVES
-from archspec.library import load_file
-from archspec.oracle import Row, module_rows, spec_rows
-from archspec.scope import Scope
-from archspec.tensors import tensors
-from archspec.tree import Builder
+from archspec.oracle.transformers import Row, module_rows, spec_rows
+from archspec.specs.library import load_file
+from archspec.specs.torch_layers import LEAVES
+from archspec.tree.builder import Builder
+from archspec.tree.tensors import tensors
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -21,22 +21,51 @@ nn = torch.nn
 CALLS = [
     *("Linear(3, 4)", "Linear(3, 4, False)", "Linear(3, out_features=4, bias=True)", "Linear(0, 4)"),
     *("Bilinear(2, 3, 4)", "Bilinear(2, 3, 4, bias=False)"),
-    *("Conv1d(4, 6, 3)", "Conv1d(4, 6, kernel_size=3, groups=2, bias=False)", "Conv1d(4, 4, [3], 2, 1, 1, 4)"),
+    *(
+        "Conv1d(4, 6, 3)",
+        "Conv1d(4, 6, kernel_size=3, groups=2, bias=False)",
+        "Conv1d(4, 4, [3], 2, 1, 1, 4)",
+    ),
     *("Conv2d(4, 6, 3)", "Conv2d(4, 6, [3, 5], stride=2)", "Conv2d(4, 6, (1, 7), padding=[0, 3], groups=2)"),
     *("Conv3d(3, 6, [2, 4, 4])", "Conv3d(3, 6, 2, bias=False)"),
-    *("ConvTranspose1d(4, 6, 3)", "ConvTranspose1d(4, 6, 3, groups=2)", "ConvTranspose1d(4, 6, 3, 2, 1, 1, 2, False)"),
+    *(
+        "ConvTranspose1d(4, 6, 3)",
+        "ConvTranspose1d(4, 6, 3, groups=2)",
+        "ConvTranspose1d(4, 6, 3, 2, 1, 1, 2, False)",
+    ),
     *("ConvTranspose2d(4, 6, 2, 2)", "ConvTranspose3d(4, 6, [1, 2, 3], bias=False)"),
     *("Embedding(5, 3)", "Embedding(5, 3, 4)", "Embedding(5, 3, padding_idx=-5)", "Embedding(5, 3, None)"),
-    *("LayerNorm(6)", "LayerNorm([2, 3])", "LayerNorm(6, 1e-6, False)", "LayerNorm(6, bias=False)", "LayerNorm(6, eps=1e-5)"),
+    *(
+        "LayerNorm(6)",
+        "LayerNorm([2, 3])",
+        "LayerNorm(6, 1e-6, False)",
+        "LayerNorm(6, bias=False)",
+        "LayerNorm(6, eps=1e-5)",
+    ),
     *("RMSNorm(6)", "RMSNorm(6, 1e-6)", "RMSNorm([2, 3], elementwise_affine=False)"),
     *("BatchNorm1d(6)", "BatchNorm2d(6, affine=False)", "BatchNorm3d(6, 1e-5, 0.1, True, False)"),
     *("GroupNorm(2, 6)", "GroupNorm(2, 6, affine=False)", "GroupNorm(num_groups=3, num_channels=6)"),
-    *("MultiheadAttention(6, 2)", "MultiheadAttention(6, 2, bias=False)", "MultiheadAttention(6, 2, batch_first=True)"),
+    *(
+        "MultiheadAttention(6, 2)",
+        "MultiheadAttention(6, 2, bias=False)",
+        "MultiheadAttention(6, 2, batch_first=True)",
+    ),
     *("MultiheadAttention(6, 2, kdim=3)", "MultiheadAttention(6, 2, kdim=3, vdim=5, add_bias_kv=True)"),
     *("LSTM(3, 4)", "LSTM(3, 4, 2, bidirectional=True)", "LSTM(3, 4, bias=False, proj_size=2, num_layers=2)"),
     *("GRU(3, 4)", "GRU(3, 4, num_layers=2, bidirectional=True, bias=False)"),
     *("LSTMCell(3, 4)", "LSTMCell(3, 4, False)", "GRUCell(3, 4)", "GRUCell(3, 4, bias=False)"),
-    *("PReLU()", "PReLU(5)", "Identity()", "Dropout(0.1)", "ReLU()", "GELU()", "SiLU()", "Tanh()", "Sigmoid()", "Softmax(-1)"),
+    *(
+        "PReLU()",
+        "PReLU(5)",
+        "Identity()",
+        "Dropout(0.1)",
+        "ReLU()",
+        "GELU()",
+        "SiLU()",
+        "Tanh()",
+        "Sigmoid()",
+        "Softmax(-1)",
+    ),
     *("Flatten()", "MaxPool2d(2)", "AvgPool2d(2, 2)", "AdaptiveAvgPool2d((1, 1))", "PixelShuffle(2)"),
 ]
 REFUSED = [
@@ -92,18 +121,30 @@ def test_bare_parameters(tmp_path: Path) -> None:
             with pytest.raises(ArchspecError, match="is not part of the spec language"):
                 rows(call, tmp_path)
         else:
-            assert rows(call, tmp_path) == [("x", shape, "parameter", True, None)]
+            assert rows(call, tmp_path) == [("x", shape, "parameter", True, None, "")]
     assert rows("[Parameter(i) for i in range(1, 3)]", tmp_path) == [
-        ("x.0", (1,), "parameter", True, None),
-        ("x.1", (2,), "parameter", True, None),
+        ("x.0", (1,), "parameter", True, None, ""),
+        ("x.1", (2,), "parameter", True, None, ""),
     ]
     named: Any = nn.ParameterDict({"a": nn.Parameter(torch.empty(2)), "b": nn.Parameter(torch.empty(1))})
     whole = nn.Module()
     whole.x = named
-    assert rows("{name: Parameter(size) for name, size in [['a', 2], ['b', 1]]}", tmp_path) == module_rows(whole)
+    assert rows("{name: Parameter(size) for name, size in [['a', 2], ['b', 1]]}", tmp_path) == module_rows(
+        whole
+    )
 
 
 def test_every_leaf_is_tried() -> None:
-    tried = {call.partition("(")[0] for call in CALLS} | {"Conv1D", "FrozenBatchNorm2d", "Parameter", "Buffer"}
-    without_tensors = {"Activation", "AdaptiveAvgPool1d", "Upsample", "Pad"}  # transformers' own, or the same again
+    tried = {call.partition("(")[0] for call in CALLS} | {
+        "Conv1D",
+        "FrozenBatchNorm2d",
+        "Parameter",
+        "Buffer",
+    }
+    without_tensors = {
+        "Activation",
+        "AdaptiveAvgPool1d",
+        "Upsample",
+        "Pad",
+    }  # transformers' own, or the same again
     assert set(LEAVES) - tried == without_tensors

@@ -12,15 +12,17 @@ import jsonschema
 import pytest
 import yaml
 
-from archspec.cli import main
-from archspec.lint import lint, shipped
-from archspec.schema import text
-from archspec.spec import KEYS
+from archspec.cli.main import main
+from archspec.lint.checks import lint, shipped
+from archspec.lint.schema import text
+from archspec.specs.records import KEYS
 
 ROOT = Path(__file__).parent.parent
 BROKEN = Path(__file__).parent / "lint" / "broken.yaml"
 SPECS = [path for path in shipped() if not path.endswith("notation.yaml")]
-SCHEMA = jsonschema.Draft7Validator(json.loads((ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8")))
+SCHEMA = jsonschema.Draft7Validator(
+    json.loads((ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8"))
+)
 
 WORDS = {*keyword.kwlist, "range", "enumerate", "zip", "len"}
 
@@ -74,7 +76,14 @@ def altered(path: str, seed: int) -> tuple[str, str] | None:
     for number, line in enumerate(lines):
         if line[:1] not in ("", " ", "#"):
             inside = line.startswith(("modules:", "architectures:"))
-        if not inside or "'" in line or '"' in line or "#" in line or line.strip().startswith(("tied:", "alias:")) or "{" in line:
+        if (
+            not inside
+            or "'" in line
+            or '"' in line
+            or "#" in line
+            or line.strip().startswith(("tied:", "alias:"))
+            or "{" in line
+        ):
             continue
         start = line.find(": ") + 2
         words = (
@@ -92,7 +101,9 @@ def altered(path: str, seed: int) -> tuple[str, str] | None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("path", [path for path in SPECS if "shared" not in path], ids=lambda path: Path(path).stem)
+@pytest.mark.parametrize(
+    "path", [path for path in SPECS if "shared" not in path], ids=lambda path: Path(path).stem
+)
 def test_every_word_of_a_constructor_matters(path: str, seed: int, tmp_path: Path) -> None:
     found = altered(path, seed)
     if found is None:
@@ -104,7 +115,9 @@ def test_every_word_of_a_constructor_matters(path: str, seed: int, tmp_path: Pat
 
 def test_a_misspelt_type_is_no_text(tmp_path: Path) -> None:
     spec = tmp_path / "toy.yaml"
-    head = "# A toy.\n# code: none\nmodel_type: toy\nattribute_map: {n: m}\nconfig:\n  size: int_ | None = 3\n"
+    head = (
+        "# A toy.\n# code: none\nmodel_type: toy\nattribute_map: {n: m}\nconfig:\n  size: int_ | None = 3\n"
+    )
     spec.write_text(head + "architectures:\n  Toy:\n    a: Linear(size, size)\n")
     assert [problem.message for problem in lint(str(spec))] == [
         "n stands for m, which is no field",
@@ -112,16 +125,22 @@ def test_a_misspelt_type_is_no_text(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("options", "unknown"), [("", ["n_positions", "n_positionz"]), ("merge=True, ", ["n_positionz"])])
+@pytest.mark.parametrize(
+    ("options", "unknown"), [("", ["n_positions", "n_positionz"]), ("merge=True, ", ["n_positionz"])]
+)
 def test_defaults_that_go_to_any_model_type(options: str, unknown: list[str], tmp_path: Path) -> None:
     """A Llama has no n_positions; GPT-2, whose config they may fill in where they are merged, has."""
     spec = tmp_path / "toy.yaml"
     head = f"# A toy.\n# code: none\nmodel_type: toy\nconfig:\n  text: AutoConfig(llama, {options}n_positions=3, n_positionz=3)\n"
     spec.write_text(head + "architectures:\n  Toy:\n    a: AutoModel(text)\n")
-    assert [problem.message for problem in lint(str(spec))] == [f"llama has no field {name}" for name in unknown]
+    assert [problem.message for problem in lint(str(spec))] == [
+        f"llama has no field {name}" for name in unknown
+    ]
 
 
-def test_a_syntax_error_in_a_branch_that_no_config_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_syntax_error_in_a_branch_that_no_config_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     spec = tmp_path / "toy.yaml"
     spec.write_text(
         "# A toy.\n# code: none\nmodel_type: toy\nmodules:\n  Toy:\n    a: Linear(1, 1) if 1 > 2 else Linear(1,, 2)\n"
@@ -136,7 +155,7 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_schema_is_current() -> None:
-    message = "write it anew: python -m archspec.schema > docs/spec.schema.json"
+    message = "write it anew: python -m archspec.lint.schema > docs/spec.schema.json"
     assert (ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8") == text(), message
 
 

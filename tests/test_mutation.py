@@ -6,20 +6,59 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from archspec.alterations import alterations
 from archspec.errors import Source
-from archspec.hosts import standing
-from archspec.library import load
-from archspec.mutation import mutate, mutate_file
-from archspec.settled import implied
-from archspec.spec_parser import parse_spec
+from archspec.lint.constants import implied
+from archspec.specs.library import load
+from archspec.specs.parser import parse_spec
+from archspec.verify.alterations import alterations
+from archspec.verify.hosts import standing
+from archspec.verify.mutation import mutate, mutate_file
 
-TYPES = ["albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "distilbert", "gemma2", "gemma3", "gpt2", "gpt_neox", "jamba"]
-TYPES += ["llama", "llava", "mamba", "mistral", "mixtral", "opt", "qwen2", "qwen3_moe", "roberta", "swin", "t5", "vit"]
+TYPES = [
+    "albert",
+    "bart",
+    "bert",
+    "bloom",
+    "clip",
+    "deepseek_v3",
+    "distilbert",
+    "gemma2",
+    "gemma3",
+    "gpt2",
+    "gpt_neox",
+    "jamba",
+]
+TYPES += [
+    "llama",
+    "llava",
+    "mamba",
+    "mistral",
+    "mixtral",
+    "opt",
+    "qwen2",
+    "qwen3_moe",
+    "roberta",
+    "swin",
+    "t5",
+    "vit",
+]
 TYPES += ["wav2vec2", "whisper"]
-HARD = ["beit", "hyperclovax", "llama4_text", "luke", "resnet", "speech_to_text"]  # one of their lines was hard to show
+HARD = [
+    "beit",
+    "hyperclovax",
+    "llama4_text",
+    "luke",
+    "resnet",
+    "speech_to_text",
+]  # one of their lines was hard to show
 HARD += ["detr", "mistral_large4_text", "segformer"]
-PARTS = ["dbrx_ffn_config", "fun_asr_nano_adaptor", "gemma4_unified_vision", "sam_prompt_encoder", "shared/multimodal"]
+PARTS = [
+    "dbrx_ffn_config",
+    "fun_asr_nano_adaptor",
+    "gemma4_unified_vision",
+    "sam_prompt_encoder",
+    "shared/multimodal",
+]
 
 
 @pytest.mark.parametrize("model_type", TYPES)
@@ -66,17 +105,21 @@ def test_a_line_that_a_module_takes_over_is_altered_in_the_specs_that_have_the_m
 
 def test_an_alteration_that_nothing_shows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: without configs other than the default most slips stay unseen."""
-    from archspec import mutation
+    from archspec.verify import mutation
 
     spec = load("gpt2")
     everything = mutation.answers(spec, 1, 0)
-    monkeypatch.setattr(mutation, "answers", lambda *_: [answer for answer in everything if list(answer.raw) == ["model_type"]])
+    monkeypatch.setattr(
+        mutation,
+        "answers",
+        lambda *_: [answer for answer in everything if list(answer.raw) == ["model_type"]],
+    )
     assert sum(not result.found for result in mutate(spec)) > 5
 
 
 def test_an_architecture_that_the_default_config_does_not_make_is_altered_too() -> None:
     """Hiera's decoder has three sizes without defaults: a config that has them all is brought near to by mending."""
-    from archspec.mutation import answers
+    from archspec.verify.mutation import answers
 
     spec = load("hiera")
     name = "HieraForPreTraining"
@@ -102,7 +145,9 @@ def test_an_architecture_that_the_default_config_does_not_make_is_altered_too() 
         ("heads: 8, kv: 2}, fixed: {size: = heads - kv", ["size != 1"], False),
     ],
 )
-def test_a_condition_taken_over_may_have_nothing_to_refuse(settings: str, others: list[str], expected: bool) -> None:
+def test_a_condition_taken_over_may_have_nothing_to_refuse(
+    settings: str, others: list[str], expected: bool
+) -> None:
     config = settings.replace("}, ", "}\n")  # what follows the fields
     spec = parse_spec(Source("toy.yaml", f"""
 model_type: toy

@@ -9,15 +9,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archspec import plain, source
 from archspec.errors import Source, SpecError
-from archspec.lint import shipped
-from archspec.nodes import Mapping, Node, Scalar
+from archspec.language import yaml_reader as source
+from archspec.language import yaml_subset as plain
+from archspec.language.yaml_nodes import Mapping, Node, Scalar
+from archspec.lint.checks import shipped
 
 SPECS = [path for path in shipped() if not path.endswith("notation.yaml")]
 TEXTS = [Path(path).read_text(encoding="utf-8") for path in SPECS]
 SNIPPETS = [
-    *(": ", ":", " #", "#", '"', "'", "[", "]", "{", "}", ",", "- ", "-", "\n", "\n  ", "\n    ", " ", "  ", "&a ", "*a", "!t "),
+    *(
+        ": ",
+        ":",
+        " #",
+        "#",
+        '"',
+        "'",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "- ",
+        "-",
+        "\n",
+        "\n  ",
+        "\n    ",
+        " ",
+        "  ",
+        "&a ",
+        "*a",
+        "!t ",
+    ),
     *(
         "|",
         ">",
@@ -41,7 +64,21 @@ SNIPPETS = [
         "{}",
         "[]",
     ),
-    *("\n#", "\nk: v", "\n  - x", "~:", "<<: a", "\t", "\r", "\u2028", "{a: b}", "[a, b]", '"a: b"', "'it''s'", ": - x"),
+    *(
+        "\n#",
+        "\nk: v",
+        "\n  - x",
+        "~:",
+        "<<: a",
+        "\t",
+        "\r",
+        "\u2028",
+        "{a: b}",
+        "[a, b]",
+        '"a: b"',
+        "'it''s'",
+        ": - x",
+    ),
 ]
 
 
@@ -69,7 +106,9 @@ def hold(text: str) -> bool:
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: Path(path).stem)
 def test_every_shipped_spec_is_plain(path: str) -> None:
-    assert hold(Path(path).read_text(encoding="utf-8")), "keep to what archspec/plain.py reads: PyYAML takes long to import"
+    assert hold(Path(path).read_text(encoding="utf-8")), (
+        "keep to what archspec/plain.py reads: PyYAML takes long to import"
+    )
 
 
 def damaged(seed: int) -> str:

@@ -35,7 +35,9 @@ def test_every_config_is_published_and_names_its_architecture() -> None:
         assert archspec.load(CONFIGS / name).architecture in rows
 
 
-@pytest.mark.parametrize(("table", "row"), ROUNDED, ids=[f"{table['source'][-3:]}-{row['name']}" for table, row in ROUNDED])
+@pytest.mark.parametrize(
+    ("table", "row"), ROUNDED, ids=[f"{table['source'][-3:]}-{row['name']}" for table, row in ROUNDED]
+)
 def test_rounded(table: dict[str, Any], row: dict[str, Any]) -> None:
     printed = {"n_layer": row["n_layer"], "n_embd": row["n_embd"], "n_head": row["n_head"]}
     consistent = printed["n_head"] * row["d_head"] == printed["n_embd"]
@@ -56,7 +58,9 @@ def test_printed_sizes_that_contradict_themselves_are_refused() -> None:
     """2048 is not divisible by the 24 heads of the XL row, nor 5140 by the 40 of the 13B row."""
     for size, heads in ((2048, 24), (5140, 40)):
         with pytest.raises(archspec.ArchspecError):
-            _ = archspec.load({"model_type": "gpt2", "n_embd": size, "n_head": heads}, "GPT2LMHeadModel").params
+            _ = archspec.load(
+                {"model_type": "gpt2", "n_embd": size, "n_head": heads}, "GPT2LMHeadModel"
+            ).params
 
 
 def rounded(text: str) -> tuple[Decimal, Decimal]:

@@ -13,8 +13,8 @@ import pytest
 import sympy
 
 import archspec
-from archspec import render
-from archspec.notation import chosen
+from archspec.render import printers as render
+from archspec.render.notation import chosen
 
 ARCHITECTURES = [
     "BertForMaskedLM",
@@ -58,7 +58,9 @@ def test_c(formula: archspec.Formula, tmp_path: Path) -> None:
     names = values(formula)
     signature = ", ".join(f"long long {name}" for name in names)
     source = tmp_path / "formula.c"
-    source.write_text(f"{render.C_PRELUDE}long long count({signature}) {{ return {render.code(formula, 'c')}; }}\n")
+    source.write_text(
+        f"{render.C_PRELUDE}long long count({signature}) {{ return {render.code(formula, 'c')}; }}\n"
+    )
     library = tmp_path / "formula.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, capture_output=True)
     count = ctypes.CDLL(str(library)).count
@@ -108,7 +110,9 @@ def test_latex(formula: archspec.Formula) -> None:
 def test_text(formula: archspec.Formula, unicode: bool) -> None:
     text = render.text(formula, unicode)
     plain = text.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", "")) if not unicode else text
-    plain = re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda m: "**" + m[1].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")), plain)
+    plain = re.sub(
+        r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda m: "**" + m[1].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")), plain
+    )
     plain = plain.replace("·", "*").replace("^", "**")
     plain = plain.replace("⌊", "floor(").replace("⌋", ")").replace("⌈", "ceil(").replace("⌉", ")")
     functions = {"floor": sympy.floor, "ceil": sympy.ceiling, "min": sympy.Min, "max": sympy.Max}
@@ -128,7 +132,7 @@ def test_mathml(formula: archspec.Formula) -> None:
 
 
 def test_own_notation_replaces_the_standard_one(tmp_path: Path) -> None:
-    from archspec.notation import read
+    from archspec.render.notation import read
 
     file = tmp_path / "mine.yaml"
     file.write_text("D: {latex: D, meaning: width, fields: [n_embd]}\n")

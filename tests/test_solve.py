@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec import library
-from archspec.budgets import Solution, solve
-from archspec.cli import main
+from archspec.cli.main import main
 from archspec.errors import ArchspecError, SweepError
-from archspec.sampling import Sampler
+from archspec.solving.completion import complete
+from archspec.solving.goals import Goal, goal, ratio_condition, size_of
+from archspec.solving.solve import Solution, solve
+from archspec.specs import library
 from archspec.sweeping import search as search_module
-from archspec.sweeping.complete import complete
-from archspec.sweeping.goals import Goal, goal, ratio_condition, size_of
+from archspec.verify.generate.sampling import Sampler
 
 LLAMA = {
     "model_type": "llama",
@@ -32,7 +32,9 @@ LLAMA = {
 }
 
 
-def every(config: Any, fields: dict[str, range], ties: dict[str, Any]) -> list[tuple[dict[str, int], archspec.Model]]:
+def every(
+    config: Any, fields: dict[str, range], ties: dict[str, Any]
+) -> list[tuple[dict[str, int], archspec.Model]]:
     """All configs of a small grid that can be built, counted one by one."""
     key = json.dumps([config, {name: list(values) for name, values in fields.items()}, list(ties)])
     if key not in _EVERY:
@@ -43,7 +45,9 @@ def every(config: Any, fields: dict[str, range], ties: dict[str, Any]) -> list[t
 _EVERY: dict[str, list[tuple[dict[str, int], archspec.Model]]] = {}
 
 
-def _every(config: Any, fields: dict[str, range], ties: dict[str, Any]) -> list[tuple[dict[str, int], archspec.Model]]:
+def _every(
+    config: Any, fields: dict[str, range], ties: dict[str, Any]
+) -> list[tuple[dict[str, int], archspec.Model]]:
     found = []
     for values in itertools.product(*fields.values()):
         chosen = dict(zip(fields, values, strict=True))
@@ -65,7 +69,14 @@ def misses(model: archspec.Model, targets: dict[str, int]) -> Fraction:
 @pytest.mark.parametrize(
     ("fields", "target"),
     [
-        ({"hidden_size": range(8, 129, 16), "num_hidden_layers": range(1, 6), "intermediate_size": range(16, 401, 32)}, 250_000),
+        (
+            {
+                "hidden_size": range(8, 129, 16),
+                "num_hidden_layers": range(1, 6),
+                "intermediate_size": range(16, 401, 32),
+            },
+            250_000,
+        ),
         ({"num_hidden_layers": range(1, 65)}, 250_000),
         ({"vocab_size": range(1, 2000, 3)}, 200_000),
         ({"hidden_size": range(4, 400, 4)}, 250_000),
@@ -73,7 +84,9 @@ def misses(model: archspec.Model, targets: dict[str, int]) -> Fraction:
         ({"hidden_size": range(8, 129, 16), "intermediate_size": range(1, 3000, 70)}, 10**9),
     ],
 )
-def test_nothing_comes_nearer(fields: dict[str, range], target: int, solved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_comes_nearer(
+    fields: dict[str, range], target: int, solved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if solved:
         monkeypatch.setattr(search_module, "MAX_POINTS", 0)
     known = sorted(misses(model, {"params": target}) for _, model in every(LLAMA, fields, {}))
@@ -84,16 +97,29 @@ def test_nothing_comes_nearer(fields: dict[str, range], target: int, solved: boo
         return
     assert [one.miss for one in found] == known[:20]
     for one in found:
-        assert one.params == archspec.load(LLAMA, overrides=one.values).params == archspec.load(one.config).params
+        assert (
+            one.params
+            == archspec.load(LLAMA, overrides=one.values).params
+            == archspec.load(one.config).params
+        )
 
 
 @pytest.mark.parametrize("solved", [False, True])
 def test_two_targets_weigh_the_larger_miss(solved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if solved:
         monkeypatch.setattr(search_module, "MAX_POINTS", 0)
-    config = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "vocab_size": 100, "hidden_size": 64}
+    config = {
+        "model_type": "mixtral",
+        "architectures": ["MixtralForCausalLM"],
+        "vocab_size": 100,
+        "hidden_size": 64,
+    }
     config |= {"num_attention_heads": 4, "num_key_value_heads": 4, "num_hidden_layers": 2}
-    fields = {"num_local_experts": range(2, 20, 2), "intermediate_size": range(4, 300, 12), "num_hidden_layers": range(1, 4)}
+    fields = {
+        "num_local_experts": range(2, 20, 2),
+        "intermediate_size": range(4, 300, 12),
+        "num_hidden_layers": range(1, 4),
+    }
     targets = {"params": 500_000, "active_params": 100_000}
     known = sorted(misses(model, targets) for _, model in every(config, fields, {}))
     found = solve(config, list(fields), params="500k", active_params="100k", fields=fields, most=15)
@@ -104,15 +130,27 @@ def test_two_targets_weigh_the_larger_miss(solved: bool, monkeypatch: pytest.Mon
 def test_bounds_ratios_ties_and_conditions_hold(solved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if solved:
         monkeypatch.setattr(search_module, "MAX_POINTS", 0)
-    fields = {"hidden_size": range(8, 129, 8), "num_hidden_layers": range(1, 11), "vocab_size": range(50, 3000, 200)}
+    fields = {
+        "hidden_size": range(8, 129, 8),
+        "num_hidden_layers": range(1, 11),
+        "vocab_size": range(50, 3000, 200),
+    }
     ties = {"intermediate_size": lambda chosen: 8 * chosen["hidden_size"] // 3}
 
     def kept(chosen: dict[str, int], model: archspec.Model) -> bool:
         ratio = Fraction(chosen["hidden_size"], chosen["num_hidden_layers"])
-        return 10 <= ratio <= Fraction(25, 2) and chosen["hidden_size"] != 80 and model.params_bytes("bf16") <= 700_000
+        return (
+            10 <= ratio <= Fraction(25, 2)
+            and chosen["hidden_size"] != 80
+            and model.params_bytes("bf16") <= 700_000
+        )
 
     all_of = every(LLAMA, fields, ties)
-    known = [(Fraction(700_000 - 2 * model.params, 700_000), chosen) for chosen, model in all_of if kept(chosen, model)]
+    known = [
+        (Fraction(700_000 - 2 * model.params, 700_000), chosen)
+        for chosen, model in all_of
+        if kept(chosen, model)
+    ]
     found = solve(
         LLAMA,
         list(fields),
@@ -127,17 +165,31 @@ def test_bounds_ratios_ties_and_conditions_hold(solved: bool, monkeypatch: pytes
     assert [one.miss for one in found] == sorted(miss for miss, _ in known)[:25]
     for one in found:
         assert kept(one.values, archspec.load(one.config)) and one.bytes == 2 * one.params <= 700_000
-        assert one.config["intermediate_size"] == 8 * one.values["hidden_size"] // 3 and one.config["dtype"] == "bfloat16"
+        assert (
+            one.config["intermediate_size"] == 8 * one.values["hidden_size"] // 3
+            and one.config["dtype"] == "bfloat16"
+        )
 
 
 def test_bytes_are_a_bound_where_another_size_is_the_target() -> None:
     fields: dict[str, Any] = {"hidden_size": range(8, 129, 8), "num_hidden_layers": range(1, 11)}
     for target, room in ((150_000, 10**9), (150_000, 250_000)):
-        known = [(abs(m.params - target), m.params) for _, m in every(LLAMA, fields, {}) if 2 * m.params <= room]
-        found = solve(LLAMA, "hidden_size, num_hidden_layers", params=target, bytes=room, dtype="bf16", fields=fields, most=5)
+        known = [
+            (abs(m.params - target), m.params) for _, m in every(LLAMA, fields, {}) if 2 * m.params <= room
+        ]
+        found = solve(
+            LLAMA,
+            "hidden_size, num_hidden_layers",
+            params=target,
+            bytes=room,
+            dtype="bf16",
+            fields=fields,
+            most=5,
+        )
         assert [abs(one.params - target) for one in found] == [miss for miss, _ in sorted(known)[:5]]
         assert all(
-            one.bytes == 2 * one.params <= room and one.miss == Fraction(abs(one.params - target), target) for one in found
+            one.bytes == 2 * one.params <= room and one.miss == Fraction(abs(one.params - target), target)
+            for one in found
         )
 
 
@@ -146,8 +198,14 @@ def test_bytes_are_a_bound_where_another_size_is_the_target() -> None:
     [
         ({}, []),
         ({"bytes": 100_000}, ["bytes <= 100,000 stands in the way: without it there is hidden_size = "]),
-        ({"where": "hidden_size < 5"}, ["hidden_size < 5 stands in the way: without it there is hidden_size = "]),
-        ({"params": 1}, ["hidden_size = 4 is the smallest of its values", "num_hidden_layers = 1 is the smallest"]),
+        (
+            {"where": "hidden_size < 5"},
+            ["hidden_size < 5 stands in the way: without it there is hidden_size = "],
+        ),
+        (
+            {"params": 1},
+            ["hidden_size = 4 is the smallest of its values", "num_hidden_layers = 1 is the smallest"],
+        ),
         ({"active_params": "100k"}, ["every parameter works on each token"]),
         ({"multiple": {"hidden_size": 64}}, ["take smaller steps"]),
     ],
@@ -163,22 +221,31 @@ def test_what_is_far_off_says_what_keeps_it_there(options: dict[str, Any], notes
 def test_fields_that_are_no_numbers_are_chosen_too() -> None:
     fields = {"tie_word_embeddings": [True, False], "num_hidden_layers": range(1, 9)}
     (best, *_) = solve(
-        LLAMA, list(fields), params=archspec.load(LLAMA, overrides={"tie_word_embeddings": True}).params, fields=fields
+        LLAMA,
+        list(fields),
+        params=archspec.load(LLAMA, overrides={"tie_word_embeddings": True}).params,
+        fields=fields,
     )
     assert best.values == {"tie_word_embeddings": True, "num_hidden_layers": 4} and best.miss == 0
     assert best.config["tie_word_embeddings"] is True
 
 
 def test_a_range_is_ranked_by_how_little_the_shape_differs() -> None:
-    found = solve(LLAMA, ["hidden_size", "num_hidden_layers"], params="200_000..300_000", multiple={"hidden_size": 8})
+    found = solve(
+        LLAMA, ["hidden_size", "num_hidden_layers"], params="200_000..300_000", multiple={"hidden_size": 8}
+    )
     assert all(200_000 <= one.params <= 300_000 and one.miss == 0 for one in found)
     assert found[0].values == {"hidden_size": 64, "num_hidden_layers": 4}
-    solved = solve(LLAMA, ["hidden_size", "vocab_size"], params="200_000..300_000", multiple={"hidden_size": 8})
+    solved = solve(
+        LLAMA, ["hidden_size", "vocab_size"], params="200_000..300_000", multiple={"hidden_size": 8}
+    )
     assert solved[0].values == {"hidden_size": 64, "vocab_size": 320}
 
 
 def test_one_field_is_solved_over_its_whole_range() -> None:
-    (best,) = solve("LlamaForCausalLM", ["vocab_size"], params="70e9", fields={"vocab_size": range(1, 10**8)}, most=1)
+    (best,) = solve(
+        "LlamaForCausalLM", ["vocab_size"], params="70e9", fields={"vocab_size": range(1, 10**8)}, most=1
+    )
     exact = round((70 * 10**9 - (archspec.load("LlamaForCausalLM").params - 2 * 32000 * 4096)) / (2 * 4096))
     assert best.values == {"vocab_size": exact} and abs(best.params - 70 * 10**9) <= 4096
 
@@ -227,20 +294,36 @@ def test_without_a_solution_the_constraint_is_named(options: dict[str, Any], mes
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("7e9", 7 * 10**9), ("1.3B", 13 * 10**8), ("350M", 35 * 10**7), ("2_000", 2000), (5, 5), (1e3, 1000), ("1.5T", 15 * 10**11)],
+    [
+        ("7e9", 7 * 10**9),
+        ("1.3B", 13 * 10**8),
+        ("350M", 35 * 10**7),
+        ("2_000", 2000),
+        (5, 5),
+        (1e3, 1000),
+        ("1.5T", 15 * 10**11),
+    ],
 )
 def test_sizes_as_people_write_them(text: str | float, size: int) -> None:
     assert size_of(text) == size
 
 
 def test_bytes_have_units_of_their_own() -> None:
-    assert [size_of(text, "bytes") for text in ("16GiB", "16GB", "1 KiB", "7B", "2.5kB")] == [2**34, 16 * 10**9, 1024, 7, 2500]
+    assert [size_of(text, "bytes") for text in ("16GiB", "16GB", "1 KiB", "7B", "2.5kB")] == [
+        2**34,
+        16 * 10**9,
+        1024,
+        7,
+        2500,
+    ]
     assert goal("bytes", "1GiB") == Goal("bytes", 2**30, None, 2**30) and goal("bytes", "1GiB..2GiB") == Goal(
         "bytes", None, 2**30, 2**31
     )
 
 
-@pytest.mark.parametrize("text", ["", "x", "-3", "0", "7q", "1.5", "1e99", "nan", "2..1", "..", "1..2..3", "7 e9"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "-3", "0", "7q", "1.5", "1e99", "nan", "2..1", "..", "1..2..3", "7 e9"]
+)
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(SweepError, match=r"is no size|is no range"):
         goal("params", text)
@@ -260,21 +343,48 @@ def test_ratios_are_held_in_whole_numbers() -> None:
         (["--params", "7e9"], "no field is free"),
         (["--params", "7x", "--free", "hidden_size"], "7x is no size"),
         (["--params", "7e9", "--free", "hiden_size"], "did you mean hidden_size?"),
-        (["--params", "7e9", "--free", "hidden_size", "--multiple", "vocab_size=8"], "vocab_size is not free"),
-        (["--params", "7e9", "--free", "hidden_size", "--multiple", "hidden_size=0"], "no positive whole number"),
+        (
+            ["--params", "7e9", "--free", "hidden_size", "--multiple", "vocab_size=8"],
+            "vocab_size is not free",
+        ),
+        (
+            ["--params", "7e9", "--free", "hidden_size", "--multiple", "hidden_size=0"],
+            "no positive whole number",
+        ),
         (["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size=3..4"], "is no ratio"),
-        (["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/vocab_size=x"], "x is no number"),
+        (
+            ["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/vocab_size=x"],
+            "x is no number",
+        ),
         (["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/vocab_size"], "no range"),
         (["--params", "7e9", "--free", "pad_token_id"], "says nothing on how large it may be"),
         (["--params", "7e9", "--free", "hidden_size,hidden_size"], "hidden_size is free twice"),
         (["--params", "7e9", "--free", "tie_word_embeddings"], "--set tie_word_embeddings=true,false"),
-        (["--params", "7e9", "--free", "hidden_size", "--within", "-1"], "within -1 % of the budget is nothing"),
-        (["--params", "7e9", "--free", "hidden_size", "--within", "nan"], "within nan % of the budget is nothing"),
-        (["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/nosuch=1..2"], "nosuch is neither"),
+        (
+            ["--params", "7e9", "--free", "hidden_size", "--within", "-1"],
+            "within -1 % of the budget is nothing",
+        ),
+        (
+            ["--params", "7e9", "--free", "hidden_size", "--within", "nan"],
+            "within nan % of the budget is nothing",
+        ),
+        (
+            ["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/nosuch=1..2"],
+            "nosuch is neither",
+        ),
         (["--params", "7e9", "--free", "hidden_size", "--where", ""], "there is no expression"),
         (["--params", "7e9", "--free", "hidden_size", "--top", "0"], "0 solutions are not listed"),
         (
-            ["--params", "7e9", "--free", "hidden_size", "--set", "hidden_size=1:5", "--multiple", "hidden_size=8"],
+            [
+                "--params",
+                "7e9",
+                "--free",
+                "hidden_size",
+                "--set",
+                "hidden_size=1:5",
+                "--multiple",
+                "hidden_size=8",
+            ],
             "no value that is a multiple of 8",
         ),
         (
@@ -285,25 +395,51 @@ def test_ratios_are_held_in_whole_numbers() -> None:
         (["--params", "7e9", "--free", "hidden_size", "--out", "/proc/nowhere"], "/proc/nowhere"),
     ],
 )
-def test_wrong_options_are_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options_are_refused(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["solve", "LlamaForCausalLM", *options]) == 2
     said = capsys.readouterr().err
     assert message in said and "Traceback" not in said and "bug" not in said
 
 
 def test_the_command_prints_and_writes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    options = ["--params", "7e9", "--free", "hidden_size,num_hidden_layers", "--multiple", "hidden_size=128", "--top", "2"]
-    options += ["--ratio", "hidden_size/num_hidden_layers=100..140", "--tie", "intermediate_size=8*hidden_size//3"]
+    options = [
+        "--params",
+        "7e9",
+        "--free",
+        "hidden_size,num_hidden_layers",
+        "--multiple",
+        "hidden_size=128",
+        "--top",
+        "2",
+    ]
+    options += [
+        "--ratio",
+        "hidden_size/num_hidden_layers=100..140",
+        "--tie",
+        "intermediate_size=8*hidden_size//3",
+    ]
     assert main(["solve", "LlamaForCausalLM", *options, "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].split() == ["rank", "hidden_size", "num_hidden_layers", "params", "off", "config"]
-    assert said[1].split() == ["1", "3,840", "38", "6,970,049,280", "0.428%", str(tmp_path / "1" / "config.json")]
+    assert said[1].split() == [
+        "1",
+        "3,840",
+        "38",
+        "6,970,049,280",
+        "0.428%",
+        str(tmp_path / "1" / "config.json"),
+    ]
     for rank in (1, 2):
         path = tmp_path / str(rank) / "config.json"
         assert archspec.load(str(path)).params == int(said[rank].split()[3].replace(",", ""))
     assert main(["solve", "LlamaForCausalLM", *options, "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert listed[0]["config"] == json.loads((tmp_path / "1" / "config.json").read_text()) and listed[0]["params"] == 6970049280
+    assert (
+        listed[0]["config"] == json.loads((tmp_path / "1" / "config.json").read_text())
+        and listed[0]["params"] == 6970049280
+    )
 
 
 BUILT: list[tuple[str, list[str], dict[str, Any]]] = [
@@ -312,7 +448,11 @@ BUILT: list[tuple[str, list[str], dict[str, Any]]] = [
         ["hidden_size", "num_hidden_layers", "intermediate_size"],
         {"params": "7e9", "multiple": {"hidden_size": 128}},
     ),
-    ("BertForMaskedLM", ["hidden_size", "num_hidden_layers"], {"params": "100M", "multiple": {"hidden_size": 12}}),
+    (
+        "BertForMaskedLM",
+        ["hidden_size", "num_hidden_layers"],
+        {"params": "100M", "multiple": {"hidden_size": 12}},
+    ),
     (
         "GPT2LMHeadModel",
         ["n_embd", "n_layer"],
@@ -323,8 +463,16 @@ BUILT: list[tuple[str, list[str], dict[str, Any]]] = [
         ["d_model", "num_layers"],
         {"params": "200M", "multiple": {"d_model": 64}, "tie": {"num_decoder_layers": "num_layers"}},
     ),
-    ("MixtralForCausalLM", ["num_local_experts", "num_hidden_layers"], {"params": "30e9", "active_params": "9e9"}),
-    ("Gemma2ForCausalLM", ["hidden_size", "num_hidden_layers"], {"params": "2B", "multiple": {"hidden_size": 256}}),
+    (
+        "MixtralForCausalLM",
+        ["num_local_experts", "num_hidden_layers"],
+        {"params": "30e9", "active_params": "9e9"},
+    ),
+    (
+        "Gemma2ForCausalLM",
+        ["hidden_size", "num_hidden_layers"],
+        {"params": "2B", "multiple": {"hidden_size": 256}},
+    ),
     (
         "DeepseekV3ForCausalLM",
         ["num_hidden_layers", "n_routed_experts"],
@@ -357,7 +505,9 @@ def built(solution: Solution, folder: Path) -> int:
 
 
 @pytest.mark.parametrize(("architecture", "free", "options"), BUILT)
-def test_transformers_builds_what_is_written(architecture: str, free: list[str], options: dict[str, Any], tmp_path: Path) -> None:
+def test_transformers_builds_what_is_written(
+    architecture: str, free: list[str], options: dict[str, Any], tmp_path: Path
+) -> None:
     for rank, solution in enumerate(solve(architecture, free, most=2, **options)):
         assert built(solution, tmp_path / str(rank)) == solution.params
         assert solution.config["model_type"] and solution.config["transformers_version"]
@@ -376,14 +526,26 @@ def test_every_config_is_written_whole(model_type: str) -> None:
                 continue
             written = json.loads(json.dumps(complete(model, "bfloat16")))
             read = archspec.load(written)
-            assert (read.params, read.active_params, read.architecture) == (params, model.active_params, architecture)
-            own = {name for name, field in spec.fields.items() if not field.computed and name not in spec.fixed}
+            assert (read.params, read.active_params, read.architecture) == (
+                params,
+                model.active_params,
+                architecture,
+            )
+            own = {
+                name for name, field in spec.fields.items() if not field.computed and name not in spec.fixed
+            }
             assert len(raw) > 1 or own <= {*written, *(name for name in own if model.scope.get(name) is None)}
-            assert read.params_bytes() == 2 * params and set(written) >= {"architectures", "model_type", "transformers_version"}
+            assert read.params_bytes() == 2 * params and set(written) >= {
+                "architectures",
+                "model_type",
+                "transformers_version",
+            }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model_type", [name for name in library.model_types() if not library.load(name).refuse])
+@pytest.mark.parametrize(
+    "model_type", [name for name in library.model_types() if not library.load(name).refuse]
+)
 def test_transformers_builds_what_is_written_of_every_model_type(model_type: str, tmp_path: Path) -> None:
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     spec, tried = library.load(model_type), 0
@@ -417,4 +579,7 @@ def test_a_config_file_keeps_what_it_says(tmp_path: Path) -> None:
     (solution,) = solve(own, ["num_hidden_layers"], params=300_000, most=1)
     for name in ("rope_theta", "torch_dtype", "bos_token_id", "hidden_act", "num_attention_heads"):
         assert solution.config[name] == own[name]
-    assert solution.bytes == 2 * solution.params and solution.config["num_hidden_layers"] == solution.values["num_hidden_layers"]
+    assert (
+        solution.bytes == 2 * solution.params
+        and solution.config["num_hidden_layers"] == solution.values["num_hidden_layers"]
+    )

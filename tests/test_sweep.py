@@ -19,33 +19,52 @@ from typing import Any
 
 import numpy as np
 import pytest
+from archspec.commands import sweep as sweep_command
 
 import archspec
-from archspec import library
-from archspec.cli import main
-from archspec.commands import sweep as sweep_command
+from archspec.cli.main import main
+from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, SweepError
-from archspec.sampling import Sampler
-from archspec.scope import Scope, SubConfig
+from archspec.quantities import QUANTITIES
+from archspec.specs import library
 from archspec.sweeping import files
 from archspec.sweeping.axes import Axis, axes_of, axis, parse_axis
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.number import Trace
-from archspec.sweeping.subject import QUANTITIES, Subject
+from archspec.sweeping.subject import Subject
+from archspec.verify.generate.sampling import Sampler
 
 ROOT = Path(__file__).parent.parent
-COUNTS = [name for name in QUANTITIES if name != "bytes"]
+COUNTS = list(QUANTITIES)
 GRIDS: dict[str, tuple[list[str], int]] = {  # fields, and how many closed forms they may need
-    "LlamaForCausalLM": (["hidden_size=256:4096:128", "num_hidden_layers=0:48", "num_attention_heads=8,12,16,32"], 6),
-    "BertForMaskedLM": (["hidden_size=12:768:12", "num_hidden_layers=1:24", "vocab_size=0:2000:100", "type_vocab_size=1:3"], 4),
+    "LlamaForCausalLM": (
+        ["hidden_size=256:4096:128", "num_hidden_layers=0:48", "num_attention_heads=8,12,16,32"],
+        6,
+    ),
+    "BertForMaskedLM": (
+        ["hidden_size=12:768:12", "num_hidden_layers=1:24", "vocab_size=0:2000:100", "type_vocab_size=1:3"],
+        4,
+    ),
     "GPT2LMHeadModel": (["n_embd=12:768:12", "n_layer=0:24", "tie_word_embeddings=true,false"], 6),
-    "MixtralForCausalLM": (["num_local_experts=1:16", "num_experts_per_tok=1:20", "hidden_size=64:2048:64"], 4),
-    "T5ForConditionalGeneration": (["num_layers=1:8", "d_model=64:1024:64", "feed_forward_proj=relu,gated-gelu"], 4),
+    "MixtralForCausalLM": (
+        ["num_local_experts=1:16", "num_experts_per_tok=1:20", "hidden_size=64:2048:64"],
+        4,
+    ),
+    "T5ForConditionalGeneration": (
+        ["num_layers=1:8", "d_model=64:1024:64", "feed_forward_proj=relu,gated-gelu"],
+        4,
+    ),
     "AlbertModel": (["hidden_size=12:768:12", "num_hidden_groups=1:4", "embedding_size=16:128:16"], 4),
     "ViTModel": (["image_size=32:512:16", "patch_size=8:32", "hidden_size=64:1024:64"], 4),
     "Wav2Vec2Model": (["num_hidden_layers=1:16", "hidden_size=0:2048:48", "intermediate_size=1:3000:500"], 3),
-    "JambaForCausalLM": (["num_hidden_layers=4:12", "num_experts=1:8", "hidden_size=64:512:64", "expert_layer_period=1:3"], 12),
-    "DeepseekV3ForCausalLM": (["num_hidden_layers=1:8", "first_k_dense_replace=0:9", "n_routed_experts=16:64:16"], 16),
+    "JambaForCausalLM": (
+        ["num_hidden_layers=4:12", "num_experts=1:8", "hidden_size=64:512:64", "expert_layer_period=1:3"],
+        12,
+    ),
+    "DeepseekV3ForCausalLM": (
+        ["num_hidden_layers=1:8", "first_k_dense_replace=0:9", "n_routed_experts=16:64:16"],
+        16,
+    ),
     "Gemma2ForCausalLM": (["num_hidden_layers=1:8", "hidden_size=64:512:64", "head_dim=16:64:16"], 2),
     "WhisperModel": (["d_model=12:384:12", "encoder_layers=1:4", "decoder_layers=1:4"], 2),
 }
@@ -126,7 +145,8 @@ def test_random_grids_of_every_model_type(model_type: str) -> None:
             continue
         listed = fields_of(scope)
         axes = [
-            random_axis(name, value, chosen) for name, value in chosen.sample(listed, min(len(listed), chosen.choice((1, 2, 3))))
+            random_axis(name, value, chosen)
+            for name, value in chosen.sample(listed, min(len(listed), chosen.choice((1, 2, 3))))
         ]
         try:
             subject = Subject(raw, axes, architecture, columns={name: name for name in COUNTS})
@@ -141,7 +161,10 @@ def test_random_grids_of_every_model_type(model_type: str) -> None:
 @pytest.mark.parametrize(
     ("architecture", "fields"),
     [
-        ("LlamaForCausalLM", {"hidden_size": 640, "num_hidden_layers": 7, "intermediate_size": 999, "vocab_size": 1234}),
+        (
+            "LlamaForCausalLM",
+            {"hidden_size": 640, "num_hidden_layers": 7, "intermediate_size": 999, "vocab_size": 1234},
+        ),
         ("GPT2LMHeadModel", {"n_embd": 48, "n_layer": 5, "vocab_size": 77}),
         ("BertModel", {"hidden_size": 36, "num_hidden_layers": 3, "intermediate_size": 17}),
     ],
@@ -156,9 +179,21 @@ def test_the_symbolic_formula_says_the_same(architecture: str, fields: dict[str,
 
 def test_computed_defaults_follow_and_set_ones_do_not() -> None:
     fields = {"hidden_size": [2048, 4096], "num_attention_heads": [16, 32]}
-    free = list(archspec.sweep("LlamaForCausalLM", fields, columns=["head_dim", "num_key_value_heads"]).rows())
-    assert [(row["head_dim"], row["num_key_value_heads"]) for row in free] == [(128, 16), (64, 32), (256, 16), (128, 32)]
-    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "head_dim": 64, "num_key_value_heads": 8}
+    free = list(
+        archspec.sweep("LlamaForCausalLM", fields, columns=["head_dim", "num_key_value_heads"]).rows()
+    )
+    assert [(row["head_dim"], row["num_key_value_heads"]) for row in free] == [
+        (128, 16),
+        (64, 32),
+        (256, 16),
+        (128, 32),
+    ]
+    config = {
+        "model_type": "llama",
+        "architectures": ["LlamaForCausalLM"],
+        "head_dim": 64,
+        "num_key_value_heads": 8,
+    }
     held = list(archspec.sweep(config, fields, columns=["head_dim", "num_key_value_heads"]).rows())
     assert {(row["head_dim"], row["num_key_value_heads"]) for row in held} == {(64, 8)}
 
@@ -168,7 +203,10 @@ def test_refused_points_have_no_row_and_are_counted() -> None:
     rows = list(grid.rows())
     assert all(row["hidden_size"] % row["num_attention_heads"] == 0 for row in rows)
     (reason,) = grid.refused
-    assert len(rows) + grid.refused[reason] == grid.points == 20 and "hidden_size % num_attention_heads" in reason
+    assert (
+        len(rows) + grid.refused[reason] == grid.points == 20
+        and "hidden_size % num_attention_heads" in reason
+    )
 
 
 def test_a_grid_without_any_count_says_why() -> None:
@@ -180,12 +218,24 @@ def test_ties_columns_and_filters() -> None:
     grid = archspec.sweep(
         "LlamaForCausalLM",
         ["hidden_size=512:4096:512", "num_hidden_layers=4:8"],
-        tie={"intermediate_size": "64 * ((8 * hidden_size // 3 + 63) // 64)", "num_attention_heads": "hidden_size // 128"},
-        columns={"n": "params", "ratio": "intermediate_size / hidden_size", "big": "params > 1e9", "head_dim": "head_dim"},
+        tie={
+            "intermediate_size": "64 * ((8 * hidden_size // 3 + 63) // 64)",
+            "num_attention_heads": "hidden_size // 128",
+        },
+        columns={
+            "n": "params",
+            "ratio": "intermediate_size / hidden_size",
+            "big": "params > 1e9",
+            "head_dim": "head_dim",
+        },
         where="hidden_size % 1024 == 0 or params < 4e8",
     )
     rows = list(grid.rows())
-    assert grid.filtered == 40 - len(rows) > 0 and [*rows[0]][:4] == ["hidden_size", "num_hidden_layers", *grid.subject.ties]
+    assert grid.filtered == 40 - len(rows) > 0 and [*rows[0]][:4] == [
+        "hidden_size",
+        "num_hidden_layers",
+        *grid.subject.ties,
+    ]
     for row in rows:
         width = 64 * ((8 * row["hidden_size"] // 3 + 63) // 64)
         overrides = {"hidden_size": row["hidden_size"], "num_hidden_layers": row["num_hidden_layers"]}
@@ -204,14 +254,18 @@ def test_a_zero_is_the_computed_default_where_it_is_for_transformers() -> None:
 
 
 def test_bytes_follow_the_dtype() -> None:
-    (row,) = archspec.sweep("GPT2LMHeadModel", {"n_layer": 12}, columns=["params", "bytes"], dtype="bf16").rows()
+    (row,) = archspec.sweep(
+        "GPT2LMHeadModel", {"n_layer": 12}, columns=["params", "bytes"], dtype="bf16"
+    ).rows()
     assert row["bytes"] == 2 * row["params"] == 248879616
     config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "torch_dtype": "float16"}
     assert next(archspec.sweep(config, {"n_layer": 12}, columns=["bytes"]).rows())["bytes"] == 248879616
 
 
 def test_rows_come_in_the_order_of_the_grid(tmp_path: Path) -> None:
-    grid = archspec.sweep("GPT2LMHeadModel", ["n_layer=1:3", "tie_word_embeddings=true,false", "n_embd=12:36:12"])
+    grid = archspec.sweep(
+        "GPT2LMHeadModel", ["n_layer=1:3", "tie_word_embeddings=true,false", "n_embd=12:36:12"]
+    )
     rows = [tuple(row.values())[:3] for row in grid.rows()]
     assert rows == [(n, t, d) for n in (1, 2, 3) for t in (True, False) for d in (12, 24, 36)]
 
@@ -255,7 +309,9 @@ def test_boxes_of_any_size_give_the_same_rows() -> None:
     for size in (7, 1000, 1 << 20):
         subject = Subject("BertModel", fields)
         batches = list(Engine(subject).batches(size))
-        found = np.concatenate([np.broadcast_to(batch.columns[0], batch.box.shape).reshape(-1) for batch in batches])
+        found = np.concatenate(
+            [np.broadcast_to(batch.columns[0], batch.box.shape).reshape(-1) for batch in batches]
+        )
         whole = found if size == 7 else whole
         assert (found == whole).all() and (len(batches) == 1) == (size == 1 << 20)
 
@@ -263,7 +319,10 @@ def test_boxes_of_any_size_give_the_same_rows() -> None:
 def test_counts_beyond_64_bits_are_exact_or_an_error() -> None:
     fields = {"hidden_size": [2**20, 2**29], "num_hidden_layers": [10, 100]}
     grid = archspec.sweep(
-        "LlamaForCausalLM", fields, tie={"intermediate_size": "hidden_size"}, columns=["params", "params * 1000"]
+        "LlamaForCausalLM",
+        fields,
+        tie={"intermediate_size": "hidden_size"},
+        columns=["params", "params * 1000"],
     )
     rows = list(grid.rows())
     assert [str(kind) for kind in grid.schema.types[-2:]] == ["decimal128(38, 0)", "decimal128(38, 0)"]
@@ -274,7 +333,8 @@ def test_counts_beyond_64_bits_are_exact_or_an_error() -> None:
         and rows[-1]["params"]
         == exact
         == archspec.load(
-            "LlamaForCausalLM", overrides={"hidden_size": d, "num_hidden_layers": layers, "intermediate_size": d}
+            "LlamaForCausalLM",
+            overrides={"hidden_size": d, "num_hidden_layers": layers, "intermediate_size": d},
         ).params
     )
     assert [int(row["params * 1000"]) for row in rows] == [1000 * int(row["params"]) for row in rows]
@@ -282,12 +342,14 @@ def test_counts_beyond_64_bits_are_exact_or_an_error() -> None:
         list(archspec.sweep("LlamaForCausalLM", fields, columns=["params ** 2"]).rows())
 
 
-@pytest.mark.parametrize(("limit", "architecture"), [("MAX_MODULES", "LlamaModel"), ("MAX_TENSORS", "LlamaForCausalLM")])
+@pytest.mark.parametrize(
+    ("limit", "architecture"), [("MAX_MODULES", "LlamaModel"), ("MAX_TENSORS", "LlamaForCausalLM")]
+)
 def test_models_that_are_too_large_to_list_are_refused_at_the_same_points(
     limit: str, architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for value in range(150, 162):
-        for module in ("archspec.tensors", "archspec.sweeping.run"):
+        for module in ("archspec.tree.tensors", "archspec.sweeping.run"):
             monkeypatch.setattr(f"{module}.{limit}", value)
         subject = Subject(architecture, axes_of(["num_hidden_layers=8:24"]))
         (batch,) = Engine(subject).batches()
@@ -307,7 +369,9 @@ def test_a_count_that_is_given_up_is_no_number(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_values_of_numpy_and_texts_are_taken() -> None:
-    wanted = list(archspec.sweep("LlamaForCausalLM", {"hidden_size": [64, 128]}, columns=["params", "bytes"]).rows())
+    wanted = list(
+        archspec.sweep("LlamaForCausalLM", {"hidden_size": [64, 128]}, columns=["params", "bytes"]).rows()
+    )
     for fields in (
         {"hidden_size": np.array([64, 128])},
         {"hidden_size": [np.int64(64), np.int32(128)]},
@@ -388,10 +452,23 @@ def interrupted(folder: Path, ending: str, number: int, before: str | None = Non
     path = folder / f"rows.{ending}"
     if before is not None:
         path.write_text(before)
-    command = [sys.executable, "-m", "archspec", "sweep", "LlamaForCausalLM", "--set", "hidden_size=32:3200000:32"]
+    command = [
+        sys.executable,
+        "-m",
+        "archspec",
+        "sweep",
+        "LlamaForCausalLM",
+        "--set",
+        "hidden_size=32:3200000:32",
+    ]
     command += ["--set", "num_hidden_layers=1:900", "--set", "vocab_size=1:1000", "--out", str(path)]
-    process = subprocess.Popen(  # a parent may ignore SIGINT, as a shell's background jobs do, and hand that down
-        command, cwd=ROOT, stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    process = (
+        subprocess.Popen(  # a parent may ignore SIGINT, as a shell's background jobs do, and hand that down
+            command,
+            cwd=ROOT,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
     )
     try:
         until = time.monotonic() + 120
@@ -407,7 +484,9 @@ def interrupted(folder: Path, ending: str, number: int, before: str | None = Non
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)]
+)
 def test_a_killed_sweep_leaves_nothing(tmp_path: Path, number: int, code: int, ending: str) -> None:
     assert interrupted(tmp_path, ending, number) == code
     left = os.listdir(tmp_path)
@@ -424,7 +503,9 @@ def test_a_killed_sweep_leaves_what_was_there(tmp_path: Path, number: int) -> No
 
 
 @pytest.mark.parametrize("nameless", [True, False])
-def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, nameless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_there_whole_or_not_at_all(
+    tmp_path: Path, nameless: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not nameless:
         monkeypatch.setattr(files, "_nameless", lambda folder: None)
     path = tmp_path / "a.txt"
@@ -437,7 +518,10 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, nameless: bool, mon
         Path(partial).write_text("three")
         raise KeyboardInterrupt
     (tmp_path / "folder").mkdir()
-    with pytest.raises(SweepError, match="Is a directory"), files.whole_file(str(tmp_path / "folder")) as partial:
+    with (
+        pytest.raises(SweepError, match="Is a directory"),
+        files.whole_file(str(tmp_path / "folder")) as partial,
+    ):
         Path(partial).write_text("three")
     assert path.read_text() == "two" and sorted(os.listdir(tmp_path)) == ["a.txt", "folder"]
 
@@ -456,7 +540,9 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
-def test_a_long_sweep_tells_how_far_it_is(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_sweep_tells_how_far_it_is(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = iter(range(0, 10_000, 3))  # seconds pass quickly
     monkeypatch.setattr(sweep_command.time, "monotonic", lambda: float(next(now)))
     terminal, pipe = Terminal(), io.StringIO()
@@ -479,7 +565,11 @@ def test_a_long_sweep_tells_how_far_it_is(tmp_path: Path, ending: str, monkeypat
 
 
 def test_frames_take_a_sweep() -> None:
-    duckdb, pandas, polars = pytest.importorskip("duckdb"), pytest.importorskip("pandas"), pytest.importorskip("polars")
+    duckdb, pandas, polars = (
+        pytest.importorskip("duckdb"),
+        pytest.importorskip("pandas"),
+        pytest.importorskip("polars"),
+    )
     grid = archspec.sweep("GPT2LMHeadModel", ["n_embd=12:120:12", "n_layer=1:3"])
     rows = list(grid.rows())
     assert grid.pandas().to_dict("records") == rows == pandas.DataFrame.from_records(rows).to_dict("records")
@@ -558,12 +648,17 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["--set", "hidden_size=64", "--plot", "x.gif"], "no format of a picture"),
         (["--set", "hidden_size=64", "--plot", "x.png"], "no field has more than one number"),
         (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--kind", "pie"], "no kind of picture"),
-        (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--kind", "pareto"], "pareto needs two columns"),
+        (
+            ["--set", "hidden_size=64:128:64", "--plot", "x.png", "--kind", "pareto"],
+            "pareto needs two columns",
+        ),
         (["--set", "hidden_size=64", "--sql", "oracle"], "no dialect"),
         (["--set", "hidden_size=64", "--table", "t"], "--table is the table of a SQL query"),
     ],
 )
-def test_wrong_options_are_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_wrong_options_are_refused(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     os.chdir(tmp_path)
     assert main(["sweep", "LlamaForCausalLM", *options]) == 2
     said = capsys.readouterr().err
@@ -614,16 +709,28 @@ SQL: list[tuple[str, list[str], dict[str, Any]]] = [
         ["hidden_size=100:4096:7", "num_attention_heads=0:8"],
         {"columns": ["params", "head_dim", "hidden_size / 7"]},
     ),
-    ("T5ForConditionalGeneration", ["num_layers=1:6", "d_model=64:512:64", "feed_forward_proj=relu,gated-gelu"], {}),
+    (
+        "T5ForConditionalGeneration",
+        ["num_layers=1:6", "d_model=64:512:64", "feed_forward_proj=relu,gated-gelu"],
+        {},
+    ),
     ("JambaForCausalLM", ["num_hidden_layers=2:20", "attn_layer_offset=0:7", "expert_layer_period=1:3"], {}),
-    ("Exaone4ForCausalLM", ["num_hidden_layers=2:20", "hidden_size=64:256:64"], {"columns": ["params", "layer_types"]}),
+    (
+        "Exaone4ForCausalLM",
+        ["num_hidden_layers=2:20", "hidden_size=64:256:64"],
+        {"columns": ["params", "layer_types"]},
+    ),
     (
         "MixtralForCausalLM",
         ["num_local_experts=1:16", "num_experts_per_tok=1:20"],
         {"columns": ["active_params"], "where": "params < 4e10"},
     ),
     ("BertModel", ["hidden_size=600000000:1200000000:300000000", "num_hidden_layers=6,12"], {"wide": True}),
-    ("GPT2LMHeadModel", ["n_embd=120:240:12", "tie_word_embeddings=true,false"], {"columns": ["params", "n_head"]}),
+    (
+        "GPT2LMHeadModel",
+        ["n_embd=120:240:12", "tie_word_embeddings=true,false"],
+        {"columns": ["params", "n_head"]},
+    ),
     (
         "LlamaForCausalLM",
         ["hidden_size=64:640:64", "head_dim=null,32,64"],
@@ -650,7 +757,8 @@ def test_the_query_gives_the_rows(architecture: str, fields: list[str], options:
 def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
     duckdb = pytest.importorskip("duckdb")
     grid = archspec.sweep(
-        "LlamaForCausalLM", ["hidden_size=64:4096:64", "num_hidden_layers=1:48", "tie_word_embeddings=true,false"]
+        "LlamaForCausalLM",
+        ["hidden_size=64:4096:64", "num_hidden_layers=1:48", "tie_word_embeddings=true,false"],
     )
     rows = "(4096, 32, false, 1), (4096, 32, true, 2), (2112, 7, false, 3), (4097, 32, false, 4), (8192, 32, false, 5), "
     rows += "(4096, 32.5, false, 6), (NULL, 32, false, 7), (4096, 49, false, 8), (4096, 32, NULL, 9)"
@@ -662,7 +770,8 @@ def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
     known = {1: (4096, 32, False), 2: (4096, 32, True), 3: (2112, 7, False)}
     names = [axis.name for axis in grid.subject.axes]
     exact = {
-        key: archspec.load("LlamaForCausalLM", overrides=dict(zip(names, row, strict=True))).params for key, row in known.items()
+        key: archspec.load("LlamaForCausalLM", overrides=dict(zip(names, row, strict=True))).params
+        for key, row in known.items()
     }
     assert found == exact | dict.fromkeys(range(4, 10))
 
@@ -670,7 +779,11 @@ def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
 @pytest.fixture(scope="module", params=["true", "false"], ids=["ansi", "lenient"])
 def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
     """Spark itself, where it is installed; it needs Java, and is no dependency of the tests."""
-    session = pytest.importorskip("pyspark.sql").SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = (
+        pytest.importorskip("pyspark.sql")
+        .SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+    )
     started = session.config("spark.sql.ansi.enabled", request.param).getOrCreate()
     started.conf.set("spark.sql.ansi.enabled", request.param)
     yield started
@@ -678,13 +791,19 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("architecture", "fields", "options"), SQL)
-def test_spark_gives_the_rows(architecture: str, fields: list[str], options: dict[str, Any], spark: Any) -> None:
+def test_spark_gives_the_rows(
+    architecture: str, fields: list[str], options: dict[str, Any], spark: Any
+) -> None:
     grid = archspec.sweep(architecture, fields, **options)
     assert plain([row.asDict() for row in spark.sql(grid.sql("spark")).collect()]) == plain(list(grid.rows()))
 
 
 def test_the_spark_query_is_sparks() -> None:
-    text = archspec.sweep("LlamaForCausalLM", ["hidden_size=100:4096:7", "num_attention_heads=1:8"], columns=["head_dim"]).sql(
-        "spark"
+    text = archspec.sweep(
+        "LlamaForCausalLM", ["hidden_size=100:4096:7", "num_attention_heads=1:8"], columns=["head_dim"]
+    ).sql("spark")
+    assert (
+        "explode(sequence(100, 4090, 7))" in text
+        and "`hidden_size` DIV `num_attention_heads`" in text
+        and '"' not in text
     )
-    assert "explode(sequence(100, 4090, 7))" in text and "`hidden_size` DIV `num_attention_heads`" in text and '"' not in text

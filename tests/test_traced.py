@@ -89,7 +89,9 @@ def same(one: Any, other: Any) -> bool:
 
 
 @settings(max_examples=int(os.environ.get("ARCHSPEC_EXAMPLES", "400")), deadline=None)
-@given(program=programs(), constants=st.tuples(st.integers(-3, 40), st.integers(0, 5)), start=st.integers(-2, 6))
+@given(
+    program=programs(), constants=st.tuples(st.integers(-3, 40), st.integers(0, 5)), start=st.integers(-2, 6)
+)
 def test_a_trace_holds_wherever_its_conditions_do(
     program: list[tuple[str, int, int]], constants: tuple[int, int], start: int
 ) -> None:
@@ -101,7 +103,10 @@ def test_a_trace_holds_wherever_its_conditions_do(
         if covered[point]:
             continue
         trace = Trace(space)
-        numbers = [trace.number(space.axis(k), axis.values[p]) for k, (axis, p) in enumerate(zip(axes, point, strict=True))]
+        numbers = [
+            trace.number(space.axis(k), axis.values[p])
+            for k, (axis, p) in enumerate(zip(axes, point, strict=True))
+        ]
         found = outcome(program, *numbers, *constants)
         grid = Grid(axes)
         (box,) = boxes(grid)
@@ -110,7 +115,11 @@ def test_a_trace_holds_wherever_its_conditions_do(
             for condition in trace.conditions:
                 mask = mask & evaluator.holds(condition, box)
             node = found.node if traced(found) else found
-            values = node if isinstance(node, type) else np.broadcast_to(evaluator.value(node, box), box.shape).reshape(7, 5)
+            values = (
+                node
+                if isinstance(node, type)
+                else np.broadcast_to(evaluator.value(node, box), box.shape).reshape(7, 5)
+            )
         mask = np.broadcast_to(mask, box.shape).reshape(7, 5)
         assert mask[point], "a trace holds at its own point"
         for place in zip(*np.nonzero(mask), strict=True):
@@ -194,7 +203,10 @@ def test_integers_beyond_64_bits_are_exact(high: int) -> None:
     cube = space.add(space.multiply(space.multiply(a, a), b), space.constant(-7))
     nested = space.floordiv(cube, space.add(b, space.constant(1)))
     (box,) = boxes(Grid(axes))
-    for node, plain in ((cube, lambda x, y: x * x * y - 7), (nested, lambda x, y: (x * x * y - 7) // (y + 1))):
+    for node, plain in (
+        (cube, lambda x, y: x * x * y - 7),
+        (nested, lambda x, y: (x * x * y - 7) // (y + 1)),
+    ):
         values = np.broadcast_to(Evaluator(space).value(node, box), box.shape).reshape(3, 2)
         for i, j in itertools.product(range(3), range(2)):
             assert int(values[i, j]) == plain(axes[0].values[i], axes[1].values[j])

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import archspec
-from archspec.cli import main
-from archspec.library import load_file
-from archspec.outline import Item, outline
-from archspec.scope import Scope
-from archspec.tensors import tensors
-from archspec.tree import Builder
+from archspec.cli.main import main
+from archspec.configs.scope import Scope
+from archspec.specs.library import load_file
+from archspec.tree.builder import Builder
+from archspec.tree.outline import Item, outline
+from archspec.tree.tensors import tensors
 
 BERT = {"embeddings": 23_837_184, "encoder": 85_054_464, "pooler": 590_592}
 SHARES = {"embeddings": "21.77%", "encoder": "77.69%", "pooler": "0.54%"}
@@ -42,7 +42,9 @@ def test_layers_that_differ_are_not_folded() -> None:
     layers = root.children[0].children[1].children
     assert [(layer.name, layer.copies) for layer in layers] == [("0-2", 3), ("3-60", 58)]
     assert root.params == 671_026_404_352 == sum(child.params for child in root.children)
-    assert root.params + root.buffers == 671_026_419_200  # the router's correction bias is a buffer; the published size has it
+    assert (
+        root.params + root.buffers == 671_026_419_200
+    )  # the router's correction bias is a buffer; the published size has it
 
 
 def test_a_module_counts_its_children_and_nothing_else() -> None:
@@ -53,7 +55,13 @@ def test_a_module_counts_its_children_and_nothing_else() -> None:
         for child in item.children:
             hold(child)
 
-    for name in ("T5ForConditionalGeneration", "JambaForCausalLM", "Wav2Vec2ForCTC", "ResNetModel", "AlbertForMaskedLM"):
+    for name in (
+        "T5ForConditionalGeneration",
+        "JambaForCausalLM",
+        "Wav2Vec2ForCTC",
+        "ResNetModel",
+        "AlbertForMaskedLM",
+    ):
         model = archspec.load(name)
         root = outline(model.tree, model.tensors())
         assert root.params == model.params
@@ -87,8 +95,14 @@ def test_a_layer_that_is_another_one_again_is_not_folded_with_it(tmp_path: Path)
     spec.write_text(SHARED)
     tree = Builder(Scope(load_file(str(spec)), {})).build("ToyModel")
     [layers] = outline(tree, tensors(tree)).children
-    assert [(layer.name, layer.copies, layer.params) for layer in layers.children] == [("0-1", 2, 40), ("2-3", 2, 0)]
-    assert layers.children[1].children[0].marks == ("weight tied to layers.1.dense.weight", "bias tied to layers.1.dense.bias")
+    assert [(layer.name, layer.copies, layer.params) for layer in layers.children] == [
+        ("0-1", 2, 40),
+        ("2-3", 2, 0),
+    ]
+    assert layers.children[1].children[0].marks == (
+        "weight tied to layers.1.dense.weight",
+        "bias tied to layers.1.dense.bias",
+    )
 
 
 def test_frozen_modules_say_so() -> None:

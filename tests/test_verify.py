@@ -20,24 +20,52 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from archspec import campaign, coverage, library
-from archspec.blame import refusing
-from archspec.cli import main
-from archspec.comparing import Difference, counted
+from archspec.cli.main import main
+from archspec.configs.scope import Scope
 from archspec.errors import Place
-from archspec.library import load
-from archspec.oracle import Refused, Unavailable, built, config_of, spec_rows, transformers_rows
-from archspec.places import refused_places, trail
-from archspec.pool import Failure, spread
-from archspec.scope import Scope
-from archspec.spec import Spec
-from archspec.tensors import tensors
-from archspec.tree import Builder
-from archspec.verify import Verifier, verify, verify_spec
+from archspec.oracle.transformers import Refused, Unavailable, built, config_of, spec_rows, transformers_rows
+from archspec.specs import library
+from archspec.specs.library import load
+from archspec.specs.records import Spec
+from archspec.tree.builder import Builder
+from archspec.tree.tensors import tensors
+from archspec.verify import campaign, coverage
+from archspec.verify.attribution import refusing
+from archspec.verify.comparison import Difference, counted
+from archspec.verify.places import refused_places, trail
+from archspec.verify.pool import Failure, spread
+from archspec.verify.verifier import Verifier, verify, verify_spec
 
 SAMPLES = int(os.environ.get("ARCHSPEC_VERIFY_SAMPLES", "3"))
-FIRST = {"albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "detr", "distilbert", "gemma2", "gemma3", "gpt2", "gpt_neox"}
-FIRST |= {"jamba", "llama", "llava", "mamba", "mistral", "mixtral", "opt", "qwen2", "qwen3_moe", "roberta", "swin", "t5", "vit"}
+FIRST = {
+    "albert",
+    "bart",
+    "bert",
+    "bloom",
+    "clip",
+    "deepseek_v3",
+    "detr",
+    "distilbert",
+    "gemma2",
+    "gemma3",
+    "gpt2",
+    "gpt_neox",
+}
+FIRST |= {
+    "jamba",
+    "llama",
+    "llava",
+    "mamba",
+    "mistral",
+    "mixtral",
+    "opt",
+    "qwen2",
+    "qwen3_moe",
+    "roberta",
+    "swin",
+    "t5",
+    "vit",
+}
 FIRST |= {"wav2vec2", "whisper"}
 PAIRS = [(model_type, name) for model_type, names in campaign.everything().items() for name in names]
 
@@ -59,7 +87,7 @@ def shown(difference: Difference) -> str:
 def altered(spec: Spec, old: str, new: str, times: int = 1) -> Spec:
     """The spec of a text with one thing changed."""
     from archspec.errors import Source
-    from archspec.spec_parser import parse_spec
+    from archspec.specs.parser import parse_spec
 
     shared = {file.stem: file for file in (Path(library.folder()) / "shared").glob("*.yaml")}
     holds = [name for name, file in shared.items() if file.read_text().count(old) == times]
@@ -70,15 +98,22 @@ def altered(spec: Spec, old: str, new: str, times: int = 1) -> Spec:
         if name not in shared:
             return load(name)
         text = shared[name].read_text()
-        return parse_spec(Source(f"shared/{name}.yaml", text.replace(old, new) if not here and name in holds else text), loaded)
+        return parse_spec(
+            Source(f"shared/{name}.yaml", text.replace(old, new) if not here and name in holds else text),
+            loaded,
+        )
 
-    return parse_spec(Source(spec.source.name, spec.source.text.replace(old, new) if here else spec.source.text), loaded)
+    return parse_spec(
+        Source(spec.source.name, spec.source.text.replace(old, new) if here else spec.source.text), loaded
+    )
 
 
 def line(spec: Spec, start: str) -> str:
     """`file:line` of the first line that starts so, in a spec or in a part that it uses."""
     sources = dict.fromkeys((spec.source, *(module.place.source for module in spec.modules.values())))
-    lines = ((source.name, n, text) for source in sources for n, text in enumerate(source.text.splitlines(), 1))
+    lines = (
+        (source.name, n, text) for source in sources for n, text in enumerate(source.text.splitlines(), 1)
+    )
     return next(f"{name}:{number}" for name, number, text in lines if text.strip().startswith(start))
 
 
@@ -91,7 +126,14 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
         "shape",
         "query:",
     ),
-    "a bias": ("gpt2", "GPT2Model", "ln_f: LayerNorm(n_embd)", "ln_f: LayerNorm(n_embd, bias=False)", "missing", "ln_f:"),
+    "a bias": (
+        "gpt2",
+        "GPT2Model",
+        "ln_f: LayerNorm(n_embd)",
+        "ln_f: LayerNorm(n_embd, bias=False)",
+        "missing",
+        "ln_f:",
+    ),
     "an attribute": (
         "bert",
         "BertModel",
@@ -108,7 +150,14 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
         "extra",
         "layer: BertLayer() for",
     ),
-    "a branch": ("bert", "BertModel", "BertPooler() if add_pooling_layer else None", "None", "missing", "pooler: None"),
+    "a branch": (
+        "bert",
+        "BertModel",
+        "BertPooler() if add_pooling_layer else None",
+        "None",
+        "missing",
+        "pooler: None",
+    ),
     "a default": (
         "bert",
         "BertModel",
@@ -126,9 +175,30 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
         "tie",
         "GenericForCausalLM(base):",
     ),
-    "frozen": ("whisper", "WhisperModel", ".requires_grad_(False)", "", "frozen", "embed_positions: Embedding(max_source"),
-    "a condition": ("llama", "LlamaModel", "  - head_dim % 2 == 0 or head_dim < 5\n", "", "accepted", "# Llama"),
-    "too strict": ("llama", "LlamaModel", "head_dim % 2 == 0 or head_dim < 5", "head_dim % 4 == 0", "refused", "- head_dim % 4"),
+    "frozen": (
+        "whisper",
+        "WhisperModel",
+        ".requires_grad_(False)",
+        "",
+        "frozen",
+        "embed_positions: Embedding(max_source",
+    ),
+    "a condition": (
+        "llama",
+        "LlamaModel",
+        "  - head_dim % 2 == 0 or head_dim < 5\n",
+        "",
+        "accepted",
+        "# Llama",
+    ),
+    "too strict": (
+        "llama",
+        "LlamaModel",
+        "head_dim % 2 == 0 or head_dim < 5",
+        "head_dim % 4 == 0",
+        "refused",
+        "- head_dim % 4",
+    ),
     "a buffer": (
         "bloom",
         "BloomModel",
@@ -153,58 +223,88 @@ def test_a_slip_is_found_and_its_line_named(slip: str) -> None:
 
 def test_a_field_that_the_spec_does_not_mention() -> None:
     spec = altered(
-        altered(load("llama"), "  mlp_bias: false\n", ""), "GatedMLP(intermediate_size, mlp_bias)", "GatedMLP(intermediate_size)"
+        altered(load("llama"), "  mlp_bias: false\n", ""),
+        "GatedMLP(intermediate_size, mlp_bias)",
+        "GatedMLP(intermediate_size)",
     )
     outcome = verify_spec(spec, "LlamaModel", 3)
-    assert {(difference.kind, difference.name) for difference in outcome.differences} == {("unmentioned", "mlp_bias")}
+    assert {(difference.kind, difference.name) for difference in outcome.differences} == {
+        ("unmentioned", "mlp_bias")
+    }
     assert outcome.differences[0].config["mlp_bias"] is True
 
 
 def test_a_fixed_field_that_is_read_after_all() -> None:
-    spec = altered(altered(load("llama"), "  mlp_bias: false\n", ""), "require:\n", "fixed:\n  mlp_bias: false\nrequire:\n")
+    spec = altered(
+        altered(load("llama"), "  mlp_bias: false\n", ""),
+        "require:\n",
+        "fixed:\n  mlp_bias: false\nrequire:\n",
+    )
     [difference] = verify_spec(spec, "LlamaModel", 3).differences
     assert (difference.kind, difference.name) == ("unmentioned", "mlp_bias")
     assert difference.places[0].startswith(line(spec, "mlp_bias: false"))
 
 
 def test_a_difference_is_shown_at_the_smallest_config() -> None:
-    spec = altered(load("bert"), "BertAttention(is_cross_attention=True) if add_cross_attention else None", "None")
-    configs = [difference.config for difference in verify_spec(spec, "BertModel", 12).differences if difference.kind == "missing"]
+    spec = altered(
+        load("bert"), "BertAttention(is_cross_attention=True) if add_cross_attention else None", "None"
+    )
+    configs = [
+        difference.config
+        for difference in verify_spec(spec, "BertModel", 12).differences
+        if difference.kind == "missing"
+    ]
     assert {"model_type": "bert", "add_cross_attention": True, "is_decoder": True} in configs
 
 
 def test_a_zero_that_transformers_takes_for_nothing_given_is_found() -> None:
     """wav2vec 2.0's config has `output_hidden_size or hidden_size`; only an adapter, off by default, has tensors of it."""
-    from archspec.settings import settings_differences
+    from archspec.verify.defaults import settings_differences
 
     spec = load("wav2vec2")
     assert settings_differences(spec) == []
     field = spec.fields["output_hidden_size"]
     altered = spec._replace(fields={**spec.fields, field.name: field._replace(falsy=False)})
     (found,) = settings_differences(altered)
-    assert (found.name, found.expected, found.found, found.places[0]) == ("output_hidden_size for 0", "768", "0", field.place)
+    assert (found.name, found.expected, found.found, found.places[0]) == (
+        "output_hidden_size for 0",
+        "768",
+        "0",
+        field.place,
+    )
 
 
 def test_a_spec_that_transformers_cannot_confirm_is_not_exact_by_default() -> None:
-    outcome = verify_spec(altered(load("llama"), "- head_dim % 2 == 0 or head_dim < 5", "- hidden_size == 4096"), "LlamaModel", 5)
+    outcome = verify_spec(
+        altered(load("llama"), "- head_dim % 2 == 0 or head_dim < 5", "- hidden_size == 4096"),
+        "LlamaModel",
+        5,
+    )
     assert outcome.verdict == "wrong"
 
 
 def test_the_same_seed_draws_the_same_configs() -> None:
     code = (
-        "import json; from archspec.library import load; from archspec.sampling import Sampler\n"
+        "import json; from archspec.specs.library import load; from archspec.verify.generate.sampling import Sampler\n"
         "for name in ('bert', 'wav2vec2', 'swin', 'llava'):\n"
         "    sampler = Sampler(load(name), 5)\n"
         "    for _ in range(20): print(json.dumps(sampler.sample())); sampler.accept()"
     )
     runs = [
-        subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        )
         for seed in ("1", "2")
     ]
     assert runs[0].stdout == runs[1].stdout != b""
 
 
-@pytest.mark.parametrize("model_type", ["bert", "gpt2", "t5", "wav2vec2", "swin", "clip", "mixtral", "jamba", "deepseek_v3"])
+@pytest.mark.parametrize(
+    "model_type", ["bert", "gpt2", "t5", "wav2vec2", "swin", "clip", "mixtral", "jamba", "deepseek_v3"]
+)
 def test_valid_configs_show_every_side_of_a_spec(model_type: str) -> None:
     """At 20 samples: each flag both ways, nulls, one layer, odd sizes, lists of other lengths."""
     spec = load(model_type)
@@ -223,12 +323,22 @@ def test_valid_configs_show_every_side_of_a_spec(model_type: str) -> None:
             missing.append(f"{field.name} null")
         if field.name.endswith("layers") and isinstance(default, int) and 1 not in values:
             missing.append(f"{field.name} = 1")
-        if isinstance(default, list) and len({len(value) for value in values if value}) == 1 and not field.computed:
+        if (
+            isinstance(default, list)
+            and len({len(value) for value in values if value}) == 1
+            and not field.computed
+        ):
             missing.append(f"{field.name} of another length")
-        if isinstance(default, int) and not isinstance(default, bool) and len({str(value) for value in values}) < 2:
+        if (
+            isinstance(default, int)
+            and not isinstance(default, bool)
+            and len({str(value) for value in values}) < 2
+        ):
             missing.append(f"{field.name} of another size")
     assert missing == []
-    assert any(isinstance(value, int) and value > 1 and value % 2 for raw in verifier.valid for value in numbers(raw))
+    assert any(
+        isinstance(value, int) and value > 1 and value % 2 for raw in verifier.valid for value in numbers(raw)
+    )
 
 
 def builds(spec: Spec, settings: dict[str, Any]) -> bool:
@@ -240,7 +350,9 @@ def builds(spec: Spec, settings: dict[str, Any]) -> bool:
 
 
 def numbers(raw: dict[str, Any]) -> list[Any]:
-    return [item for value in raw.values() for item in (numbers(value) if isinstance(value, dict) else [value])]
+    return [
+        item for value in raw.values() for item in (numbers(value) if isinstance(value, dict) else [value])
+    ]
 
 
 def test_what_this_machine_lacks_is_no_refusal() -> None:
@@ -285,9 +397,18 @@ def test_a_class_that_has_no_constructor_of_its_own_is_told_with_its_parent() ->
 @pytest.mark.parametrize(
     ("owners", "start"),
     [
-        (("Linear", "BertSelfAttention", "BertAttention", "BertLayer"), "BertAttention(is"),  # the outer class
-        (("Linear", "BertSelfAttention", "BertAttention", "BertLayer"), "attention: BertAttention"),  # and the way to it
-        (("BertCrossAttention", "BertEncoder"), "BertEncoder:"),  # of a class that is not built, where it should be
+        (
+            ("Linear", "BertSelfAttention", "BertAttention", "BertLayer"),
+            "BertAttention(is",
+        ),  # the outer class
+        (
+            ("Linear", "BertSelfAttention", "BertAttention", "BertLayer"),
+            "attention: BertAttention",
+        ),  # and the way to it
+        (
+            ("BertCrossAttention", "BertEncoder"),
+            "BertEncoder:",
+        ),  # of a class that is not built, where it should be
         (("BertSparseAttention", "BertAttention"), "BertSelfAttention:"),  # or the one that stands for it
     ],
 )
@@ -331,7 +452,9 @@ def test_a_refusal_leads_to_what_was_read(
 
 def test_work_goes_on_past_a_crash_an_error_and_a_hang() -> None:
     results = dict(spread(crashing.work, list(range(8)), 2, timeout=3))
-    assert {task: value for task, value in results.items() if task not in (1, 2, 3)} == {n: n * 10 for n in (0, 4, 5, 6, 7)}
+    assert {task: value for task, value in results.items() if task not in (1, 2, 3)} == {
+        n: n * 10 for n in (0, 4, 5, 6, 7)
+    }
     assert results[1] == Failure("the process died with exit code 7")
     assert results[2] == Failure("ValueError: no")
     assert results[3] == Failure("it took more than 3 s")
@@ -342,7 +465,11 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert main(["verify", "MistralModel", "--samples", "2", "--seed", "7", "--json", str(report)]) == 0
     assert "1 exact, 0 wrong: 3 configs compared" in capsys.readouterr().out
     found = json.loads(report.read_text())
-    assert (found["samples"], found["seed"], found["totals"]) == (2, 7, {"exact": 1, "wrong": 0, "unavailable": 0})
+    assert (found["samples"], found["seed"], found["totals"]) == (
+        2,
+        7,
+        {"exact": 1, "wrong": 0, "unavailable": 0},
+    )
     assert found["transformers"] == "5.23.0"
     [outcome] = found["architectures"]
     assert (outcome["architecture"], outcome["verdict"], outcome["compared"], outcome["differences"]) == (
@@ -361,7 +488,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "docs").mkdir()
     shutil.copytree(Path(library.folder()) / "shared", folder / "shared")
     part = folder / "shared" / "encoder.yaml"
-    part.write_text(part.read_text().replace("query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, 7)"))
+    part.write_text(
+        part.read_text().replace("query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, 7)")
+    )
     (folder / "bert.yaml").write_text(load("bert").source.text)
     (folder / "gpt2.yaml").write_text(load("gpt2").source.text)
     (folder / "llama.yaml").write_text("model_type: llama\nmodules: [\n")
@@ -375,18 +504,25 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         cached.cache_clear()
 
 
-def test_a_difference_is_told_by_its_line_and_ends_in_1(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_difference_is_told_by_its_line_and_ends_in_1(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["verify", "BertModel", "GPT2Model", "--samples", "1", "--jobs", "1"]) == 1
     out = capsys.readouterr().out
     start = next(text for text in out.splitlines() if "shape" in text)
     part = checkout / "shared" / "encoder.yaml"
     number = next(n for n, text in enumerate(part.read_text().splitlines(), 1) if "query:" in text)
-    assert start.startswith(f"{os.path.relpath(part)}:{number}: shape") or f"encoder.yaml:{number}: shape" in start
+    assert (
+        start.startswith(f"{os.path.relpath(part)}:{number}: shape")
+        or f"encoder.yaml:{number}: shape" in start
+    )
     assert "encoder.layer.0.attention.self.query.weight: transformers (768, 768), the spec (7, 768)" in out
     assert "1 exact, 1 wrong" in out
 
 
-def test_all_goes_on_past_a_spec_that_is_not_well_formed(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_goes_on_past_a_spec_that_is_not_well_formed(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (checkout / "bert.yaml").unlink()
     assert main(["verify", "--all", "--samples", "0", "--jobs", "1"]) == 1
     out = capsys.readouterr().out
@@ -441,26 +577,43 @@ def recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[coverage.Pair], coverage.Pair | None]
 ) -> list[str]:
     """What is stale after a change of what docs/coverage.json holds."""
-    from archspec.oracle import mapped, versions
+    from archspec.oracle.transformers import mapped, versions
 
-    monkeypatch.setattr(coverage, "paths", lambda: (str(tmp_path / "coverage.json"), str(tmp_path / "coverage.md")))
+    monkeypatch.setattr(
+        coverage, "paths", lambda: (str(tmp_path / "coverage.json"), str(tmp_path / "coverage.md"))
+    )
     wanted = coverage._described(mapped())
     pairs = [
         coverage.Pair(*key, autos, "exact" if key in wanted else "undescribed", digest=wanted.get(key, ""))
         for key, autos in mapped().items()
     ]
-    coverage.write({**versions(), "samples": 20, "seed": 0}, [new for pair in pairs if (new := change(pair)) is not None])
+    coverage.write(
+        {**versions(), "samples": 20, "seed": 0}, [new for pair in pairs if (new := change(pair)) is not None]
+    )
     return coverage.stale()
 
 
-def test_coverage_is_fresh_until_a_pair_or_a_spec_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def only(name: str, new: Callable[[coverage.Pair], coverage.Pair | None]) -> Callable[[coverage.Pair], coverage.Pair | None]:
+def test_coverage_is_fresh_until_a_pair_or_a_spec_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only(
+        name: str, new: Callable[[coverage.Pair], coverage.Pair | None]
+    ) -> Callable[[coverage.Pair], coverage.Pair | None]:
         return lambda pair: new(pair) if pair.architecture == name else pair
 
     assert recorded(tmp_path, monkeypatch, lambda pair: pair) == []
-    assert "bert/BertModel is not in docs" in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: None))[0]
-    assert "another spec" in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="0")))[0]
-    assert "another spec" in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="")))[0]
+    assert (
+        "bert/BertModel is not in docs"
+        in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: None))[0]
+    )
+    assert (
+        "another spec"
+        in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="0")))[0]
+    )
+    assert (
+        "another spec"
+        in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="")))[0]
+    )
     renamed = only("BertModel", lambda pair: pair._replace(architecture="NoModel"))
     assert any("bert/NoModel is no pair" in problem for problem in recorded(tmp_path, monkeypatch, renamed))
     recorded(tmp_path, monkeypatch, lambda pair: pair)
@@ -469,7 +622,7 @@ def test_coverage_is_fresh_until_a_pair_or_a_spec_changes(tmp_path: Path, monkey
 
 
 def test_every_pair_of_the_auto_classes_is_listed() -> None:
-    from archspec.oracle import mapped
+    from archspec.oracle.transformers import mapped
 
     assert len(mapped()) == 1576
     assert mapped()["bert", "BertForPreTraining"] == ("AutoModelForPreTraining",)
@@ -525,7 +678,11 @@ def test_layers_are_not_filled_but_what_could_be_refused_is_called(fill: Callabl
     from torch import nn
 
     def calls(filled: Callable[..., Any]) -> type:
-        return type("Toy", (nn.Module,), {"__init__": lambda self, config: (nn.Module.__init__(self), filled(self))[0]})
+        return type(
+            "Toy",
+            (nn.Module,),
+            {"__init__": lambda self, config: (nn.Module.__init__(self), filled(self))[0]},
+        )
 
     def layers(self: Any) -> None:
         self.dense, self.embed, self.norm = nn.Linear(2, 3), nn.Embedding(4, 2), nn.LayerNorm(2)
@@ -537,7 +694,14 @@ def test_layers_are_not_filled_but_what_could_be_refused_is_called(fill: Callabl
     finally:
         sys.setprofile(None)
     assert {"Embedding.reset_parameters", "LayerNorm.reset_parameters"} <= called
-    assert not called & {"Linear.reset_parameters", "kaiming_uniform_", "uniform_", "normal_", "ones_", "zeros_"}
+    assert not called & {
+        "Linear.reset_parameters",
+        "kaiming_uniform_",
+        "uniform_",
+        "normal_",
+        "ones_",
+        "zeros_",
+    }
     with pytest.raises(Refused):
         built(calls(lambda self: fill(nn.init, nn.Linear(2, 3, device="meta").weight)), None)
     assert nn.init.normal_.__module__ == "torch.nn.init"  # as it was

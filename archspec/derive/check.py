@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from archspec import library
 from archspec.derive.session import Draft
 from archspec.errors import ArchspecError
-from archspec.spec import Spec
+from archspec.specs import library
+from archspec.specs.records import Spec
 
 if TYPE_CHECKING:
     from archspec.derive.target import Target
-    from archspec.verify import Outcome
+    from archspec.verify.verifier import Outcome
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def compiled(draft: Draft, folder: str) -> Spec:
 
 def verified(draft: Draft, target: Target, folder: str, samples: int, seed: int) -> list[Outcome]:
     """How each class of a draft does under verify."""
-    from archspec.verify import verify_spec
+    from archspec.verify.verifier import verify_spec
 
     spec = compiled(draft, folder)
     if target.own:
@@ -76,10 +76,10 @@ def verified(draft: Draft, target: Target, folder: str, samples: int, seed: int)
 
 def params(draft: Draft, folder: str, architecture: str) -> int | None:
     """The parameters of a class at its default config, None where the draft refuses that one."""
-    from archspec.counts import counted
-    from archspec.scope import Scope
-    from archspec.tensors import tensors
-    from archspec.tree import Builder
+    from archspec.configs.scope import Scope
+    from archspec.tree.builder import Builder
+    from archspec.tree.counts import counted
+    from archspec.tree.tensors import tensors
 
     try:
         return counted(tensors(Builder(Scope(compiled(draft, folder), {})).build(architecture)))["params"]

@@ -26,7 +26,9 @@ def find_own(name: str, config: str = "") -> Target:
 
     cls = _named(name)
     if not issubclass(cls, torch.nn.Module):
-        raise _problem(f"{name} is not a torch.nn.Module", "name a class of which an instance holds the parameters")
+        raise _problem(
+            f"{name} is not a torch.nn.Module", "name a class of which an instance holds the parameters"
+        )
     config_cls = _named(config) if config else _config_class(cls)
     if config_cls is None:
         raise _problem(f"{name}: the class of its config is not known", _CONFIG_HELP)
@@ -34,7 +36,9 @@ def find_own(name: str, config: str = "") -> Target:
         made = config_cls()
     except Exception as error:  # whatever the user's own config raises
         told = f"{config_cls.__name__} has no default: {type(error).__name__}: {error}"
-        raise _problem(told, "give every field of it a default: the draft starts from the default config") from None
+        raise _problem(
+            told, "give every field of it a default: the draft starts from the default config"
+        ) from None
     model_type = getattr(config_cls, "model_type", "") or _snake(cls.__name__)
     return Target(model_type, made, [cls], True)
 
@@ -57,7 +61,10 @@ def _named(name: str) -> type:
         sys.path.remove(os.getcwd())
     if not inspect.isclass(found):
         classes = [key for key, value in vars(sys.modules[module]).items() if inspect.isclass(value)]
-        raise _problem(f"{module} has no class {attribute!r}", did_you_mean(attribute, classes) or "write package.module:Class")
+        raise _problem(
+            f"{module} has no class {attribute!r}",
+            did_you_mean(attribute, classes) or "write package.module:Class",
+        )
     return found
 
 
@@ -81,7 +88,9 @@ def _snake(name: str) -> str:
 
 def configured(config_cls: type, raw: dict[str, Any]) -> Any:
     """A user's config object of a raw config; what the class does not take is left out. Errors: whatever its code raises."""
-    if any(base.__name__ == "PreTrainedConfig" for base in config_cls.__mro__):  # takes fields that it does not declare
+    if any(
+        base.__name__ == "PreTrainedConfig" for base in config_cls.__mro__
+    ):  # takes fields that it does not declare
         return config_cls(**raw)
     default = config_cls()
     settings = {key: value for key, value in raw.items() if key in fields(default)}

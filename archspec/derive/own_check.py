@@ -8,15 +8,15 @@ import inspect
 import sys
 from typing import Any
 
-from archspec.comparing import Config
 from archspec.derive.own import configured, fields
 from archspec.derive.reading.annotations import annotated
 from archspec.derive.target import Target
-from archspec.oracle import Refused, Row, built, module_rows
-from archspec.spec import Spec
-from archspec.texts import collect
-from archspec.unmentioned import Other
-from archspec.verify import Verifier
+from archspec.oracle.transformers import Refused, Row, built, module_rows
+from archspec.specs.records import Spec
+from archspec.specs.references import collect
+from archspec.verify.comparison import Config
+from archspec.verify.undeclared import Other
+from archspec.verify.verifier import Verifier
 
 
 class OwnVerifier(Verifier):
@@ -56,7 +56,11 @@ class OwnVerifier(Verifier):
         texts = self.code_texts()
         known = {*self.spec.fields, *self.spec.fixed, "model_type"}
         config = {name: value for name, value in fields(self.config).items() if name not in known}
-        return [Other((name,), other) for name, value in config.items() for other in self.others_of(name, value, texts)]
+        return [
+            Other((name,), other)
+            for name, value in config.items()
+            for other in self.others_of(name, value, texts)
+        ]
 
     def others_of(self, name: str, value: Any, texts: dict[str, list[str]]) -> list[Any]:
         """Values of a field's kind, or of the kinds that it is annotated with, other than its own."""
@@ -69,7 +73,11 @@ class OwnVerifier(Verifier):
         if "float" in kinds:
             found += [0.0, 0.5, *([value * 2] if isinstance(value, float) else [])]
         if "str" in kinds:
-            found += [*texts.get(name, []), "x", *([f"{value}x", value[:-1], value.upper()] if isinstance(value, str) else [])]
+            found += [
+                *texts.get(name, []),
+                "x",
+                *([f"{value}x", value[:-1], value.upper()] if isinstance(value, str) else []),
+            ]
         if isinstance(value, list | tuple) and value:
             found += [list(value[:-1]), [*value, value[-1]]]
         if "None" in kinds:
@@ -79,4 +87,6 @@ class OwnVerifier(Verifier):
     def kinds(self, name: str) -> tuple[str, ...]:
         if not dataclasses.is_dataclass(self.config):
             return ()
-        return next((annotated(field.type) for field in dataclasses.fields(self.config) if field.name == name), ())
+        return next(
+            (annotated(field.type) for field in dataclasses.fields(self.config) if field.name == name), ()
+        )

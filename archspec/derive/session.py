@@ -17,7 +17,7 @@ from archspec.derive.writing.parts import Module, home_of
 from archspec.derive.writing.sharing import share
 from archspec.derive.writing.texts import module_lines
 from archspec.errors import ArchspecError, Problem
-from archspec.spec import camel_case
+from archspec.specs.records import camel_case
 
 MAX_ROUNDS = 10
 
@@ -26,9 +26,20 @@ class Draft:
     """A model type's spec as text; ``failed`` names the classes that could not be read, with the reason."""
 
     def __init__(
-        self, model_type: str, text: str, architectures: list[str], failed: dict[str, str], parts: dict[str, str]
+        self,
+        model_type: str,
+        text: str,
+        architectures: list[str],
+        failed: dict[str, str],
+        parts: dict[str, str],
     ) -> None:
-        self.model_type, self.text, self.architectures, self.failed, self.parts = model_type, text, architectures, failed, parts
+        self.model_type, self.text, self.architectures, self.failed, self.parts = (
+            model_type,
+            text,
+            architectures,
+            failed,
+            parts,
+        )
         self.asked: list[str] = []  # modules and fields that drafts of other model types name
 
     def told(self, architecture: str, verdict: str, compared: int, params: int | None) -> None:
@@ -87,8 +98,13 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
             break
         reader.retry = False
     if not written:
-        told = "; ".join(f"{name}: {reason}" for name, reason in failed.items()) or f"{model_type}: nothing to derive"
-        raise ArchspecError(Problem(told, help="a draft needs a class with tensors that the default config builds"))
+        told = (
+            "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+            or f"{model_type}: nothing to derive"
+        )
+        raise ArchspecError(
+            Problem(told, help="a draft needs a class with tensors that the default config builds")
+        )
     return assembled(model_type, reader, emitter, written, failed, type(config))
 
 
@@ -101,7 +117,14 @@ def differing(emitter: Emitter, formal: dict[tuple[type, str], set[str]]) -> boo
             first = templates[0]
             for name in first.closed.keys() | one.closed.keys():
                 a, b = first.closed.get(name), one.closed.get(name)
-                if a != b and a is not None and b is not None and scalar(a) and scalar(b) and (cls, name) not in formal:
+                if (
+                    a != b
+                    and a is not None
+                    and b is not None
+                    and scalar(a)
+                    and scalar(b)
+                    and (cls, name) not in formal
+                ):
                     formal[cls, name] = set()
                     found = True
     return found
@@ -113,11 +136,18 @@ def scalar(text: str) -> bool:
         node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
         return False
-    return not text.startswith(("config ", "choice ", "<", "seen")) and not isinstance(node, ast.List | ast.Tuple | ast.Dict)
+    return not text.startswith(("config ", "choice ", "<", "seen")) and not isinstance(
+        node, ast.List | ast.Tuple | ast.Dict
+    )
 
 
 def assembled(
-    model_type: str, reader: Reader, emitter: Emitter, written: dict[str, Module], failed: dict[str, str], cls: type
+    model_type: str,
+    reader: Reader,
+    emitter: Emitter,
+    written: dict[str, Module],
+    failed: dict[str, str],
+    cls: type,
 ) -> list[Draft]:
     parts = part_architectures(reader, emitter, model_type)
     homes: dict[str, list[Module]] = {}
@@ -145,7 +175,7 @@ def assembled(
 
 def part_architectures(reader: Reader, emitter: Emitter, model_type: str) -> dict[str, dict[str, Module]]:
     """For each sub-config's model type, the classes that it stands for: the base model, and what is called by AutoModel…."""
-    from archspec.oracle import Unavailable, config_class, model_class
+    from archspec.oracle.transformers import Unavailable, config_class, model_class
 
     found: dict[str, dict[str, Module]] = {}
     for home in dict.fromkeys(home for home, _ in list(emitter.modules) if home != model_type):
@@ -173,7 +203,12 @@ def model_of(reader: Reader, home: str) -> ConfigModel | None:
 
 
 def one_draft(
-    home: str, model: ConfigModel, modules: list[Module], written: dict[str, Module], failed: dict[str, str], emitter: Emitter
+    home: str,
+    model: ConfigModel,
+    modules: list[Module],
+    written: dict[str, Module],
+    failed: dict[str, str],
+    emitter: Emitter,
 ) -> Draft:
     used: set[str] = set(needed(emitter, home))
     for module in emitter.modules.values():
@@ -182,7 +217,11 @@ def one_draft(
             used |= {name.removeprefix(prefix) for name in module.used if not name.startswith("$")}
             if module.tied:
                 used.add("tie_word_embeddings")
-    if "tie_word_embeddings" in used and "tie_word_embeddings" not in {*model.types, *model.extras, *model.fixed}:
+    if "tie_word_embeddings" in used and "tie_word_embeddings" not in {
+        *model.types,
+        *model.extras,
+        *model.fixed,
+    }:
         model.extras["tie_word_embeddings"] = False  # read from any config that has it
     section = fields_of(model, used)
     names = {module.name for name, module in written.items() if module.name == name}
@@ -224,7 +263,7 @@ def one_draft(
 
 def output_lines(cls: type, config_class: type) -> list[str]:
     """What a class's get_output_embeddings() returns by default, where a spec has to say it."""
-    from archspec.oracle import Refused, Unavailable, built
+    from archspec.oracle.transformers import Refused, Unavailable, built
 
     try:
         model = built(cls, config_class())
@@ -232,7 +271,9 @@ def output_lines(cls: type, config_class: type) -> list[str]:
         return []
     if not hasattr(model, "get_output_embeddings"):
         return []
-    path = {id(module): name for name, module in model.named_modules()}.get(id(model.get_output_embeddings()), "None")
+    path = {id(module): name for name, module in model.named_modules()}.get(
+        id(model.get_output_embeddings()), "None"
+    )
     usual = "lm_head" if hasattr(model, "lm_head") else "None"
     return [] if path == usual else [f"    output_embeddings: {path}"]
 
@@ -291,7 +332,11 @@ def mapped_classes(model_type: str) -> list[str]:
 
     names: dict[str, None] = {}
     tables = sorted(
-        (name for name in vars(modeling_auto) if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")),
+        (
+            name
+            for name in vars(modeling_auto)
+            if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")
+        ),
         key=lambda n: n != "MODEL_MAPPING_NAMES",
     )
     for table in tables:

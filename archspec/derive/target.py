@@ -27,7 +27,9 @@ def find(name: str, config: str = "") -> Target:
     try:
         import transformers
     except ImportError as error:
-        problem = Problem(f"derive reads transformers' code: {error}", help="pip install 'archspec-formulas[verify]'")
+        problem = Problem(
+            f"derive reads transformers' code: {error}", help="pip install 'archspec-formulas[verify]'"
+        )
         raise ArchspecError(problem) from None
     if ":" in name:
         from archspec.derive.own import find_own
@@ -44,7 +46,7 @@ def _library(name: str) -> Target:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     from archspec.derive.session import mapped_classes
-    from archspec.oracle import Unavailable, config_class, model_class
+    from archspec.oracle.transformers import Unavailable, config_class, model_class
 
     if name in CONFIG_MAPPING_NAMES:
         model_type, names = name, mapped_classes(name)
@@ -69,7 +71,9 @@ def _library(name: str) -> Target:
         except Unavailable:
             continue
     if not classes:
-        told = f"{name}: no class of it can be imported here" if names else f"{name}: no auto class maps to it"
+        told = (
+            f"{name}: no class of it can be imported here" if names else f"{name}: no auto class maps to it"
+        )
         raise ArchspecError(Problem(told, help=_HELP))
     return Target(model_type, config, classes, False)
 
@@ -77,7 +81,7 @@ def _library(name: str) -> Target:
 def _class_named(name: str) -> type:
     import transformers
 
-    from archspec.oracle import Unavailable, mapped, model_class
+    from archspec.oracle.transformers import Unavailable, mapped, model_class
 
     found = getattr(transformers, name, None)
     tables = mapped()

@@ -26,7 +26,9 @@ class Poly:
 
     __slots__ = ("axes", "high", "low", "number", "terms")
 
-    def __init__(self, number: int, terms: tuple[tuple[Monomial, int], ...], low: int, high: int, axes: frozenset[int]) -> None:
+    def __init__(
+        self, number: int, terms: tuple[tuple[Monomial, int], ...], low: int, high: int, axes: frozenset[int]
+    ) -> None:
         self.number, self.terms, self.low, self.high, self.axes = number, terms, low, high, axes
 
     @property
@@ -42,7 +44,9 @@ class Real:
 
     __slots__ = ("args", "axes", "high", "low", "number", "op")
 
-    def __init__(self, number: int, op: str, args: tuple[Any, ...], low: float, high: float, axes: frozenset[int]) -> None:
+    def __init__(
+        self, number: int, op: str, args: tuple[Any, ...], low: float, high: float, axes: frozenset[int]
+    ) -> None:
         self.number, self.op, self.args, self.low, self.high, self.axes = number, op, args, low, high, axes
 
 
@@ -51,7 +55,9 @@ class Atom:
 
     __slots__ = ("args", "axes", "high", "low", "number", "op")
 
-    def __init__(self, number: int, op: str, args: tuple[Any, ...], low: int, high: int, axes: frozenset[int]) -> None:
+    def __init__(
+        self, number: int, op: str, args: tuple[Any, ...], low: int, high: int, axes: frozenset[int]
+    ) -> None:
         self.number, self.op, self.args, self.low, self.high, self.axes = number, op, args, low, high, axes
 
 
@@ -171,7 +177,9 @@ class Space:
 
     def below(self, places: Sequence[int], poly: Poly) -> Poly:
         """How many of some numbers, in ascending order, are below a polynomial's value."""
-        return self._atom("below", (poly, tuple(places)), bisect_left(places, poly.low), bisect_left(places, poly.high))
+        return self._atom(
+            "below", (poly, tuple(places)), bisect_left(places, poly.low), bisect_left(places, poly.high)
+        )
 
     def _atom(self, op: str, args: tuple[Any, ...], low: int, high: int) -> Poly:
         key = (op, *(arg if isinstance(arg, tuple) else arg.number for arg in args))
@@ -213,11 +221,18 @@ class Space:
         key = ("real", op, *(arg.number for arg in args))
         if key not in self._interned:
             self.count += 1
-            self._interned[key] = Real(self.count, op, args, low, high, frozenset().union(*(arg.axes for arg in args)))
+            self._interned[key] = Real(
+                self.count, op, args, low, high, frozenset().union(*(arg.axes for arg in args))
+            )
         return self._interned[key]  # type: ignore[no-any-return]
 
 
-ROUNDING: dict[str, Callable[[float], int]] = {"trunc": int, "floor": math.floor, "ceil": math.ceil, "round": round}
+ROUNDING: dict[str, Callable[[float], int]] = {
+    "trunc": int,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "round": round,
+}
 _REAL: dict[str, Callable[[float, float], float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,

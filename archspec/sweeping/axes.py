@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from archspec.configs.overrides import parse_override
 from archspec.errors import Place, Problem, Source, SweepError
-from archspec.overrides import parse_override
 
 MAX_POINTS = 10**12
 MAX_LISTED = 1_000_000
@@ -59,7 +59,12 @@ def parse_axis(text: str) -> Axis:
         if isinstance(found, range):
             only = found if len(items) == 1 else None
             if only is None and len(found) > MAX_LISTED:
-                _refuse(text, len(path) + 1 + start, f"a list of more than {MAX_LISTED:,} values", "give one range")
+                _refuse(
+                    text,
+                    len(path) + 1 + start,
+                    f"a list of more than {MAX_LISTED:,} values",
+                    "give one range",
+                )
         if only is None:
             values += found
     return axis(name, only if only is not None else values)
@@ -81,14 +86,20 @@ def axis(name: str, values: Any) -> Axis:
         listed = values if isinstance(values, Sequence) and not isinstance(values, str) else None
         if listed is None:
             listed = list(values) if isinstance(values, Iterator | set | frozenset) else [values]
-        values = tuple(value.item() if hasattr(value, "item") else value for value in listed)  # numpy's numbers as Python's
+        values = tuple(
+            value.item() if hasattr(value, "item") else value for value in listed
+        )  # numpy's numbers as Python's
     if not len(values):
         raise SweepError(Problem(f"{name} has no values", help=_HELP))
     numeric = isinstance(values, range) or all(type(value) is int for value in values)
     found = Axis(name, values, numeric)
-    huge = next((end for end in found.bounds if not -MAX_VALUE <= end <= MAX_VALUE), None) if numeric else None
+    huge = (
+        next((end for end in found.bounds if not -MAX_VALUE <= end <= MAX_VALUE), None) if numeric else None
+    )
     if huge is not None:
-        raise SweepError(Problem(f"{name} reaches {huge:,}, beyond 64 bits", help=f"up to {MAX_VALUE:,} is swept"))
+        raise SweepError(
+            Problem(f"{name} reaches {huge:,}, beyond 64 bits", help=f"up to {MAX_VALUE:,} is swept")
+        )
     return found
 
 
@@ -104,7 +115,9 @@ def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) ->
     points, seen = 1, set()
     for one in axes:
         if one.name in seen:
-            raise SweepError(Problem(f"{one.name} is set twice", help=f"give all its values at once: {one.name}=a,b,c"))
+            raise SweepError(
+                Problem(f"{one.name} is set twice", help=f"give all its values at once: {one.name}=a,b,c")
+            )
         seen.add(one.name)
         points *= len(one.values)
     if points > most:
@@ -148,7 +161,9 @@ def _values(text: str, offset: int, name: str, item: str) -> Sequence[Any]:
 
 def _powers(text: str, offset: int, first: int, last: int, factor: int) -> list[int]:
     if first < 1 or factor < 2 or last < first:
-        _refuse(text, offset, "a range of powers starts at 1 or more and grows by a factor of 2 or more", _HELP)
+        _refuse(
+            text, offset, "a range of powers starts at 1 or more and grows by a factor of 2 or more", _HELP
+        )
     values = [first]
     while values[-1] * factor <= last:
         values.append(values[-1] * factor)

@@ -92,7 +92,9 @@ class Box:
 
     def __init__(self, grid: Grid, picks: Sequence[Pick]) -> None:
         self.grid, self.picks = grid, tuple(picks)
-        self.shape = tuple(pick.stop - pick.start if isinstance(pick, slice) else len(pick) for pick in self.picks)
+        self.shape = tuple(
+            pick.stop - pick.start if isinstance(pick, slice) else len(pick) for pick in self.picks
+        )
         self.size = prod(self.shape)
         self.keys = [(pick.start, pick.stop) if isinstance(pick, slice) else None for pick in self.picks]
         self.values: dict[int, Array] = {}
@@ -116,7 +118,9 @@ class Box:
     def position(self, index: Sequence[int]) -> tuple[int, ...]:
         """The point of the grid at an index within the box."""
         pairs = zip(self.picks, index, strict=True)
-        return self.grid.point([pick.start + i if isinstance(pick, slice) else int(pick[i]) for pick, i in pairs])
+        return self.grid.point(
+            [pick.start + i if isinstance(pick, slice) else int(pick[i]) for pick, i in pairs]
+        )
 
     def part(self, chosen: Sequence[Array | None]) -> Box:
         """The box of some of the indices along each dimension; None stands for all."""
@@ -140,7 +144,9 @@ def boxes(grid: Grid, size: int = BOX, shape: tuple[int, ...] | None = None) -> 
     if inner == 0:
         yield Box(grid, [slice(0, length) for length in lengths])
         return
-    cut = inner - 1  # this dimension is cut into slabs, those after it are whole, of those before it one value is in a box
+    cut = (
+        inner - 1
+    )  # this dimension is cut into slabs, those after it are whole, of those before it one value is in a box
     slab = max(1, size // prod(lengths[inner:]))
     slab = -(-lengths[cut] // -(-lengths[cut] // slab))  # slabs of about one size
     for outer in np.ndindex(*lengths[:cut]):

@@ -64,7 +64,11 @@ class Engine:
         """How long a point takes: steps of arithmetic, which are shorter in long loops."""
         evaluator = Evaluator(self.subject.space)
         box = evaluator.box = next(boxes(grid))
-        return sum(evaluator.cheapest(size)[0] for size in sizes) / box.size * (1.0 if grid.shape[-1] < 1024 else 0.6)
+        return (
+            sum(evaluator.cheapest(size)[0] for size in sizes)
+            / box.size
+            * (1.0 if grid.shape[-1] < 1024 else 0.6)
+        )
 
     @property
     def points(self) -> int:
@@ -105,7 +109,11 @@ class Engine:
                 _put(held, place, values, mask)
                 columns[number] = held
         whole = bool(valid.all())
-        return Batch(box, [np.zeros(box.shape, np.int64) if held is None else held for held in columns], True if whole else valid)
+        return Batch(
+            box,
+            [np.zeros(box.shape, np.int64) if held is None else held for held in columns],
+            True if whole else valid,
+        )
 
     def fill(self, number: int) -> Array:
         """One column over the whole grid. Errors: :class:`SweepError` where a point has no count."""
@@ -140,7 +148,11 @@ class Engine:
         if isinstance(value, Real):
             real: Array = np.full(box.shape, self.evaluator.real(value, box), dtype=np.float64)
             return real
-        kinds: dict[type, Any] = {bool: np.bool_, float: np.float64, int: np.int64 if _fits(value) else object}
+        kinds: dict[type, Any] = {
+            bool: np.bool_,
+            float: np.float64,
+            int: np.int64 if _fits(value) else object,
+        }
         return np.full(box.shape, value, dtype=kinds.get(type(value), object))
 
     def assigned(self, box: Box) -> Iterator[tuple[Region, Any]]:
@@ -221,7 +233,9 @@ def part_of(box: Box, mask: Any) -> tuple[Box, Any, Any]:
     for axis, wanted in enumerate(chosen):
         if wanted is not None:
             mask = mask.take(wanted, axis)
-    rows = [np.arange(size) if wanted is None else wanted for size, wanted in zip(box.shape, chosen, strict=True)]
+    rows = [
+        np.arange(size) if wanted is None else wanted for size, wanted in zip(box.shape, chosen, strict=True)
+    ]
     place: Any
     if all(len(row) == int(row[-1]) - int(row[0]) + 1 for row in rows):
         place = tuple(slice(int(row[0]), int(row[-1]) + 1) for row in rows)

@@ -109,7 +109,9 @@ class Evaluator:
             power = next_power
         return total
 
-    def apply(self, ufunc: Any, left: Any, right: Any, box: Box, out: Array | None, owned: bool) -> tuple[Any, bool]:
+    def apply(
+        self, ufunc: Any, left: Any, right: Any, box: Box, out: Array | None, owned: bool
+    ) -> tuple[Any, bool]:
         """left op right, in place where left is a whole box of our own, into `out` where that is free."""
         if owned:
             return ufunc(left, right, out=left), True
@@ -197,6 +199,9 @@ class Evaluator:
 
     def holds(self, condition: Condition, box: Box) -> Any:
         """Where a condition holds: an array of bools, or one bool."""
-        left, right = self.value(condition.left, box), 0 if condition.right is None else self.value(condition.right, box)
+        left, right = (
+            self.value(condition.left, box),
+            0 if condition.right is None else self.value(condition.right, box),
+        )
         found = left < right if condition.op == "<" else left == right
         return np.logical_not(found) if not condition.holds else found

@@ -93,11 +93,15 @@ def format_of(path: str) -> str:
     ending = os.path.splitext(path)[1].lower()
     if ending not in FORMATS:
         known = ", ".join(f"{key} ({name})" for key, name in FORMATS.items())
-        raise SweepError(Problem(f"{path}: the ending says no format", help=f"write to a file that ends in {known}"))
+        raise SweepError(
+            Problem(f"{path}: the ending says no format", help=f"write to a file that ends in {known}")
+        )
     return ending
 
 
-def write(table: Table, path: str, progress: Progress | None = None, check: Callable[[int], None] | None = None) -> int:
+def write(
+    table: Table, path: str, progress: Progress | None = None, check: Callable[[int], None] | None = None
+) -> int:
     """Writes a table to a file; gives the number of rows, which `check` may refuse before the file is there.
 
     Errors: :class:`SweepError` for an ending that is no format, and for a file that cannot be written.
@@ -157,7 +161,10 @@ def lines(table: Table, file: IO[str], progress: Progress | None = None) -> int:
 def _texts(values: list[Any]) -> list[str]:
     if values and type(values[0]) is int and None not in values:
         return [str(value) for value in values]
-    return [json.dumps(value) if value is None or isinstance(value, str | bool | float) else str(value) for value in values]
+    return [
+        json.dumps(value) if value is None or isinstance(value, str | bool | float) else str(value)
+        for value in values
+    ]
 
 
 def told(table: Table, progress: Progress | None) -> Iterator[Any]:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from archspec.expression import MAX_ITEMS, Evaluator, Locals, names
-from archspec.operations import BINARY
+from archspec.language.expression import MAX_ITEMS, Evaluator, Locals, names
+from archspec.language.operations import BINARY
 from archspec.sweeping.number import Number, plain, traced
-from archspec.tree import Node
+from archspec.tree.builder import Node
 
 
 class Loops(Exception):
@@ -161,7 +161,9 @@ class Traced(Evaluator):
             if type(source) is TracedRange and not names(first.target) & names(node.elt):
                 return self.alike(source, node, local)
             if type(source) is TracedRange:
-                return self.looped(list(range(source.start, source.stop.at)), source.stop, source.length, node, local)
+                return self.looped(
+                    list(range(source.start, source.stop.at)), source.stop, source.length, node, local
+                )
             if type(source) is Growing:
                 return self.looped(source.items, source.length, source.length, node, local)
         return super().visit_ListComp(node, local)
@@ -174,9 +176,18 @@ class Traced(Evaluator):
         if not count:
             return []
         value = self.visit(node.elt, local)
-        return [repeated(value, count)] if isinstance(value, Node) else self.collected([value] * count.at, count)
+        return (
+            [repeated(value, count)] if isinstance(value, Node) else self.collected([value] * count.at, count)
+        )
 
-    def looped(self, items: list[Any], stop: Number, length: Any, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
+    def looped(
+        self,
+        items: list[Any],
+        stop: Number,
+        length: Any,
+        node: ast.ListComp | ast.GeneratorExp,
+        local: Locals,
+    ) -> Any:
         """The turns of a loop one by one; what fails in a turn fails only where there is that turn."""
         first, values = node.generators[0], []
         if len(items) > MAX_ITEMS or not length:

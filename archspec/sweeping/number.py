@@ -30,7 +30,9 @@ class Trace:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.conditions: dict[Condition, None] = {}
-        self.turns: list[tuple[Any, int]] = []  # of loops that are open: (its stop, the index), which is below the stop
+        self.turns: list[
+            tuple[Any, int]
+        ] = []  # of loops that are open: (its stop, the index), which is below the stop
 
     def number(self, node: Poly | Real, at: Any) -> Any:
         """A number; a plain int where the node is a constant."""
@@ -56,7 +58,9 @@ class Trace:
 
     def reals(self, left: Poly | Real, right: Poly | Real) -> tuple[Real, Real]:
         real = self.space.real
-        return (left if isinstance(left, Real) else real(left)), (right if isinstance(right, Real) else real(right))
+        return (left if isinstance(left, Real) else real(left)), (
+            right if isinstance(right, Real) else real(right)
+        )
 
     def lifted(self, value: Any) -> Poly | Real | None:
         """The node of a number, whether traced or plain; None for what is no number, or no usual one."""
@@ -74,7 +78,13 @@ class Trace:
             if op == "**":
                 return space.power(left, right)
             if op != "/":
-                integer = {"+": space.add, "-": space.subtract, "*": space.multiply, "//": space.floordiv, "%": space.modulo}
+                integer = {
+                    "+": space.add,
+                    "-": space.subtract,
+                    "*": space.multiply,
+                    "//": space.floordiv,
+                    "%": space.modulo,
+                }
                 return integer[op](left, right)
         return space.operate(op, *self.reals(left, right)) if op in "+-*/" else None
 

@@ -12,7 +12,7 @@ from archspec.sweeping.axes import Axis, axis
 from archspec.sweeping.engine import Engine
 
 if TYPE_CHECKING:
-    from archspec.sweeps import Sweep
+    from archspec.sweeping.sweep import Sweep
 
 FINE, LINES, SCATTER = 200, 5, 20_000
 _APART = 0.05  # lines that are closer than this share of the largest say nothing
@@ -44,7 +44,8 @@ class View:
     def __init__(self, sweep: Sweep, fine: dict[int, int]) -> None:
         self.sweep = sweep
         axes = [
-            thin(one, fine[number]) if number in fine else _middle(sweep, one) for number, one in enumerate(sweep.subject.axes)
+            thin(one, fine[number]) if number in fine else _middle(sweep, one)
+            for number, one in enumerate(sweep.subject.axes)
         ]
         self.axes = axes
         self.fixed = [one for number, one in enumerate(axes) if number not in fine]
@@ -58,9 +59,13 @@ class View:
                 try:
                     shown = column.astype(float)
                 except (TypeError, ValueError):
-                    raise SweepError(Problem(f"{name} is no number, and cannot be drawn", help="name a count first")) from None
+                    raise SweepError(
+                        Problem(f"{name} is no number, and cannot be drawn", help="name a count first")
+                    ) from None
                 values[batch.box.picks] = np.where(np.broadcast_to(batch.valid, shown.shape), shown, np.nan)
-        self.columns = dict(zip(sweep.subject.columns, (values.reshape(shape) for values in held), strict=True))
+        self.columns = dict(
+            zip(sweep.subject.columns, (values.reshape(shape) for values in held), strict=True)
+        )
         self.first = self.columns[sweep.asked[0]]
 
     def along(self, first: int, second: int | None = None) -> Any:
@@ -76,11 +81,13 @@ class View:
 
 def _middle(sweep: Sweep, one: Axis) -> Axis:
     """The config's own value where the grid has it, else the middle one."""
-    return axis(one.name, [own if (own := _own(sweep, one.name)) in one.values else one.values[len(one.values) // 2]])
+    return axis(
+        one.name, [own if (own := _own(sweep, one.name)) in one.values else one.values[len(one.values) // 2]]
+    )
 
 
 def _own(sweep: Sweep, name: str) -> Any:
-    from archspec.model import load
+    from archspec.models.model import load
 
     try:
         scope: Any = load(sweep.subject.config, sweep.architecture).scope
@@ -135,12 +142,18 @@ class Lines:
         field = self.view.axes[self.number]
         x = np.array(field.values, dtype=float)
         several = self.view.axes[self.other] if self.other is not None else None
-        rows = [self.view.along(self.number)] if self.other is None else self.view.along(self.number, self.other).T
+        rows = (
+            [self.view.along(self.number)]
+            if self.other is None
+            else self.view.along(self.number, self.other).T
+        )
         for turn, values in reversed(list(enumerate(rows))):
             known = ~np.isnan(values)
             label = f"{short(several.values[turn])}" if several else None
             marker = "o" if known.sum() <= 30 else None
-            place.plot(x[known], values[known], color=_COLOURS[turn % 5], lw=1.8, marker=marker, ms=3.5, label=label)
+            place.plot(
+                x[known], values[known], color=_COLOURS[turn % 5], lw=1.8, marker=marker, ms=3.5, label=label
+            )
         _field(place, "x", field.name + self.view.note())
         _counted(place, "y", self.column)
         place.set_ylim(bottom=0)
@@ -164,7 +177,9 @@ class Contour:
         x = np.array(self.view.axes[self.second].values, dtype=float)[columns]
         y = np.array(self.view.axes[self.first].values, dtype=float)[rows]
         if min(values.shape) < 2:
-            raise SweepError(Problem("too few points can be built for lines of equal size", help="sweep more values"))
+            raise SweepError(
+                Problem("too few points can be built for lines of equal size", help="sweep more values")
+            )
         levels = levels_of(values.compressed())
         drawn = place.contour(x, y, values, levels=levels, colors=_COLOURS[0], linewidths=1.5)
         place.clabel(drawn, fmt=formatter(self.column), fontsize=9, inline_spacing=8)
@@ -195,7 +210,9 @@ class Pareto:
         most = max(2, int(SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))))
         self.view = View(sweep, dict.fromkeys(range(len(axes)), most))
         self.names = sweep.asked[:2]
-        self.whole = all(len(one.values) == len(seen.values) for one, seen in zip(axes, self.view.axes, strict=True))
+        self.whole = all(
+            len(one.values) == len(seen.values) for one, seen in zip(axes, self.view.axes, strict=True)
+        )
 
     def points(self, known: int) -> str:
         return f"{known:,} points" if self.whole else f"{known:,} points, evenly from the grid"
@@ -205,16 +222,32 @@ class Pareto:
         known = ~(np.isnan(x) | np.isnan(y))
         x, y = x[known], y[known]
         if not len(x):
-            raise SweepError(Problem("no point to draw can be built, or --where leaves none", help="sweep other values"))
+            raise SweepError(
+                Problem("no point to draw can be built, or --where leaves none", help="sweep other values")
+            )
         front = pareto(x, y)
         place.scatter(x, y, s=6, color="#b9c4cc", linewidths=0, label=self.points(len(x)), rasterized=True)
         place.plot(
-            x[front], y[front], color=_COLOURS[1], marker="o", ms=3.5, lw=1.4, ds="steps-post", label="no point has more for less"
+            x[front],
+            y[front],
+            color=_COLOURS[1],
+            marker="o",
+            ms=3.5,
+            lw=1.4,
+            ds="steps-post",
+            label="no point has more for less",
         )
         _counted(place, "x", self.names[0])
         _counted(place, "y", self.names[1])
         place.set_title(f"most {self.names[1]} for the fewest {self.names[0]}")
-        place.legend(loc="lower right", markerscale=2, frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
+        place.legend(
+            loc="lower right",
+            markerscale=2,
+            frameon=True,
+            facecolor="white",
+            edgecolor="none",
+            framealpha=0.9,
+        )
 
 
 def pareto(small: Any, large: Any) -> list[int]:

@@ -19,7 +19,7 @@ from archspec.sweeping.files import whole_file
 from archspec.sweeping.panels import FINE, Contour, Lines, Pareto, View, short
 
 if TYPE_CHECKING:
-    from archspec.sweeps import Sweep
+    from archspec.sweeping.sweep import Sweep
 
 KINDS = ("auto", "lines", "contour", "pareto")
 ENDINGS = (".png", ".svg", ".html")
@@ -51,18 +51,24 @@ def draw(sweep: Sweep, path: str | None = None, kind: str = "auto") -> Any:
         raise SweepError(Problem(f"{kind} is no kind of picture", help=f"there are {', '.join(KINDS)}"))
     ending = os.path.splitext(path)[1].lower() if path is not None else ENDINGS[0]
     if ending not in ENDINGS:
-        raise SweepError(Problem(f"{path}: the ending says no format of a picture", help=f"one of {', '.join(ENDINGS)}"))
+        raise SweepError(
+            Problem(f"{path}: the ending says no format of a picture", help=f"one of {', '.join(ENDINGS)}")
+        )
     try:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        raise SweepError(Problem("matplotlib is not installed", help="pip install archspec-formulas[sweep]")) from None
+        raise SweepError(
+            Problem("matplotlib is not installed", help="pip install archspec-formulas[sweep]")
+        ) from None
     with matplotlib.rc_context(_STYLE):
         panels = _panels(sweep, kind)
         across = 1 if len(panels) == 1 else 2
         down = -(-len(panels) // across)
         figure = Figure(figsize=(6.4 * across, 4.4 * down), layout="constrained")
-        figure.suptitle(f"{sweep.architecture}: {_title(sweep, kind)}", fontsize=13, fontweight="bold", x=0.01, ha="left")
+        figure.suptitle(
+            f"{sweep.architecture}: {_title(sweep, kind)}", fontsize=13, fontweight="bold", x=0.01, ha="left"
+        )
         if note := _settings(sweep):
             wrapped = textwrap.fill(note, 88 * across, break_long_words=False)
             figure.supxlabel(wrapped, fontsize=8.5, color="#555555", x=0.01, ha="left")
@@ -94,25 +100,44 @@ def _title(sweep: Sweep, kind: str) -> str:
 def _panels(sweep: Sweep, kind: str) -> list[Any]:
     varied = [number for number, one in enumerate(sweep.subject.axes) if one.numeric and len(one.values) > 1]
     if not varied:
-        raise SweepError(Problem("no field has more than one number to draw", help="sweep a field over several numbers"))
+        raise SweepError(
+            Problem("no field has more than one number to draw", help="sweep a field over several numbers")
+        )
     if kind == "contour" and len(varied) < 2:
         raise SweepError(
-            Problem("lines of equal size need two fields that vary", help="sweep a second field over several numbers")
+            Problem(
+                "lines of equal size need two fields that vary",
+                help="sweep a second field over several numbers",
+            )
         )
     if kind == "pareto":
         if len(sweep.asked) < 2:
             raise SweepError(
-                Problem("pareto needs two columns", help="the first to be small, the second to be large: --columns a,b")
+                Problem(
+                    "pareto needs two columns",
+                    help="the first to be small, the second to be large: --columns a,b",
+                )
             )
         return [Pareto(sweep)]
     spreads = {number: _spread(View(sweep, {number: FINE}).along(number)) for number in varied}
     if all(np.isnan(spread) for spread in spreads.values()):
-        raise SweepError(Problem("no point to draw can be built, or --where leaves none", help="sweep other values"))
+        raise SweepError(
+            Problem("no point to draw can be built, or --where leaves none", help="sweep other values")
+        )
     counting = [number for number in varied if spreads[number] > 0]
     contour = [Contour(sweep, counting[0], counting[1])] if len(counting) > 1 and kind != "lines" else []
     if kind == "contour" and not contour:
-        raise SweepError(Problem(f"{sweep.asked[0]} depends on fewer than two of the fields", help="sweep others, or draw lines"))
-    return contour if kind == "contour" else [*(Lines(sweep, number, spreads) for number in varied[:5]), *contour]
+        raise SweepError(
+            Problem(
+                f"{sweep.asked[0]} depends on fewer than two of the fields",
+                help="sweep others, or draw lines",
+            )
+        )
+    return (
+        contour
+        if kind == "contour"
+        else [*(Lines(sweep, number, spreads) for number in varied[:5]), *contour]
+    )
 
 
 def _spread(values: Any) -> float:
@@ -140,10 +165,15 @@ def _page(svg: str, sweep: Sweep) -> str:
     """A page that needs nothing else: the picture, and what was swept."""
     row = "<tr><th>{}</th><td>{} … {}, {:,} values</td></tr>"
     rows = "".join(
-        row.format(html.escape(one.name), *(html.escape(short(one.values[end])) for end in (0, -1)), len(one.values))
+        row.format(
+            html.escape(one.name), *(html.escape(short(one.values[end])) for end in (0, -1)), len(one.values)
+        )
         for one in sweep.subject.axes
     )
-    ties = "".join(f"<tr><th>{html.escape(n)}</th><td>= {html.escape(e.text)}</td></tr>" for n, e in sweep.subject.ties.items())
+    ties = "".join(
+        f"<tr><th>{html.escape(n)}</th><td>= {html.escape(e.text)}</td></tr>"
+        for n, e in sweep.subject.ties.items()
+    )
     title = html.escape(f"Sweep of {sweep.architecture}")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'

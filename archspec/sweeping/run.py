@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from archspec.counts import counted
+from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Problem
-from archspec.expression import Locals
+from archspec.language.expression import Locals
 from archspec.quantities import QUANTITIES
-from archspec.scope import Scope, SubConfig
-from archspec.spec import Field, Spec
+from archspec.specs.records import Field, Spec
 from archspec.sweeping.algebra import TooLarge
 from archspec.sweeping.growing import Growing, Loops, Traced, key
 from archspec.sweeping.number import traced
-from archspec.tensors import MAX_MODULES, MAX_TENSORS, Tensor, tensors
-from archspec.tree import Builder, Node, Routed
+from archspec.tree.builder import Builder, Node, Routed
+from archspec.tree.counts import counted
+from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, tensors
 
 
 class TracedPart(SubConfig):
@@ -77,7 +77,7 @@ class TracedBuilder(Traced, Builder):
 
 
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:
-    """The quantities of :func:`archspec.counts.counted`, as numbers of the scope's trace."""
+    """The quantities of :func:`archspec.tree.counts.counted`, as numbers of the scope's trace."""
     try:
         return _counted(TracedBuilder(scope, unroll=False).build(architecture))
     except Loops:
@@ -114,7 +114,9 @@ def _unrouted(node: Node, prefix: str, above: Routed | None, routed: dict[str, R
         routed |= {_joined(prefix, name): here for name, *_ in node.tensors}
     node = node.copy()
     node.routed = None
-    node.children = {name: _unrouted(child, _joined(prefix, name), here, routed) for name, child in node.children.items()}
+    node.children = {
+        name: _unrouted(child, _joined(prefix, name), here, routed) for name, child in node.children.items()
+    }
     return node
 
 

@@ -20,7 +20,7 @@ from archspec.sweeping.number import Condition
 from archspec.sweeping.subject import Region
 
 if TYPE_CHECKING:
-    from archspec.sweeps import Sweep
+    from archspec.sweeping.sweep import Sweep
 
 DIALECTS = ("duckdb", "spark")
 MAX_FORMS = 2_000
@@ -37,7 +37,9 @@ def query(sweep: Sweep, dialect: str = "duckdb", table: str | None = None) -> st
     Errors: :class:`SweepError` for a dialect that is not one of :data:`DIALECTS`, and for a sweep of too many forms.
     """
     if dialect not in DIALECTS:
-        raise SweepError(Problem(f"{dialect} is no dialect of SQL known here", help=f"there are {' and '.join(DIALECTS)}"))
+        raise SweepError(
+            Problem(f"{dialect} is no dialect of SQL known here", help=f"there are {' and '.join(DIALECTS)}")
+        )
     return _Query(sweep, dialect).text(table)
 
 
@@ -50,7 +52,9 @@ class _Query:
         exact = [node for region in self.forms for node in _polys(self.space, region)]
         size = max((self.space.magnitude(poly) for poly in exact), default=0)
         if size >= MAX_HUGE:
-            raise SweepError(Problem("the counts of this grid can have more than 38 digits", help="sweep smaller values"))
+            raise SweepError(
+                Problem("the counts of this grid can have more than 38 digits", help="sweep smaller values")
+            )
         huge = "HUGEINT" if dialect == "duckdb" else "DECIMAL(38, 0)"
         self.integer = "BIGINT" if size <= MAX_INT else huge
 
@@ -66,13 +70,18 @@ class _Query:
                     raise SweepError(Problem(message, help="sweep fewer values"))
         if not found:
             self.sweep.demand_rows(sum(1 for _ in self.sweep.batches()))
-            raise SweepError(Problem("--where leaves no point of the grid", help="loosen it, or sweep other values"))
+            raise SweepError(
+                Problem("--where leaves no point of the grid", help="loosen it, or sweep other values")
+            )
         return list(found.values())
 
     def text(self, table: str | None) -> str:
         free = self.free = table is not None
         cases = [self.conditions(region, free) for region in self.forms]
-        columns = [f"{self.column(number, cases)} AS {self.name(name)}" for number, name in enumerate(self.sweep.subject.columns)]
+        columns = [
+            f"{self.column(number, cases)} AS {self.name(name)}"
+            for number, name in enumerate(self.sweep.subject.columns)
+        ]
         kept = ["t.*"] if free else [f"t.{self.name(axis.name)}" for axis in self.axes]
         lines = [
             "SELECT",
@@ -94,11 +103,17 @@ class _Query:
             whole = f"CAST({{}} AS {self.integer})" if axis.numeric else "{}"
             if isinstance(values, range) and len(values) > 1:
                 series = f"{values[0]}, {values[-1]}, {values.step}"
-                made = f"unnest(generate_series({series}))" if self.dialect == "duckdb" else f"explode(sequence({series}))"
+                made = (
+                    f"unnest(generate_series({series}))"
+                    if self.dialect == "duckdb"
+                    else f"explode(sequence({series}))"
+                )
                 parts.append(f"(SELECT {whole.format('n')} AS {name} FROM (SELECT {made} AS n)) AS a{number}")
             else:
                 listed = ", ".join(f"({self.literal(value)})" for value in values)
-                parts.append(f"(SELECT {whole.format('n')} AS {name} FROM (VALUES {listed}) AS v(n)) AS a{number}")
+                parts.append(
+                    f"(SELECT {whole.format('n')} AS {name} FROM (VALUES {listed}) AS v(n)) AS a{number}"
+                )
         return f"(SELECT * FROM {' CROSS JOIN '.join(parts)})"
 
     def literal(self, value: Any) -> str:
@@ -127,13 +142,17 @@ class _Query:
         terms = condition.left.terms if isinstance(condition.left, Poly) else ()
         for monomial, _ in terms:
             for number, _ in monomial:
-                if number < len(self.axes) and not self.axes[number].numeric:  # left is the axis less a position
+                if (
+                    number < len(self.axes) and not self.axes[number].numeric
+                ):  # left is the axis less a position
                     position = -dict(terms).get((), 0)
                     value = self.axes[number].values[position]
                     name = self.name(self.axes[number].name)
                     return f"{name} IS NULL" if value is None else f"{name} = {self.literal(value)}"
         right = "0" if condition.right is None else self.node(condition.right)
-        op = {("==", True): "=", ("==", False): "<>", ("<", True): "<", ("<", False): ">="}[condition.op, condition.holds]
+        op = {("==", True): "=", ("==", False): "<>", ("<", True): "<", ("<", False): ">="}[
+            condition.op, condition.holds
+        ]
         return f"{self.node(condition.left)} {op} {right}"
 
     def column(self, number: int, cases: list[str]) -> str:
@@ -152,7 +171,9 @@ class _Query:
         """Sums of products, by Horner's scheme in no variable: databases share equal subexpressions themselves."""
         parts, sign = [], "+"
         for monomial, coefficient in poly.terms:
-            factors = [self.atom(self.space.atoms[number]) for number, power in monomial for _ in range(power)]
+            factors = [
+                self.atom(self.space.atoms[number]) for number, power in monomial for _ in range(power)
+            ]
             sign = "-" if coefficient < 0 else "+"
             if abs(coefficient) != 1 or not factors:
                 factors.insert(0, str(abs(coefficient)))
@@ -166,13 +187,22 @@ class _Query:
             return f"CAST({name} AS {self.integer})" if self.free else name
         if atom.op == "below":
             value = self.poly(atom.args[0])
-            return "(" + " + ".join(f"CASE WHEN {value} > {place} THEN 1 ELSE 0 END" for place in atom.args[1]) + ")"
+            return (
+                "("
+                + " + ".join(f"CASE WHEN {value} > {place} THEN 1 ELSE 0 END" for place in atom.args[1])
+                + ")"
+            )
         if atom.op not in ("//", "%"):
             return self.rounded(atom)
         left, right = (self.poly(arg) for arg in atom.args)
         a, b = atom.args
         if b.low < 0:
-            raise SweepError(Problem("a quotient by a number that can be negative", help="sweep values for which it is positive"))
+            raise SweepError(
+                Problem(
+                    "a quotient by a number that can be negative",
+                    help="sweep values for which it is positive",
+                )
+            )
         if b.low == 0:
             right = f"NULLIF({right}, 0)"
         rest = f"({left} % {right})" if a.low >= 0 else f"((({left} % {right}) + {right}) % {right})"
@@ -182,12 +212,19 @@ class _Query:
         if self.dialect == "duckdb":
             return f"({top} // {right})"
         if max(abs(a.low), abs(a.high)) > MAX_INT:
-            raise SweepError(Problem("Spark divides no integers beyond 64 bits exactly", help="sweep smaller values"))
+            raise SweepError(
+                Problem("Spark divides no integers beyond 64 bits exactly", help="sweep smaller values")
+            )
         return f"({top} DIV {right})"
 
     def rounded(self, atom: Atom) -> str:
         real = self.real(atom.args[0])
-        functions = {"trunc": "TRUNC({0})", "floor": "FLOOR({0})", "ceil": "CEIL({0})", "round": "ROUND_EVEN({0}, 0)"}
+        functions = {
+            "trunc": "TRUNC({0})",
+            "floor": "FLOOR({0})",
+            "ceil": "CEIL({0})",
+            "round": "ROUND_EVEN({0}, 0)",
+        }
         if self.dialect == "spark":  # a cast truncates there, and rounds in DuckDB
             functions |= {"trunc": "{0}", "round": "RINT({0})"}
         return f"CAST({functions[atom.op].format(real)} AS {self.integer})"
@@ -211,5 +248,10 @@ def _polys(space: Space, region: Region) -> list[Poly]:
             stack += node.args
         elif isinstance(node, Poly) and node.number not in found:
             found[node.number] = node
-            stack += [arg for monomial, _ in node.terms for number, _ in monomial for arg in space.atoms[number].args]
+            stack += [
+                arg
+                for monomial, _ in node.terms
+                for number, _ in monomial
+                for arg in space.atoms[number].args
+            ]
     return list(found.values())

@@ -12,19 +12,19 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from archspec import library
-from archspec.config import Config, check_overrides, choose, read_config
-from archspec.counts import counted, dtype_bytes
+from archspec.configs.reader import Config, check_overrides, choose, read_config
+from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
-from archspec.expression import MAX_WORK, EvaluationError, Expression, Locals, parse
-from archspec.model import Model, load, source_of
-from archspec.scope import Scope
-from archspec.source import Scalar
+from archspec.language.expression import MAX_WORK, EvaluationError, Expression, Locals, parse
+from archspec.language.yaml_reader import Scalar
+from archspec.models.model import Model, load, source_of
+from archspec.specs import library
 from archspec.sweeping.algebra import Space, TooLarge
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.growing import Traced
 from archspec.sweeping.number import Condition, Trace, plain, traced
 from archspec.sweeping.run import TracedScope, UnfinishedScope, counts
+from archspec.tree.counts import counted, dtype_bytes
 
 
 class Region(NamedTuple):
@@ -43,7 +43,9 @@ class Region(NamedTuple):
 def expression(text: str, name: str) -> Expression:
     """An expression of the spec language from the command line or a caller. Errors: :class:`SpecError`, with a caret."""
     if not text.strip():
-        raise SweepError(Problem(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0"))
+        raise SweepError(
+            Problem(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0")
+        )
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 
@@ -70,7 +72,11 @@ class Columns(Traced):
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if isinstance(value, Scope):
             if not value.has(name):
-                self.fail(f"{value.spec.model_type} has no field {name}", node, did_you_mean(name, value.spec.fields))
+                self.fail(
+                    f"{value.spec.model_type} has no field {name}",
+                    node,
+                    did_you_mean(name, value.spec.fields),
+                )
             return value.name(name, ast.Name(name))
         return super().attribute(value, name, node)
 
@@ -98,7 +104,9 @@ class Subject:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
         self.ties = {name: expression(text, f"--tie {name}") for name, text in (ties or {}).items()}
-        self.columns = {name: expression(text, "--columns") for name, text in (columns or {"params": "params"}).items()}
+        self.columns = {
+            name: expression(text, "--columns") for name, text in (columns or {"params": "params"}).items()
+        }
         named = {where: where} if isinstance(where, str) else where or {}
         self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
         self.dtype = dtype
@@ -166,7 +174,12 @@ class Subject:
         exact, refusal = self._exact(point)
         try:
             trace, found = self._traced(point)
-        except (TooLarge, TypeError, ValueError, AttributeError):  # what numbers of a trace cannot do: this point alone
+        except (
+            TooLarge,
+            TypeError,
+            ValueError,
+            AttributeError,
+        ):  # what numbers of a trace cannot do: this point alone
             return self._alone(point, exact, refusal)
         failed = found if isinstance(found, ArchspecError) else None
         if failed is not None and refusal is None and _limited(failed):
@@ -175,13 +188,17 @@ class Subject:
             message = f"at {self.values(point)} a count takes more than {MAX_WORK:,} steps"
             raise SweepError(Problem(message, help="sweep smaller values"))
         if (failed is None) != (refusal is None):
-            raise SweepError(f"a bug of archspec: at {self.values(point)} the sweep says {failed}, the count {refusal}")
+            raise SweepError(
+                f"a bug of archspec: at {self.values(point)} the sweep says {failed}, the count {refusal}"
+            )
         if refusal is not None or failed is not None:
             return Region(tuple(trace.conditions), (), False, refusal, point)
         scope, quantities = found
         for name, value in exact.items():
             if at(quantities[name]) != value:
-                raise SweepError(f"a bug of archspec: {name} is {at(quantities[name])} at {self.values(point)}, and not {value}")
+                raise SweepError(
+                    f"a bug of archspec: {name} is {at(quantities[name])} at {self.values(point)}, and not {value}"
+                )
         return self._region(trace, scope, quantities, point)
 
     def _exact(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
@@ -212,7 +229,9 @@ class Subject:
         except ArchspecError as error:
             return trace, error
 
-    def _region(self, trace: Trace, scope: Scope, quantities: dict[str, Any], point: tuple[int, ...]) -> Region:
+    def _region(
+        self, trace: Trace, scope: Scope, quantities: dict[str, Any], point: tuple[int, ...]
+    ) -> Region:
         if self.element:
             quantities["bytes"] = quantities["params"] * self.element
         columns = Columns(scope, quantities)

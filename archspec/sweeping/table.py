@@ -27,7 +27,9 @@ def arrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise SweepError(Problem("pyarrow is not installed", help="pip install archspec-formulas[sweep]")) from None
+        raise SweepError(
+            Problem("pyarrow is not installed", help="pip install archspec-formulas[sweep]")
+        ) from None
     return pyarrow
 
 
@@ -89,7 +91,9 @@ class Table:
         for number, field in enumerate(self.schema):
             if number < len(self.axes):
                 codes = np.broadcast_to(batch.box.axis(number), batch.box.shape).reshape(-1)
-                arrays.append(self.axis_array(self.axes[number], codes if picked is None else codes[picked], field.type))
+                arrays.append(
+                    self.axis_array(self.axes[number], codes if picked is None else codes[picked], field.type)
+                )
             else:
                 values = batch.columns[number - len(self.axes)].reshape(-1)
                 arrays.append(self.array(values if picked is None else values[picked], field))
@@ -100,7 +104,9 @@ class Table:
             return self.pa.array(codes)
         values = list(axis.values)
         if self.pa.types.is_string(kind):
-            values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+            values = [
+                value if value is None or isinstance(value, str) else json.dumps(value) for value in values
+            ]
         return self.pa.array(values, type=kind).take(self.pa.array(codes))
 
     def array(self, values: Array, field: Any) -> Any:
@@ -109,15 +115,22 @@ class Table:
             return self.pa.array(values)
         if types.is_float64(field.type) and values.dtype in (np.float64, np.int64):
             if values.dtype == np.int64 and int(np.abs(values).max()) > 2**53:
-                raise SweepError(Problem(f"{field.name} has floats, and integers that no float holds", help="round it"))
+                raise SweepError(
+                    Problem(f"{field.name} has floats, and integers that no float holds", help="round it")
+                )
             return self.pa.array(values.astype(np.float64))
         listed = values.tolist()
         try:
             if types.is_decimal(field.type):
-                return self.pa.array([None if value is None else Decimal(value) for value in listed], type=field.type)
+                return self.pa.array(
+                    [None if value is None else Decimal(value) for value in listed], type=field.type
+                )
             if types.is_string(field.type):
                 return self.pa.array(
-                    [value if value is None or isinstance(value, str) else json.dumps(value) for value in listed]
+                    [
+                        value if value is None or isinstance(value, str) else json.dumps(value)
+                        for value in listed
+                    ]
                 )
             return self.pa.array(listed, type=field.type)
         except (OverflowError, self.pa.ArrowException):
@@ -129,7 +142,9 @@ class Table:
             return Problem(f"{field.name} has more than 38 digits", help="sweep smaller values")
         if numbers and max(map(abs, numbers)) > MAX_INT:
             return Problem(f"{field.name} reaches {max(numbers, key=abs):,}, beyond 64 bits", help=_WIDE)
-        return Problem(f"{field.name} is not {field.type} everywhere", help="sweep the values of each kind on their own")
+        return Problem(
+            f"{field.name} is not {field.type} everywhere", help="sweep the values of each kind on their own"
+        )
 
 
 def _kind(value: Any) -> str:

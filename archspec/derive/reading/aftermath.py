@@ -50,7 +50,9 @@ class Aftermath(Leaves):
         born = {one.born for one in kept}
         before, path, loops = self.facts, frame.path, frame.loops
         for made, way, turns in list(frame.made.values()):
-            if made.born in born or any(one.template is made.template and self.alike(one, made) for one in kept):
+            if made.born in born or any(
+                one.template is made.template and self.alike(one, made) for one in kept
+            ):
                 continue
             self.facts = Facts(before)
             for test in way:
@@ -74,11 +76,17 @@ class Aftermath(Leaves):
                 and outer.node is not None
                 and any("." in n for n in terms.names(outer.node) if n[0] == "$")
             ):
-                outer = Sym(None, outer.value, outer.types)  # in terms of a loop's variable, which has a last value
+                outer = Sym(
+                    None, outer.value, outer.types
+                )  # in terms of a loop's variable, which has a last value
             self.set_config(config, field, outer)
 
     def own_field(self, config: Config, field: str, value: Any) -> bool:
-        return isinstance(value, Sym) and value.node is not None and terms.text(value.node) == terms.text(config.node(field))
+        return (
+            isinstance(value, Sym)
+            and value.node is not None
+            and terms.text(value.node) == terms.text(config.node(field))
+        )
 
     def alike(self, one: Any, two: Any) -> bool:
         if one.flags != two.flags or one.cls is not two.cls:
@@ -93,7 +101,10 @@ class Aftermath(Leaves):
         if one.keys() != two.keys():
             return False
         try:
-            return all(one[k] is two[k] or terms.text(self.node(one[k])) == terms.text(self.node(two[k])) for k in one)
+            return all(
+                one[k] is two[k] or terms.text(self.node(one[k])) == terms.text(self.node(two[k]))
+                for k in one
+            )
         except Unsupported:
             return False
 

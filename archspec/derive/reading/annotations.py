@@ -25,7 +25,13 @@ def annotated(annotation: Any) -> tuple[str, ...]:
     >>> annotated("int | list[int] | None")
     ('int', 'list', 'None')
     """
-    text = annotation if isinstance(annotation, str) else annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    text = (
+        annotation
+        if isinstance(annotation, str)
+        else annotation.__name__
+        if isinstance(annotation, type)
+        else str(annotation)
+    )
     if text in ("Any", "typing.Any"):
         return ()
     if "Optional[" in text:
@@ -34,7 +40,11 @@ def annotated(annotation: Any) -> tuple[str, ...]:
     while re.search(r"\[[^\[\]]*\]", text):
         literal = re.search(r"Literal\[([^\[\]]*)\]", text)
         if literal:
-            kinds = {type(ast.literal_eval(part.strip())).__name__ for part in literal.group(1).split(",") if part.strip()}
+            kinds = {
+                type(ast.literal_eval(part.strip())).__name__
+                for part in literal.group(1).split(",")
+                if part.strip()
+            }
             text = text.replace(literal.group(0), " | ".join(sorted(kinds)))
             continue
         union = re.search(r"(Union|Optional)\[([^\[\]]*)\]", text)

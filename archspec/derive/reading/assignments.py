@@ -75,7 +75,12 @@ class Assignments(Loops):
             if part == slice(None):
                 sizes.append(None)
                 continue
-            if not isinstance(part, slice) or part.stop is not None or type(part.step) is not int or part.step < 2:
+            if (
+                not isinstance(part, slice)
+                or part.stop is not None
+                or type(part.step) is not int
+                or part.step < 2
+            ):
                 return
             start = part.start or 0
             if type(start) is not int or start < 0:
@@ -83,10 +88,14 @@ class Assignments(Loops):
             if start == 0 and isinstance(size, Sym):  # of a whole number, the same
                 sizes.append(self.call(math.ceil, [self.binary(ast.Div, size, part.step)], {}))
             else:
-                sizes.append(self.binary(ast.FloorDiv, self.binary(ast.Add, size, part.step - 1 - start), part.step))
+                sizes.append(
+                    self.binary(ast.FloorDiv, self.binary(ast.Add, size, part.step - 1 - start), part.step)
+                )
         sizes += [None] * (len(owner.shape) - len(sizes))
         for one, other in zip(reversed(sizes), reversed(value.shape), strict=False):
-            tests = [] if one is None else [self.compare(ast.Eq, one, other), self.compare(ast.Eq, other, 1)]  # 1 is spread
+            tests = (
+                [] if one is None else [self.compare(ast.Eq, one, other), self.compare(ast.Eq, other, 1)]
+            )  # 1 is spread
             nodes = [test.node if isinstance(test, Sym) else terms.constant(bool(test)) for test in tests]
             known = [node for node in nodes if node is not None]
             if tests and len(known) == len(tests):
@@ -112,7 +121,10 @@ class Assignments(Loops):
         turns = [turn(target, iterable, at) for at in (range(index + 1) if index >= 0 else range(index, 0))]
         if tests or isinstance(iterable, ListValue) or len(turns) > MAX_APART or None in turns:
             return
-        self.enforce(terms.compare(terms.constant(len(turns)), ast.LtE, length(iterable)), "IndexError: list index out of range")
+        self.enforce(
+            terms.compare(terms.constant(len(turns)), ast.LtE, length(iterable)),
+            "IndexError: list index out of range",
+        )
         apart = [("item", self.outside(duplicate(part[1]), known)) for known in turns if known is not None]
         if index >= 0:
             parts = (*apart, *self.sliced(value, slice(len(turns), None)).parts)
@@ -237,10 +249,17 @@ class Assignments(Loops):
                 self.write(owner.cell, "parts", tuple(items))
             elif index == -1 and len(owner.parts) == 1 and not isinstance(value, Mod):
                 before = ListValue.of(owner.parts)
-                self.write(owner.cell, "parts", (("all", self.item(before, slice(None, -1))), ("item", value)))
+                self.write(
+                    owner.cell, "parts", (("all", self.item(before, slice(None, -1))), ("item", value))
+                )
             else:
                 raise Unsupported("an item of a list that is set")
-        elif isinstance(owner, Container) and isinstance(owner.items, dict) and isinstance(index, Sym) and self.frames[-1].loops:
+        elif (
+            isinstance(owner, Container)
+            and isinstance(owner.items, dict)
+            and isinstance(index, Sym)
+            and self.frames[-1].loops
+        ):
             self.write(owner.items, "$pair", (index, value))
         elif isinstance(owner, Container) and isinstance(owner.items, dict):
             self.write(owner.items, self.hashable(index), value)

@@ -75,7 +75,9 @@ class Attributes(Items):
         """The same, where it was read with a default before."""
         raise NotImplementedError
 
-    def run_function(self, function: Any, arguments: list[Any], keywords: dict[str, Any], cls: Any = None) -> Any:
+    def run_function(
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], cls: Any = None
+    ) -> Any:
         raise NotImplementedError
 
     def attribute(self, value: Any, name: str) -> Any:
@@ -85,7 +87,10 @@ class Attributes(Items):
             return self.config_attribute(value, name)
         if isinstance(value, Mix):
             return self.fork(
-                value.test, value.holds, lambda: self.attribute(value.then, name), lambda: self.attribute(value.other, name)
+                value.test,
+                value.holds,
+                lambda: self.attribute(value.then, name),
+                lambda: self.attribute(value.other, name),
             )
         if isinstance(value, Mod):
             return self.mod_attribute(value, name)
@@ -208,7 +213,11 @@ class Attributes(Items):
             if name in ("weight", "bias"):
                 return TensorOf(mod, name)
             if leaf.kind in ("Parameter", "Buffer"):
-                return leaf if name == "data" else self.attribute(Tensor([value for _, value in leaf.arguments]), name)
+                return (
+                    leaf
+                    if name == "data"
+                    else self.attribute(Tensor([value for _, value in leaf.arguments]), name)
+                )
         static = inspect.getattr_static(mod.cls, name, MISSING)
         if static is MISSING:
             if name in ("config",) and isinstance(mod, Instance) and mod.config is not None:
@@ -225,7 +234,11 @@ class Attributes(Items):
         if inspect.isfunction(static):
             return Bound(mod, name, static, mod.cls)
         if type(static) is dict:  # the class' own stays as it is
-            return mod.attrs.setdefault(name, dict(static)) if getattr(mod, "template", None) is None else dict(static)
+            return (
+                mod.attrs.setdefault(name, dict(static))
+                if getattr(mod, "template", None) is None
+                else dict(static)
+            )
         return ListValue(static) if type(static) is list else static
 
     def outside(self, value: Any, mapping: dict[str, ast.expr]) -> Any:
@@ -239,7 +252,9 @@ class Attributes(Items):
         if isinstance(value, ListValue) and value.plain:
             return ListValue([self.outside(item, mapping) for item in value.items()])
         if isinstance(value, Leaf):
-            made = Leaf(value.cls, value.kind, [(key, self.outside(item, mapping)) for key, item in value.arguments])
+            made = Leaf(
+                value.cls, value.kind, [(key, self.outside(item, mapping)) for key, item in value.arguments]
+            )
             made.flags, made.attrs = value.flags, value.attrs
             return made
         if isinstance(value, Instance):
@@ -258,7 +273,11 @@ class Attributes(Items):
                 if isinstance(found, property) and found.fget is not None:
                     return self.run_function(found.fget, [value.owner], {}, base)
                 if isinstance(found, staticmethod | classmethod):
-                    return found.__func__ if isinstance(found, staticmethod) else Bound(cls, name, found.__func__, base)
+                    return (
+                        found.__func__
+                        if isinstance(found, staticmethod)
+                        else Bound(cls, name, found.__func__, base)
+                    )
                 return Bound(value.owner, name, found, base) if callable(found) else found
         raise Raised(f"AttributeError: {name}")
 
@@ -319,6 +338,10 @@ def seen_field(real: Any, name: str) -> Any:
 def spatial(mod: Any, name: str, value: Any) -> Any:
     """torch holds a convolution's numbers as tuples, one for each axis."""
     rank = getattr(mod, "kind", "")[-2:-1]
-    if name in ("kernel_size", "stride", "padding", "dilation") and rank.isdigit() and isinstance(value, Sym | int):
+    if (
+        name in ("kernel_size", "stride", "padding", "dilation")
+        and rank.isdigit()
+        and isinstance(value, Sym | int)
+    ):
         return (value,) * int(rank)
     return value

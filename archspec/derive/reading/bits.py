@@ -18,7 +18,9 @@ def several(op: type[ast.operator], left: ast.expr | None, right: ast.expr | Non
     if terms.text(right) != terms.text(terms.binary(ast.Sub, left, terms.constant(1))):
         return None
     power = terms.binary(ast.Pow, terms.constant(2), terms.call("int", terms.call("log2", left)))
-    above = terms.both([terms.compare(left, ast.Gt, terms.constant(0)), terms.compare(power, ast.NotEq, left)])
+    above = terms.both(
+        [terms.compare(left, ast.Gt, terms.constant(0)), terms.compare(power, ast.NotEq, left)]
+    )
     found = terms.either([terms.compare(left, ast.Lt, terms.constant(0)), above])
     found.truth = True  # type: ignore[attr-defined]  # no number to go on with
     return found

@@ -20,7 +20,13 @@ def blurred(one: Any, two: Any, error: Untold) -> Any:
         return tuple(blurred(a, b, error) for a, b in zip(one, two, strict=True))
     if isinstance(one, tuple) and isinstance(two, tuple) and one[:2] == two[:2]:
         return (*one[:2], blurred(one[2], two[2], error))
-    if isinstance(one, ListValue) and isinstance(two, ListValue) and one.plain and two.plain and len(one.parts) == len(two.parts):
+    if (
+        isinstance(one, ListValue)
+        and isinstance(two, ListValue)
+        and one.plain
+        and two.plain
+        and len(one.parts) == len(two.parts)
+    ):
         return ListValue(blurred(a, b, error) for a, b in zip(one.items(), two.items(), strict=True))
     if any(isinstance(side, Tensor) for side in (one, two)) and all(
         isinstance(side, Tensor) or _plain(side) for side in (one, two)

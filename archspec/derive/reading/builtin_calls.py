@@ -22,10 +22,27 @@ from archspec.derive.reading.values import (
     symbolic,
 )
 
-_NUMERIC = {int: "int", float: "float", bool: "bool", str: "str", abs: "abs", round: "round", len: "len", min: "min", max: "max"}
+_NUMERIC = {
+    int: "int",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    abs: "abs",
+    round: "round",
+    len: "len",
+    min: "min",
+    max: "max",
+}
 
 
-_NUMERIC |= {math.ceil: "ceil", math.floor: "floor", math.sqrt: "sqrt", math.log2: "log2", math.log: "log", math.prod: "prod"}
+_NUMERIC |= {
+    math.ceil: "ceil",
+    math.floor: "floor",
+    math.sqrt: "sqrt",
+    math.log2: "log2",
+    math.log: "log",
+    math.prod: "prod",
+}
 
 
 _NUMERIC |= {sum: "sum", any: "any", all: "all", sorted: "sorted"}
@@ -54,13 +71,18 @@ class BuiltinCalls(Statements):
         if any(isinstance(argument, Choice) for argument in arguments):
             index = next(i for i, argument in enumerate(arguments) if isinstance(argument, Choice))
             return self.lift(
-                arguments[index], lambda side: self.collection(cls, [*arguments[:index], side, *arguments[index + 1 :]], keywords)
+                arguments[index],
+                lambda side: self.collection(
+                    cls, [*arguments[:index], side, *arguments[index + 1 :]], keywords
+                ),
             )
         if cls is range:
             if symbolic(arguments):
                 if self.fitted(*arguments):
                     return Sym(None, self.seen(range, *arguments))
-                return Sym(terms.call("range", *map(self.node, arguments)), self.seen(range, *arguments), ("range",))
+                return Sym(
+                    terms.call("range", *map(self.node, arguments)), self.seen(range, *arguments), ("range",)
+                )
             return self.native(range, arguments)
         if cls in (enumerate, zip, reversed):
             start = arguments[1] if cls is enumerate and len(arguments) > 1 else keywords.get("start", 0)
@@ -133,7 +155,9 @@ class BuiltinCalls(Statements):
     def positions(self, value: Any) -> Sym:
         """`argsort` of a list: where the smallest of its items stands, and so on."""
         listed, item, index = self.node(value), terms.name(self.fresh("item")), terms.name(self.fresh("i"))
-        ordered = terms.call("sorted", terms.call("zip", listed, terms.call("range", terms.call("len", listed))))
+        ordered = terms.call(
+            "sorted", terms.call("zip", listed, terms.call("range", terms.call("len", listed)))
+        )
         loop = ast.comprehension(ast.Tuple([item, index], ast.Store()), ordered, [], 0)
         seen = self.seen(lambda items: sorted(range(len(items)), key=items.__getitem__), value)
         return Sym(ast.ListComp(index, [loop]), seen, ("list",))
@@ -160,7 +184,9 @@ class BuiltinCalls(Statements):
         if isinstance(value, ListValue):
             if value.plain:
                 return len(value.parts)
-            if all(part[0] == "item" or (part[0] == "each" and isinstance(part[1], Mod)) for part in value.parts):
+            if all(
+                part[0] == "item" or (part[0] == "each" and isinstance(part[1], Mod)) for part in value.parts
+            ):
                 from archspec.derive.reading.recurrences import length
 
                 total: Any = 0

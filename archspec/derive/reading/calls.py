@@ -33,7 +33,13 @@ from archspec.derive.reading.values import (
     symbolic,
 )
 
-_SILENT = ("logging", "warnings", "torch.nn.init", "transformers.initialization", "transformers.utils.logging")
+_SILENT = (
+    "logging",
+    "warnings",
+    "torch.nn.init",
+    "transformers.initialization",
+    "transformers.utils.logging",
+)
 
 
 class Calls(ValueMethods):
@@ -48,7 +54,9 @@ class Calls(ValueMethods):
     def tensor_call(self, name: str, arguments: list[Any], keywords: dict[str, Any], function: Any) -> Any:
         raise NotImplementedError
 
-    def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def config_method(
+        self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]
+    ) -> Any:
         raise NotImplementedError
 
     def made_config(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
@@ -122,7 +130,11 @@ class Calls(ValueMethods):
             raise Unsupported("a module that is called")
         home = getattr(function, "__module__", "") or ""
         owner = getattr(function, "__self__", None)
-        if home.startswith(_SILENT) or type(owner).__module__.startswith("logging") or type(owner).__name__ == "Logger":
+        if (
+            home.startswith(_SILENT)
+            or type(owner).__module__.startswith("logging")
+            or type(owner).__name__ == "Logger"
+        ):
             return None
         if getattr(function, "__qualname__", "") == "PreTrainedConfig.__post_init__":
             return None
@@ -131,24 +143,38 @@ class Calls(ValueMethods):
         if function in (getattr, hasattr, setattr, isinstance, issubclass, type, callable):
             return self.reflect(function, arguments)
         for index, argument in enumerate(arguments):
-            if isinstance(argument, Choice) and (function in _NUMERIC or home.startswith(("builtins", "math"))):
+            if isinstance(argument, Choice) and (
+                function in _NUMERIC or home.startswith(("builtins", "math"))
+            ):
                 before, after = arguments[:index], arguments[index + 1 :]
-                return self.lift(argument, functools.partial(self.call_with, function, before, after, keywords))
+                return self.lift(
+                    argument, functools.partial(self.call_with, function, before, after, keywords)
+                )
         if function in (copy.deepcopy, copy.copy):
             return self.copied(arguments[0])
         if _hashable(function) and function in _NUMERIC and symbolic(arguments):
             return self.numeric(_NUMERIC[function], function, arguments, keywords)
         name = getattr(function, "__name__", "")
-        if home.startswith("numpy") and name in _OF_NUMPY and len(arguments) == 1 and not keywords and symbolic(arguments):
+        if (
+            home.startswith("numpy")
+            and name in _OF_NUMPY
+            and len(arguments) == 1
+            and not keywords
+            and symbolic(arguments)
+        ):
             found = self.numeric(name, getattr(math, name), arguments, keywords)
             return Sym(found.node, found.value, (NUMPY,)) if isinstance(found, Sym) else found
         if home.startswith("numpy") and name == "argsort" and symbolic(arguments):
             return self.positions(arguments[0])
         if isinstance(owner, type) and inspect.ismethod(function):
             return self.class_method(owner, function.__name__, arguments, keywords)
-        if home.startswith(("torch", "numpy", "_VariableFunctions")) or type(function).__module__.startswith("torch"):
+        if home.startswith(("torch", "numpy", "_VariableFunctions")) or type(function).__module__.startswith(
+            "torch"
+        ):
             return self.tensor_call(getattr(function, "__name__", ""), arguments, keywords, function)
-        if inspect.ismethod(function) and symbolic([*arguments, *keywords.values(), *getattr(owner, "__dict__", {}).values()]):
+        if inspect.ismethod(function) and symbolic(
+            [*arguments, *keywords.values(), *getattr(owner, "__dict__", {}).values()]
+        ):
             return self.object_method(function, arguments, keywords)
         if not symbolic(arguments) and not symbolic(keywords):
             return self.native(function, arguments, keywords)
@@ -158,14 +184,18 @@ class Calls(ValueMethods):
             return self.run_function(function, arguments, keywords)
         return self.fallback(function, arguments, keywords)
 
-    def call_with(self, function: Any, before: list[Any], after: list[Any], keywords: dict[str, Any], side: Any) -> Any:
+    def call_with(
+        self, function: Any, before: list[Any], after: list[Any], keywords: dict[str, Any], side: Any
+    ) -> Any:
         """The call with one side of an argument that is one of two."""
         return self.call(function, [*before, side, *after], keywords)
 
     def fallback(self, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         """What cannot be read is run on the values of the default config."""
         seen = self.seen(lambda a, k: function(*a, **k), tuple(arguments), keywords)
-        return Sym(None, seen) if isinstance(seen, int | float | str | list | tuple) or seen is UNKNOWN else seen
+        return (
+            Sym(None, seen) if isinstance(seen, int | float | str | list | tuple) or seen is UNKNOWN else seen
+        )
 
     def call_type(self, cls: type, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         import torch
@@ -198,7 +228,9 @@ class Calls(ValueMethods):
             return self.fallback(cls, arguments, keywords)
         except Exception as error:
             failed = self.python_error(error)
-            if isinstance(failed, Unsupported) and inspect.isfunction(inspect.getattr_static(cls, "__init__")):
+            if isinstance(failed, Unsupported) and inspect.isfunction(
+                inspect.getattr_static(cls, "__init__")
+            ):
                 return self.made_object(cls, arguments, keywords)
             raise failed from error
 

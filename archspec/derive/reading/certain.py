@@ -35,7 +35,11 @@ def always(node: ast.expr, known: Known | None = None) -> bool:
     if isinstance(node, ast.BoolOp):
         hold = [always(part, known) for part in node.values]
         return all(hold) if isinstance(node.op, ast.And) else any(hold)
-    if isinstance(node, ast.Call) and terms.text(node.func) == "all" and isinstance(node.args[0], ast.GeneratorExp):
+    if (
+        isinstance(node, ast.Call)
+        and terms.text(node.func) == "all"
+        and isinstance(node.args[0], ast.GeneratorExp)
+    ):
         inner = dict(known)
         for loop in node.args[0].generators:
             inner |= counters(loop.target, loop.iter, inner)
@@ -57,7 +61,11 @@ def counters(target: ast.expr, iterable: ast.expr, known: Known) -> dict[str, Bo
     """The bounds of a loop's variables that count."""
     if not isinstance(iterable, ast.Call) or not isinstance(iterable.func, ast.Name):
         return {}
-    if iterable.func.id == "enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
+    if (
+        iterable.func.id == "enumerate"
+        and isinstance(target, ast.Tuple)
+        and isinstance(target.elts[0], ast.Name)
+    ):
         return {target.elts[0].id: Bounds(0)}
     if iterable.func.id != "range" or not isinstance(target, ast.Name) or len(iterable.args) > 2:
         return {}
@@ -73,7 +81,11 @@ def for_all(node: ast.expr, target: ast.expr, iterable: ast.expr) -> ast.expr:
     ['depth <= len(sizes)', 'all((i in sizes for i in range(depth)))']
     """
     turns = iterable.args if isinstance(iterable, ast.Call) and terms.text(iterable.func) == "range" else []
-    last = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt) and terms.text(node.left) == terms.text(target)
+    last = (
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Lt)
+        and terms.text(node.left) == terms.text(target)
+    )
     if last and len(turns) == 1 and isinstance(node, ast.Compare) and len(node.comparators) == 1:
         limit = node.comparators[0]
         if not terms.names(limit) & terms.names(target) and bounds(limit, {}).low >= 0:
@@ -109,7 +121,9 @@ def _called(function: str, given: list[Bounds]) -> Bounds:
         return Bounds(chosen(one.low for one in given), chosen(one.high for one in given))
     if function in ("int", "floor", "ceil"):  # all of them keep what is at least 0, or 1, so
         low, high = given[0]
-        return Bounds(math.floor(low) if math.isfinite(low) else low, math.ceil(high) if math.isfinite(high) else high)
+        return Bounds(
+            math.floor(low) if math.isfinite(low) else low, math.ceil(high) if math.isfinite(high) else high
+        )
     return ANY
 
 

@@ -16,8 +16,19 @@ from archspec.derive.reading.raw import CONFIG_SKIPPED, VALIDATORS, Raw
 from archspec.derive.reading.resolution import ConfigModel, raw_field, resolve
 from archspec.derive.reading.state import Frame
 from archspec.derive.reading.terms import Facts
-from archspec.derive.reading.values import MISSING, UNKNOWN, Bound, Config, Kwargs, PerLayer, Raised, Sym, Unsupported, witness
-from archspec.layer_types import ALLOWED
+from archspec.derive.reading.values import (
+    MISSING,
+    UNKNOWN,
+    Bound,
+    Config,
+    Kwargs,
+    PerLayer,
+    Raised,
+    Sym,
+    Unsupported,
+    witness,
+)
+from archspec.specs.layer_types import ALLOWED
 
 
 class Reader(Parts):
@@ -30,7 +41,10 @@ class Reader(Parts):
 
     def config_attribute(self, config: Config, name: str) -> Any:
         name = getattr(config.cls, "attribute_map", {}).get(name, name)
-        if hasattr(config.cls, "set_output_features_output_indices") and name.lstrip("_") in ("out_features", "out_indices"):
+        if hasattr(config.cls, "set_output_features_output_indices") and name.lstrip("_") in (
+            "out_features",
+            "out_indices",
+        ):
             name = name.lstrip("_")
             if name in config.store:
                 return config.store[name]
@@ -54,7 +68,9 @@ class Reader(Parts):
             value = seen.get(key.value, UNKNOWN)
             types = self.config_types(config, node.id) if isinstance(node, ast.Name) else None
             found[key.value] = (
-                Sym(None, value) if self.elsewhere(config, node) else self.placed(config, Sym(node, value, types or ()))
+                Sym(None, value)
+                if self.elsewhere(config, node)
+                else self.placed(config, Sym(node, value, types or ()))
             )
         return found
 
@@ -70,26 +86,38 @@ class Reader(Parts):
         placed = self.placed(config, Sym(table, UNKNOWN)).node
         for field, (test, value) in overrides(placed or table, self.node(index), self.at).items():
             types = self.config_types(config, field) or ()
-            made.store[field] = Sym(terms.conditional(test, value, config.node(field)), seen_field(made.real, field), types)
+            made.store[field] = Sym(
+                terms.conditional(test, value, config.node(field)), seen_field(made.real, field), types
+            )
         return made
 
     def elsewhere(self, config: Config, node: ast.expr) -> bool:
         """Whether an expression asks what a config gives that is not the one at hand."""
         here = self.scope is not None and self.scope.path == config.path
-        return not here and any(isinstance(part, ast.expr) and terms.is_given(part) for part in ast.walk(node))
+        return not here and any(
+            isinstance(part, ast.expr) and terms.is_given(part) for part in ast.walk(node)
+        )
 
     def placed(self, config: Config, value: Sym) -> Sym:
         """A value in terms of a config's own fields, as those around it call them."""
         assert value.node is not None
         prefix = ".".join(config.path) + "." if config.path else ""
-        own = {name: terms.name(prefix + name) for name in terms.variables(value.node) if not name.startswith("$")}
+        own = {
+            name: terms.name(prefix + name)
+            for name in terms.variables(value.node)
+            if not name.startswith("$")
+        }
         return Sym(terms.substitute(value.node, own), value.value, value.types)
 
     def child(self, config: Config, name: str, seen: Any) -> Config:
         made = super().child(config, name, seen)
         if not isinstance(config.real, Raw):
-            for field, value in (self.models[config.cls].parts.get(name, {}) if config.cls in self.models else {}).items():
-                made.store[field] = self.placed(config, value) if isinstance(value, Sym) and value.node is not None else value
+            for field, value in (
+                self.models[config.cls].parts.get(name, {}) if config.cls in self.models else {}
+            ).items():
+                made.store[field] = (
+                    self.placed(config, value) if isinstance(value, Sym) and value.node is not None else value
+                )
         return made
 
     def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
@@ -108,7 +136,11 @@ class Reader(Parts):
         own = self.own_default(config, default)
         if own is MISSING:
             return default
-        types = default.types if isinstance(default, Sym) else ("int" if default is None else type(default).__name__,)
+        types = (
+            default.types
+            if isinstance(default, Sym)
+            else ("int" if default is None else type(default).__name__,)
+        )
         types = (*types, "None") if types else ()
         if own is not UNKNOWN and not self.another_default(config, field, default):
             self.model(config.cls, config.real).extras.setdefault(field, own)
@@ -153,7 +185,9 @@ class Reader(Parts):
         return model is not None and (field in model.fixed or field in model.computed)
 
     def declares(self, config: Config, field: str) -> bool:
-        return dataclasses.is_dataclass(config.cls) and field in {part.name for part in dataclasses.fields(config.cls)}
+        return dataclasses.is_dataclass(config.cls) and field in {
+            part.name for part in dataclasses.fields(config.cls)
+        }
 
     def extra_known(self, config: Config, field: str) -> Any:
         model = self.model(config.cls, config.real)
@@ -242,16 +276,22 @@ class Reader(Parts):
             try:
                 node, seen = self.node(value), getattr(value, "value", value)
                 if seen is UNKNOWN and isinstance(node, ast.BinOp):
-                    seen = seen_field(model.real, name)  # the sum of what is not known before is a number all the same
+                    seen = seen_field(
+                        model.real, name
+                    )  # the sum of what is not known before is a number all the same
                 finals[name] = (node, self.types(value) or kinds_of(seen))
             except Unsupported:
                 model.notes.append(f"what {name} becomes was not read")
         resolve(model, finals)
         model.require += self.general(model, Config(model.cls, (), model.real))
         for field in dataclasses.fields(model.cls):
-            strict = field.name in getattr(model.cls, "__validators__", ())  # a plain dataclass holds its fields to nothing
+            strict = field.name in getattr(
+                model.cls, "__validators__", ()
+            )  # a plain dataclass holds its fields to nothing
             if strict and (allowed := choices(field.type)):
-                model.checks[field.name] = [terms.compare(terms.name(field.name), ast.In, terms.constant(allowed))]
+                model.checks[field.name] = [
+                    terms.compare(terms.name(field.name), ast.In, terms.constant(allowed))
+                ]
             for validator in field.metadata.get("validator", ()):
                 model.checks.setdefault(field.name, []).extend(self.checks(model, field.name, validator))
 
@@ -282,11 +322,15 @@ class Reader(Parts):
                     size = self.node(self.attribute(raw, "head_dim"))
                 except Raised:  # no field of the class, but the code may read it all the same
                     size = terms.name("head_dim")
-                    none = terms.compare(terms.call("given", ast.Constant("head_dim")), ast.Is, ast.Constant(None))
+                    none = terms.compare(
+                        terms.call("given", ast.Constant("head_dim")), ast.Is, ast.Constant(None)
+                    )
                 except Unsupported:
                     size = terms.constant(None)
                 if not terms.is_constant(size):
-                    even = terms.compare(terms.binary(ast.Mod, size, terms.constant(2)), ast.Eq, terms.constant(0))
+                    even = terms.compare(
+                        terms.binary(ast.Mod, size, terms.constant(2)), ast.Eq, terms.constant(0)
+                    )
                     kinds = self.config_types(raw, "head_dim")
                     loose = (kinds is not None and "None" in kinds) or (
                         "head_dim" in model.early and "head_dim" in model.computed
@@ -298,7 +342,9 @@ class Reader(Parts):
         if isinstance(rope, dict) and isinstance(listed, Sym) and listed.node is not None:
             named = sorted({*rope, *(model.real.layer_types or ())})
             known = ast.parse(f"all(kind in {named} for kind in {terms.text(listed.node)})", mode="eval").body
-            found.append(terms.either([self.none_test(listed.node), known]) if "None" in listed.types else known)
+            found.append(
+                terms.either([self.none_test(listed.node), known]) if "None" in listed.types else known
+            )
         return found
 
     def declared_by(self, cls: type) -> set[str]:
@@ -308,11 +354,16 @@ class Reader(Parts):
         for base in model.cls.__mro__:
             if name in vars(base):
                 function = vars(base)[name]
-                inherited = base.__module__.startswith("transformers.configuration_utils") and name != "validate_architecture"
+                inherited = (
+                    base.__module__.startswith("transformers.configuration_utils")
+                    and name != "validate_architecture"
+                )
                 if inherited or not inspect.isfunction(inspect.unwrap(function)):
                     return
                 try:
-                    self.run_function(function, [raw], {"$kwargs": Kwargs()} if name == "__post_init__" else {}, base)
+                    self.run_function(
+                        function, [raw], {"$kwargs": Kwargs()} if name == "__post_init__" else {}, base
+                    )
                 except Raised as error:
                     self.unread += 1
                     model.notes.append(f"{name} was not followed: {error}")
@@ -332,7 +383,9 @@ class Reader(Parts):
                     for name in set(value.owner.store) - self.declared_by(value.owner.cls):
                         self.early[name] = value.owner.store[name]
                         kept = value.owner.store[name]
-                        value.owner.store[name] = Sym(terms.name(name), getattr(kept, "value", kept), self.types(kept))
+                        value.owner.store[name] = Sym(
+                            terms.name(name), getattr(kept, "value", kept), self.types(kept)
+                        )
                 return Bound(value.owner, "$defaults")
             return Bound(value.owner, "$super", vars(base)[name], base)
         found = super().super_attribute(value, name)
@@ -367,17 +420,23 @@ class Reader(Parts):
     def created(self, raw: Config, part: str) -> Any:
         """A sub-config that `__post_init__` makes where it is null, from what its class says of it by default."""
         path = terms.both(self.frames[-1].path)
-        if not any(terms.is_given(node) for node in ast.walk(path) if isinstance(node, ast.expr)):  # else by an old name
+        if not any(
+            terms.is_given(node) for node in ast.walk(path) if isinstance(node, ast.expr)
+        ):  # else by an old name
             self.models[raw.cls].made.setdefault(part, []).append(path)
         self.facts.learn(terms.compare(terms.name(part), ast.Is, ast.Constant(None)), False)
         return self.attribute(raw, part)
 
-    def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def config_method(
+        self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]
+    ) -> Any:
         if name == "$get":
             return self.scalar_method(dict_given(config), "get", arguments)
         if name == "$super":
             return self.run_function(function, [config, *arguments], keywords)
-        if name == "$defaults":  # PreTrainedConfig's own: what of it matters is known, but for the layers' own fields
+        if (
+            name == "$defaults"
+        ):  # PreTrainedConfig's own: what of it matters is known, but for the layers' own fields
             self.dicts_open = False
             self.layers = keywords.get("$kwargs", {}).get("per_layer_config")
             return None

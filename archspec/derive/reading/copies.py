@@ -27,7 +27,10 @@ def own(root: Instance, value: Any) -> Any:
     if not root.copies and root.template is not None:
         proto = root.template.proto
         root.copies[id(proto)] = Copy(proto, proto, _state(proto))
-        for part in (*proto.attrs.values(), proto.base):  # all of them: a module further in may hold one of these too
+        for part in (
+            *proto.attrs.values(),
+            proto.base,
+        ):  # all of them: a module further in may hold one of these too
             _own(root, part)
     return _own(root, value)
 
@@ -40,7 +43,9 @@ def _own(root: Instance, value: Any) -> Any:
         return TensorOf(_own(root, value.owner), value.name)
     if isinstance(value, Choice):
         return Choice(value.test, _own(root, value.then), _own(root, value.other), value.holds)
-    if isinstance(value, ListValue) and any(isinstance(item, Mod | tuple | ListValue) for item in _items(value)):
+    if isinstance(value, ListValue) and any(
+        isinstance(item, Mod | tuple | ListValue) for item in _items(value)
+    ):
         return _list(root, value)
     if type(value) is tuple:
         return tuple(_own(root, item) for item in value)
@@ -58,7 +63,9 @@ def duplicate(value: Mod) -> Mod:
 
 def base_of(module: Instance) -> Any:
     """The container or the layer that a module's class is derived from."""
-    return own(module, module.base) if module.template is not None and module.base is not None else module.base
+    return (
+        own(module, module.base) if module.template is not None and module.base is not None else module.base
+    )
 
 
 def children(module: Instance) -> dict[str, Any]:
@@ -73,14 +80,18 @@ def children(module: Instance) -> dict[str, Any]:
 
 def changed(module: Instance) -> bool:
     """Whether a finished module, or anything that it holds, is no longer as its class' constructor left it."""
-    return bool(module.patched) or any(_differs(part) or _within(part.made) for part in module.copies.values())
+    return bool(module.patched) or any(
+        _differs(part) or _within(part.made) for part in module.copies.values()
+    )
 
 
 def changes(module: Instance) -> dict[str, Any]:
     """What a module has otherwise than its class' constructor left it; `$base` is what its class is derived from."""
     proto = module.template.proto
     parts = {**proto.attrs, "$base": proto.base}
-    return {name: own(module, part) for name, part in parts.items() if _changed(module, part)} | module.patched
+    return {
+        name: own(module, part) for name, part in parts.items() if _changed(module, part)
+    } | module.patched
 
 
 def _within(value: Any) -> bool:
@@ -121,7 +132,9 @@ def _copied(root: Instance, value: Mod) -> Mod:
             made.copies[id(part.origin)] = Copy(part.origin, _own(made, part.made), part.before)
     elif isinstance(made, Container):
         items = made.items
-        made.items = {k: _own(root, v) for k, v in items.items()} if isinstance(items, dict) else _list(root, items)
+        made.items = (
+            {k: _own(root, v) for k, v in items.items()} if isinstance(items, dict) else _list(root, items)
+        )
     elif isinstance(made, Mix):
         made.then, made.other = _own(root, made.then), _own(root, made.other)
     elif isinstance(made, Element):
@@ -140,7 +153,9 @@ def _part(root: Instance, part: tuple[Any, ...]) -> tuple[Any, ...]:
     if part[0] == "if":
         return ("if", part[1], _list(root, part[2]), _list(root, part[3]), part[4])
     if part[0] == "each":
-        turns = tuple((t, _list(root, i) if isinstance(i, ListValue) else i, tests) for t, i, tests in part[2])
+        turns = tuple(
+            (t, _list(root, i) if isinstance(i, ListValue) else i, tests) for t, i, tests in part[2]
+        )
         return ("each", _own(root, part[1]), turns)
     return (part[0], _own(root, part[1]), *part[2:])
 
@@ -153,7 +168,9 @@ def _items(value: ListValue) -> Iterator[Any]:
             continue
         yield part[1]
         if part[0] == "each":
-            yield from (item for turn in part[2] if isinstance(turn[1], ListValue) for item in _items(turn[1]))
+            yield from (
+                item for turn in part[2] if isinstance(turn[1], ListValue) for item in _items(turn[1])
+            )
 
 
 def _state(made: Mod) -> tuple[dict[Any, Any], ...]:

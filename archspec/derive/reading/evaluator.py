@@ -109,7 +109,13 @@ class Evaluator(Operators):
                 return "a text"
             else:
                 spec = "".join(str(self.evaluate(v, env)) for v in getattr(part.format_spec, "values", []))
-                shown = repr(value) if part.conversion == ord("r") else str(value) if part.conversion == ord("s") else value
+                shown = (
+                    repr(value)
+                    if part.conversion == ord("r")
+                    else str(value)
+                    if part.conversion == ord("s")
+                    else value
+                )
                 try:
                     pieces.append(format(shown, spec))
                 except (TypeError, ValueError):
@@ -118,7 +124,9 @@ class Evaluator(Operators):
             return "".join(pieces)
         total: Any = "".join(pieces[:0])
         for piece in pieces:
-            total = piece if not isinstance(total, Sym) and total == "" else self.binary(ast.Add, total, piece)
+            total = (
+                piece if not isinstance(total, Sym) and total == "" else self.binary(ast.Add, total, piece)
+            )
         return total
 
     def on_BinOp(self, node: ast.BinOp, env: Env) -> Any:
@@ -129,7 +137,9 @@ class Evaluator(Operators):
         if isinstance(node.op, ast.Not):
             truth, seen = self.truth(value)
             return (
-                not truth if isinstance(truth, bool) else Sym(terms.negation(truth), self.seen(lambda v: not v, seen), ("bool",))
+                not truth
+                if isinstance(truth, bool)
+                else Sym(terms.negation(truth), self.seen(lambda v: not v, seen), ("bool",))
             )
         if isinstance(value, Tensor):
             return Tensor(value.shape, value.real)
@@ -163,7 +173,9 @@ class Evaluator(Operators):
         return self.fork(truth, seen, further, stays) if goes_on else self.fork(truth, seen, stays, further)
 
     def on_IfExp(self, node: ast.IfExp, env: Env) -> Any:
-        return self.branch(node.test, env, lambda: self.evaluate(node.body, env), lambda: self.evaluate(node.orelse, env))
+        return self.branch(
+            node.test, env, lambda: self.evaluate(node.body, env), lambda: self.evaluate(node.orelse, env)
+        )
 
     def branch(self, test: ast.expr, env: Env, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
         """The way that a condition takes, or both."""
@@ -207,7 +219,9 @@ class Evaluator(Operators):
                 result = found
             elif isinstance(result, Sym) or isinstance(found, Sym):
                 result = Sym(
-                    terms.both([self.node(result), self.node(found)]), self.seen(lambda a, b: a and b, result, found), ("bool",)
+                    terms.both([self.node(result), self.node(found)]),
+                    self.seen(lambda a, b: a and b, result, found),
+                    ("bool",),
                 )
             else:
                 result = result and found
@@ -222,7 +236,9 @@ class Evaluator(Operators):
 
     def position(self, node: ast.expr, env: Env) -> Any:
         if isinstance(node, ast.Slice):
-            return slice(*(self.evaluate(part, env) if part else None for part in (node.lower, node.upper, node.step)))
+            return slice(
+                *(self.evaluate(part, env) if part else None for part in (node.lower, node.upper, node.step))
+            )
         return self.evaluate(node, env)
 
     def item(self, value: Any, index: Any) -> Any:

@@ -25,7 +25,9 @@ class Functions(Assignments):
 
     depth = 0
 
-    def run_function(self, function: Any, arguments: list[Any], keywords: dict[str, Any], cls: Any = None) -> Any:
+    def run_function(
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], cls: Any = None
+    ) -> Any:
         """Reads a Python function on values that carry expressions.
 
         Errors: :class:`Unsupported` where its source is not to be had.
@@ -45,7 +47,9 @@ class Functions(Assignments):
                 continue
         env = Env({}, function.__globals__, around, cls or around.get("__class__"))
         parameters = node.args.posonlyargs + node.args.args
-        defaults = dict(zip([p.arg for p in reversed(parameters)], reversed(function.__defaults__ or ()), strict=False))
+        defaults = dict(
+            zip([p.arg for p in reversed(parameters)], reversed(function.__defaults__ or ()), strict=False)
+        )
         defaults |= function.__kwdefaults__ or {}
         return self.run_body(node, env, defaults, arguments, keywords)
 
@@ -109,7 +113,9 @@ class Functions(Assignments):
         parameters = function.node.args.posonlyargs + function.node.args.args
         given = [self.evaluate(default, outer) for default in function.node.args.defaults]
         defaults = dict(zip([p.arg for p in reversed(parameters)], reversed(given), strict=False))
-        for parameter, default in zip(function.node.args.kwonlyargs, function.node.args.kw_defaults, strict=True):
+        for parameter, default in zip(
+            function.node.args.kwonlyargs, function.node.args.kw_defaults, strict=True
+        ):
             if default is not None:
                 defaults[parameter.arg] = self.evaluate(default, outer)
         return self.run_body(function.node, env, defaults, arguments, keywords)

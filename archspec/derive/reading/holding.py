@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from archspec.derive.reading.values import Choice, Container, Instance, Leaf, ListValue, Mix, Mod, TensorOf
-from archspec.layers import LEAVES, nothing
+from archspec.specs.torch_layers import LEAVES, nothing
 
 
 def holds_tensors(value: Any) -> bool:
@@ -23,5 +23,7 @@ def holds_tensors(value: Any) -> bool:
         return any(map(holds_tensors, value.values()))
     if isinstance(value, Instance):
         fitted = value.template.fit if value.template is not None else None
-        return holds_tensors(fitted if fitted is not None else {**value.attrs, **value.patched, "$base": value.base})
+        return holds_tensors(
+            fitted if fitted is not None else {**value.attrs, **value.patched, "$base": value.base}
+        )
     return isinstance(value, Mod | TensorOf)

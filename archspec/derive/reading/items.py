@@ -39,7 +39,12 @@ class Items(Evaluator):
         if isinstance(index, Choice):
             return self.lift(index, lambda side: self.item(value, side))
         if isinstance(value, Mix):
-            return self.fork(value.test, value.holds, lambda: self.item(value.then, index), lambda: self.item(value.other, index))
+            return self.fork(
+                value.test,
+                value.holds,
+                lambda: self.item(value.then, index),
+                lambda: self.item(value.other, index),
+            )
         if isinstance(value, PerLayer):
             return self.layer_config(value.config, index)
         if isinstance(value, dict):
@@ -49,7 +54,9 @@ class Items(Evaluator):
         if isinstance(value, Instance) and isinstance(value.base, Container):
             return self.module_item(base_of(value), index)
         if isinstance(value, Tensor):
-            return Tensor(part_shape(value.shape, index), _or_none(self.seen(lambda v, i: v[i], value, index)))
+            return Tensor(
+                part_shape(value.shape, index), _or_none(self.seen(lambda v, i: v[i], value, index))
+            )
         if isinstance(value, tuple | range) and not isinstance(index, Sym) and not symbolic(index):
             return self.native(lambda v, i: v[i], [value, index]) if not symbolic(value) else value[index]
         if isinstance(value, ListValue) and isinstance(value.length, Sym) and not isinstance(index, slice):
@@ -58,7 +65,9 @@ class Items(Evaluator):
             found = self.list_item(value, index)
             if found is not MISSING:
                 return found
-        if isinstance(value, ListValue) and any(part[0] == "item" and self.fitted(part[1]) for part in value.parts):
+        if isinstance(value, ListValue) and any(
+            part[0] == "item" and self.fitted(part[1]) for part in value.parts
+        ):
             return Sym(None, self.seen(lambda v, i: v[i], value, self.plain_slice(index)))
         if not symbolic(value) and not symbolic(index) and not isinstance(index, slice):
             return self.native(lambda v, i: v[i], [value, index])
@@ -67,10 +76,19 @@ class Items(Evaluator):
         position = self.slice_node(index) if isinstance(index, slice) else self.node(index)
         seen = self.seen(lambda v, i: v[i], value, self.plain_slice(index))
         listed = self.node(value)
-        if isinstance(value, Sym) and isinstance(value.node, ast.Name) and {"int", "list"} <= set(value.types):
+        if (
+            isinstance(value, Sym)
+            and isinstance(value.node, ast.Name)
+            and {"int", "list"} <= set(value.types)
+        ):
             self.demand(terms.call("is_list", listed))
         simple = isinstance(position, ast.Name) or type(index) is int
-        if isinstance(value, Sym) and isinstance(value.value, list) and simple and not isinstance(index, slice):
+        if (
+            isinstance(value, Sym)
+            and isinstance(value.value, list)
+            and simple
+            and not isinstance(index, slice)
+        ):
             least = terms.constant(-index - 1) if type(index) is int and index < 0 else position
             self.demand(terms.compare(least, ast.Lt, terms.call("len", listed)))
         subscript = terms.subscript(listed, position)
@@ -85,7 +103,11 @@ class Items(Evaluator):
         """An item of a list of which only the default config's items, and the length, are known."""
         if value.length.node is not None and not self.fitted(index):
             last = isinstance(index, int) and index < 0
-            asked = self.compare(ast.GtE, value.length, -index) if last else self.compare(ast.Lt, index, value.length)
+            asked = (
+                self.compare(ast.GtE, value.length, -index)
+                if last
+                else self.compare(ast.Lt, index, value.length)
+            )
             self.enforce(self.node(asked), "IndexError: list index out of range")
         return Sym(None, self.seen(lambda v, i: v[i], value, index))
 
@@ -126,15 +148,31 @@ class Items(Evaluator):
     def sliced(self, value: ListValue, index: slice) -> ListValue:
         """A part of a list of modules: known ones at its beginning are left out first, then turns of its loop."""
         parts, start = list(value.parts), index.start or 0
-        while parts[0][0] == "item" and index.stop is None and index.step is None and type(start) is int and start > 0:
+        while (
+            parts[0][0] == "item"
+            and index.stop is None
+            and index.step is None
+            and type(start) is int
+            and start > 0
+        ):
             parts, start = parts[1:], start - 1
         if (start, index.stop, index.step) == (0, None, None):
             return ListValue.of(parts)
         (kind, *rest), *others = parts
-        if kind != "each" or others or len(rest[1]) != 1 or rest[1][0][2] or isinstance(rest[1][0][1], ListValue):
+        if (
+            kind != "each"
+            or others
+            or len(rest[1]) != 1
+            or rest[1][0][2]
+            or isinstance(rest[1][0][1], ListValue)
+        ):
             raise Unsupported("a part of a list of modules")
         element, ((target, iterable, tests),) = rest
-        counted = isinstance(iterable, ast.Call) and terms.text(iterable.func) == "range" and len(iterable.args) == 1
+        counted = (
+            isinstance(iterable, ast.Call)
+            and terms.text(iterable.func) == "range"
+            and len(iterable.args) == 1
+        )
         if counted and type(start) is int and start > 0 and index.stop is None and index.step is None:
             some = terms.call("range", terms.constant(start), iterable.args[0])
         else:

@@ -22,7 +22,7 @@ from archspec.derive.reading.values import (
     constructor,
     witness,
 )
-from archspec.layers import LEAVES
+from archspec.specs.torch_layers import LEAVES
 
 _IGNORED = frozenset([
     "eps", "momentum", "dropout", "stride", "padding", "dilation", "output_padding", "padding_mode", "device", "dtype",
@@ -55,7 +55,9 @@ class Leaves(TensorCalls):
         made = Leaf(cls, "Parameter", [("", size) for size in value.sizes()])
         trainable = keywords.get("requires_grad", arguments[1] if len(arguments) > 1 else True)
         if trainable is not True:
-            made.flags["frozen"] = True if trainable is False else Sym(terms.negation(self.node(trainable)), UNKNOWN)
+            made.flags["frozen"] = (
+                True if trainable is False else Sym(terms.negation(self.node(trainable)), UNKNOWN)
+            )
         return made
 
     def buffer(self, value: Any) -> Any:
@@ -65,13 +67,20 @@ class Leaves(TensorCalls):
             value = Tensor(list(value.shape), value)
         if isinstance(value, Choice):
             return self.lift(value, self.buffer)
-        return Leaf(torch.nn.Buffer, "Buffer", [("", size) for size in value.sizes()]) if isinstance(value, Tensor) else value
+        return (
+            Leaf(torch.nn.Buffer, "Buffer", [("", size) for size in value.sizes()])
+            if isinstance(value, Tensor)
+            else value
+        )
 
     def container(self, cls: type, kind: str, arguments: list[Any]) -> Container:
         if kind in ("ModuleDict", "ParameterDict"):
             named = dict(arguments[0]) if arguments and isinstance(arguments[0], dict) else {}
             if arguments and not named and (pairs := self.spread(arguments[0])):
-                named = {pair[0]: pair[1] for pair in (p if isinstance(p, tuple) else tuple(self.spread(p) or ()) for p in pairs)}
+                named = {
+                    pair[0]: pair[1]
+                    for pair in (p if isinstance(p, tuple) else tuple(self.spread(p) or ()) for p in pairs)
+                }
             return Container(cls, "ModuleDict", named)
         if kind == "Sequential" and len(arguments) == 1 and isinstance(arguments[0], dict):
             return Container(cls, "ModuleDict", dict(arguments[0]))
@@ -128,14 +137,20 @@ class Leaves(TensorCalls):
 
     def strided(self, padding: Any, stride: Any) -> None:
         """torch pads to the same size only where every position is taken."""
-        if padding != "same" if not isinstance(padding, Sym) else padding.node is None or "str" not in padding.types:
+        if (
+            padding != "same"
+            if not isinstance(padding, Sym)
+            else padding.node is None or "str" not in padding.types
+        ):
             return
         for step in stride if isinstance(stride, tuple) else (stride,):
             if isinstance(step, int) or (isinstance(step, Sym) and step.node is not None):
                 asked = (self.compare(ast.NotEq, padding, "same"), self.compare(ast.Eq, step, 1))
                 self.enforce(terms.either(self.node(part) for part in asked), "padding='same' with a stride")
 
-    def leaf_with(self, cls: type, before: list[Any], after: list[Any], keywords: dict[str, Any], side: Any) -> Any:
+    def leaf_with(
+        self, cls: type, before: list[Any], after: list[Any], keywords: dict[str, Any], side: Any
+    ) -> Any:
         """The layer with one side of an argument that is one of two."""
         return self.leaf(cls, [*before, side, *after], keywords)
 
@@ -148,7 +163,9 @@ class Leaves(TensorCalls):
         if made is UNKNOWN:
             if not cls.__module__.startswith("torch."):
                 return None
-            if not any(hasattr(cls, name) for name in ("reset_parameters", "_reset_parameters")) and "__init__" in vars(cls):
+            if not any(
+                hasattr(cls, name) for name in ("reset_parameters", "_reset_parameters")
+            ) and "__init__" in vars(cls):
                 source = inspect.getsource(cls)
                 return (
                     None
@@ -198,7 +215,9 @@ def leaf_kind(cls: type) -> str:
 
 def is_leaf(cls: type) -> bool:
     """Whether the layer table has the class."""
-    own = cls.__module__.startswith("torch.nn.") or (cls.__name__ == "Conv1D" and cls.__module__ == "transformers.pytorch_utils")
+    own = cls.__module__.startswith("torch.nn.") or (
+        cls.__name__ == "Conv1D" and cls.__module__ == "transformers.pytorch_utils"
+    )
     return own and cls.__name__ in LEAVES
 
 

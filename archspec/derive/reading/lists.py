@@ -31,7 +31,10 @@ def joined(value: ListValue, item_node: Node, node: Node, decide: Callable[[ast.
             continue
         close()
         if part[0] == "each":
-            loops = [ast.comprehension(t, inner(i) if isinstance(i, ListValue) else i, list(ifs), 0) for t, i, ifs in part[2]]
+            loops = [
+                ast.comprehension(t, inner(i) if isinstance(i, ListValue) else i, list(ifs), 0)
+                for t, i, ifs in part[2]
+            ]
             pieces.append(ast.ListComp(item_node(part[1]), loops))
         elif part[0] == "all":
             pieces.append(node(part[1]))

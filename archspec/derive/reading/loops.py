@@ -54,7 +54,9 @@ class Loops(Recurrences):
             if value.kind == "zip":
                 return list(zip(*lists, strict=False))
             if value.kind == "enumerate":
-                return [(self.binary(ast.Add, index, value.start), item) for index, item in enumerate(lists[0])]
+                return [
+                    (self.binary(ast.Add, index, value.start), item) for index, item in enumerate(lists[0])
+                ]
             return list(reversed(lists[0]))
         if isinstance(value, Container):
             if isinstance(value.items, dict):
@@ -108,13 +110,22 @@ class Loops(Recurrences):
                 terms.call("zip", *(part[1] for part in opened)),
                 tuple(part[2] for part in opened),
             )
-        if isinstance(value, ListValue) and isinstance(value.length, Sym) and value.length.node is not None and value.parts:
+        if (
+            isinstance(value, ListValue)
+            and isinstance(value.length, Sym)
+            and value.length.node is not None
+            and value.parts
+        ):
             position = terms.name(self.fresh("i"))  # how long it is elsewhere is known, not what it holds
             return position, terms.call("range", value.length.node), value.items()[0]
         iterable = self.iterable(value)
         seen = self.seen_list(value)
         first = seen[0] if seen else UNKNOWN
-        if isinstance(target, ast.Tuple) and isinstance(first, list | tuple) and len(first) == len(target.elts):
+        if (
+            isinstance(target, ast.Tuple)
+            and isinstance(first, list | tuple)
+            and len(first) == len(target.elts)
+        ):
             names = [self.fresh(part.id if isinstance(part, ast.Name) else "x") for part in target.elts]
             items = tuple(Sym(terms.name(n), v, _type(v)) for n, v in zip(names, first, strict=True))
             return ast.Tuple([terms.name(n) for n in names], ast.Store()), iterable, items
@@ -129,16 +140,22 @@ class Loops(Recurrences):
 
     def on_ListComp(self, node: ast.ListComp | ast.GeneratorExp, env: Env) -> Any:
         over = self.evaluate(node.generators[0].iter, env)
-        made = ListValue.of(self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner), over))
+        made = ListValue.of(
+            self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner), over)
+        )
         if len(node.generators) == 1 and not node.generators[0].ifs:
-            made.length = over.shape[0] if isinstance(over, Tensor) and over.shape else getattr(over, "length", None)
+            made.length = (
+                over.shape[0] if isinstance(over, Tensor) and over.shape else getattr(over, "length", None)
+            )
         return made
 
     def on_GeneratorExp(self, node: ast.GeneratorExp, env: Env) -> Any:
         return self.on_ListComp(node, env)
 
     def on_SetComp(self, node: ast.SetComp, env: Env) -> Any:
-        found = ListValue.of(self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner)))
+        found = ListValue.of(
+            self.comprehended(node.generators, env, lambda inner: self.evaluate(node.elt, inner))
+        )
         return set(found.items()) if found.plain and not symbolic(found.items()) else found
 
     def on_DictComp(self, node: ast.DictComp, env: Env) -> Any:
@@ -152,14 +169,19 @@ class Loops(Recurrences):
             _, (key, value), turns = parts[0]
             if not isinstance(value, Mod):
                 generators = [
-                    ast.comprehension(t, i if isinstance(i, ast.expr) else self.iterable(i), list(ifs), 0) for t, i, ifs in turns
+                    ast.comprehension(t, i if isinstance(i, ast.expr) else self.iterable(i), list(ifs), 0)
+                    for t, i, ifs in turns
                 ]
                 return Sym(ast.DictComp(self.node(key), self.node(value), generators), UNKNOWN, ("dict",))
             return {"$each": parts[0]}
         raise Unsupported("a dict whose keys depend on the config")
 
     def comprehended(
-        self, generators: list[ast.comprehension], env: Env, element: Callable[[Env], Any], over: Any = MISSING
+        self,
+        generators: list[ast.comprehension],
+        env: Env,
+        element: Callable[[Env], Any],
+        over: Any = MISSING,
     ) -> list[Any]:
         """The parts of the list that a comprehension gives; ``over`` is what its first loop goes over, where that is known."""
         first, rest = generators[0], generators[1:]
@@ -212,7 +234,11 @@ class Loops(Recurrences):
         if len(parts) == 1 and parts[0][0] == "if" and not parts[0][3].parts:
             return self.looped(parts[0][2].parts, target, iterable, [*tests, parts[0][1]])
         item = self.fresh("item")
-        return [("each", Sym(terms.name(item), UNKNOWN), (turn, (terms.name(item), ListValue.of(parts), ())))] if parts else []
+        return (
+            [("each", Sym(terms.name(item), UNKNOWN), (turn, (terms.name(item), ListValue.of(parts), ())))]
+            if parts
+            else []
+        )
 
     def on_for(self, statement: ast.For, env: Env) -> Status:
         value = self.evaluate(statement.iter, env)
@@ -241,7 +267,9 @@ class Loops(Recurrences):
             self.together = around
         return self.block(statement.orelse, env)
 
-    def once(self, statement: ast.For | ast.While, env: Env, loop: tuple[ast.expr, ast.expr] | None) -> Status:
+    def once(
+        self, statement: ast.For | ast.While, env: Env, loop: tuple[ast.expr, ast.expr] | None
+    ) -> Status:
         """The body of a loop: one turn, or any turn where the loop is one of the draft."""
         self.turns.append(loop)
         try:
@@ -252,7 +280,11 @@ class Loops(Recurrences):
     def gone_on(self, test: ast.expr, one: Status, two: Status) -> Status:
         """To break off in the last turn is to go on."""
         last = test if one[1] == "break" else terms.negation(test)
-        if {one[1], two[1]} == {"break", "continue"} and self.turns[-1] is not None and self.is_last(last, *self.turns[-1]):
+        if (
+            {one[1], two[1]} == {"break", "continue"}
+            and self.turns[-1] is not None
+            and self.is_last(last, *self.turns[-1])
+        ):
             return ("$status", "continue", None)
         found: Status = super().gone_on(test, one, two)
         return found
@@ -297,7 +329,9 @@ class Loops(Recurrences):
         for container, name, left in writes.values():
             if isinstance(name, tuple):
                 key, value = left
-                dynamic = Container(object, "Dynamic", ListValue.of(self.looped((("item", value),), target, iterable)))
+                dynamic = Container(
+                    object, "Dynamic", ListValue.of(self.looped((("item", value),), target, iterable))
+                )
                 dynamic.attrs["$key"] = key
                 self.write(container, f"$dynamic {terms.text(self.node(key))}", dynamic)
             elif name == "$pair":
@@ -307,7 +341,9 @@ class Loops(Recurrences):
                 if left[: len(old)] != old:
                     raise Unsupported("a list that is changed in a loop")
                 added = left[len(old) :]
-                self.write(container, "parts", (*old, *self.looped(added, target, iterable)) if added else old)
+                self.write(
+                    container, "parts", (*old, *self.looped(added, target, iterable)) if added else old
+                )
             elif isinstance(left, ListValue) and isinstance(first.get((id(container), name)), ListValue):
                 old = first[id(container), name].parts
                 if left.parts[: len(old)] != old:
@@ -318,7 +354,9 @@ class Loops(Recurrences):
                 self.write(container, name, self.outside(left, after) if container is env.local else left)
         return self.block(statement.orelse, env)
 
-    def turn(self, statement: ast.For, loop: tuple[ast.expr, ast.expr, Any], env: Env, given: Any) -> tuple[Any, Any]:
+    def turn(
+        self, statement: ast.For, loop: tuple[ast.expr, ast.expr, Any], env: Env, given: Any
+    ) -> tuple[Any, Any]:
         """Reads the body once; what it wrote, and what stood there before."""
         target, iterable, item = loop
         mark = len(self.log)

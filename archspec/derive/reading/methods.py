@@ -61,7 +61,10 @@ class Methods(Modules):
         if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
             return self.register(owner, name, arguments, keywords)
         container = base_of(owner) if isinstance(owner, Instance) else owner
-        if isinstance(container, Container) and (found := self.container_method(container, name, arguments)) is not MISSING:
+        if (
+            isinstance(container, Container)
+            and (found := self.container_method(container, name, arguments)) is not MISSING
+        ):
             return found
         if name in ("children", "named_children") and isinstance(owner, Instance) and owner.template is None:
             found = [(key, value) for key, value in owner.attrs.items() if isinstance(value, Mod)]
@@ -97,14 +100,20 @@ class Methods(Modules):
         value = (
             arguments[1]
             if len(arguments) > 1
-            else keywords.get({"register_buffer": "tensor", "register_parameter": "param"}.get(name, "module"))
+            else keywords.get(
+                {"register_buffer": "tensor", "register_parameter": "param"}.get(name, "module")
+            )
         )
         if name == "register_buffer":
             persistent = keywords.get("persistent", arguments[2] if len(arguments) > 2 else True)
             if persistent is not False and value is not None:
                 value = self.buffer(value)
         container = base_of(owner) if isinstance(owner, Instance) else owner
-        if isinstance(key, Sym) and isinstance(container, Container) and not isinstance(container.items, dict):
+        if (
+            isinstance(key, Sym)
+            and isinstance(container, Container)
+            and not isinstance(container.items, dict)
+        ):
             self.write(container.items.cell, "parts", (*container.items.parts, ("item", value)))
             return
         if isinstance(key, Sym) and key.node is not None and self.frames[-1].loops:
@@ -129,7 +138,9 @@ class Methods(Modules):
             return MISSING
         if name in ("append", "extend", "insert", "pop"):
             value = arguments[0]
-            found = self.list_method(owner.items, name, [value.items if isinstance(value, Container) else value, *arguments[1:]])
+            found = self.list_method(
+                owner.items, name, [value.items if isinstance(value, Container) else value, *arguments[1:]]
+            )
             return owner if found is None else found
         return MISSING
 
@@ -151,7 +162,9 @@ class Methods(Modules):
 
         config = arguments[0] if arguments else keywords.get("config")
         if isinstance(config, Choice):
-            return self.lift(config, lambda side: self.class_method(cls, name, [side, *arguments[1:]], keywords))
+            return self.lift(
+                config, lambda side: self.class_method(cls, name, [side, *arguments[1:]], keywords)
+            )
         if name in ("from_config", "_from_config") and isinstance(config, Config):
             more = {key: value for key, value in keywords.items() if key not in _OF_LOADING}
             if hasattr(cls, "_model_mapping"):
@@ -174,11 +187,15 @@ class Methods(Modules):
 
         if config.cls not in cls._model_mapping:
             raise Raised(f"ValueError: {config.cls.__name__} has no class for {cls.__name__}")
-        target = _get_model_class(config.real if config.real is not None else _default(config.cls), cls._model_mapping)
+        target = _get_model_class(
+            config.real if config.real is not None else _default(config.cls), cls._model_mapping
+        )
         text = getattr(config.cls, "sub_configs", {}).get("text_config")
         if text is not None and getattr(target, "config_class", None) == text:
             config = self.attribute(config, "text_config")
-        dynamic = config.dynamic and config.home is config.cls  # one made of another config is of the class that makes it
+        dynamic = (
+            config.dynamic and config.home is config.cls
+        )  # one made of another config is of the class that makes it
         if dynamic:
             for name in keywords:  # said in the call: the class is another one where the config says so
                 if (target, name) not in self.formal:
@@ -190,7 +207,9 @@ class Methods(Modules):
 
     # configs
 
-    def config_method(self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    def config_method(
+        self, config: Config, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]
+    ) -> Any:
         if name == "get_text_config":
             return self.text_config(config, arguments, keywords)
         if name in ("to_dict", "to_diff_dict"):
@@ -244,12 +263,16 @@ class Methods(Modules):
         try:
             parameters = inspect.signature(constructor(cls)).parameters
             with torch.device("meta"):
-                made = cls(**{name: copy.deepcopy(value) for name, value in values.items() if name in parameters})
+                made = cls(
+                    **{name: copy.deepcopy(value) for name, value in values.items() if name in parameters}
+                )
         except Exception:
             return None
         saved = set(made.state_dict(keep_vars=True))
         tensors = [(name, p, "Parameter") for name, p in made.named_parameters(remove_duplicate=False)]
-        tensors += [(name, b, "Buffer") for name, b in made.named_buffers(remove_duplicate=False) if name in saved]
+        tensors += [
+            (name, b, "Buffer") for name, b in made.named_buffers(remove_duplicate=False) if name in saved
+        ]
         if len(tensors) > MAX_FITTED:
             return None
         proto = Instance(cls)
@@ -268,7 +291,9 @@ class Methods(Modules):
             if not name.startswith("_"):
                 proto.attrs[name] = Sym(None, value) if isinstance(value, int | float | str) else value
         if tensors:
-            template.notes.append(f"{cls.__name__} was not read ({reason}); its sizes were seen at the default config only")
+            template.notes.append(
+                f"{cls.__name__} was not read ({reason}); its sizes were seen at the default config only"
+            )
         return template
 
     def simple(self, statement: ast.stmt, env: Any) -> None:
@@ -284,7 +309,9 @@ class Methods(Modules):
         try:
             super().simple(statement, env)
         except Unsupported as error:
-            if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Attribute | ast.Name):
+            if not isinstance(statement, ast.Assign) or not isinstance(
+                statement.targets[0], ast.Attribute | ast.Name
+            ):
                 raise
             for target in statement.targets:
                 self.assign(target, Sym(None, UNKNOWN), env)

@@ -44,7 +44,9 @@ _SKIPPED = frozenset([
 class Template:
     """A class as read once: what its constructor leaves, in terms of its parameters and the config's fields."""
 
-    def __init__(self, cls: type, scope: Config | None, proto: Instance, parameters: dict[str, Any], frame: Frame) -> None:
+    def __init__(
+        self, cls: type, scope: Config | None, proto: Instance, parameters: dict[str, Any], frame: Frame
+    ) -> None:
         self.cls, self.scope, self.proto = cls, scope, proto
         self.parameters = parameters
         self.require = list(frame.require.values())
@@ -83,11 +85,15 @@ class Modules(Aftermath):
         if "Rotary" in cls.__name__:
             empty = self.without_tensors(cls, arguments, keywords)
             if empty is not None or not any(
-                word in inspect.getsource(cls) for word in ("Parameter(", "Linear(", "Embedding(", "persistent=True")
+                word in inspect.getsource(cls)
+                for word in ("Parameter(", "Linear(", "Embedding(", "persistent=True")
             ):
                 self.frequencies(cls, [*arguments, *keywords.values()])
                 return empty or self.nothing(cls)
-        if cls.__module__.startswith("torch.") and (empty := self.without_tensors(cls, arguments, keywords)) is not None:
+        if (
+            cls.__module__.startswith("torch.")
+            and (empty := self.without_tensors(cls, arguments, keywords)) is not None
+        ):
             return empty
         return self.instance(cls, arguments, keywords)
 
@@ -99,7 +105,9 @@ class Modules(Aftermath):
         from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
         rope = getattr(config.real, "rope_parameters", None) or {}
-        of_layers = {kind: one for kind, one in rope.items() if isinstance(one, dict)}  # one for each kind of layer
+        of_layers = {
+            kind: one for kind, one in rope.items() if isinstance(one, dict)
+        }  # one for each kind of layer
         ways = [(one, {"layer_type": kind}) for kind, one in of_layers.items()] or [(rope, {})]
         for one, keywords in ways:
             kind = one.get("rope_type", "default")
@@ -170,7 +178,9 @@ class Modules(Aftermath):
 
     def main_config(self, given: dict[str, Any]) -> Config | None:
         """The config that a module is of: the first it is given, or the caller's own, where it reads another part of that too."""
-        configs = [value for value in given.values() if isinstance(value, Config) and not value.store.get("$literal")]
+        configs = [
+            value for value in given.values() if isinstance(value, Config) and not value.store.get("$literal")
+        ]
         if not configs:
             return None
         here = self.scope.path if self.scope is not None else ()
@@ -181,7 +191,9 @@ class Modules(Aftermath):
         """A config as the constructed module sees it: what was set on it becomes a keyword of the call."""
         inner = config.copy()
         made.overrides = {
-            ".".join((*config.path, f)): value for f, value in config.store.items() if not self.own_field(config, f, value)
+            ".".join((*config.path, f)): value
+            for f, value in config.store.items()
+            if not self.own_field(config, f, value)
         }
         if config.store and config.real is not None:
             inner.real = copy.copy(config.real)
@@ -209,9 +221,18 @@ class Modules(Aftermath):
         try:
             node = self.node(value)
         except Unsupported:
-            held = vars(value).values() if type(value).__module__ != "builtins" and hasattr(value, "__dict__") else ()
-            if any(isinstance(item, Sym) and item.node is not None and self.local(item.node, scope) for item in held):
-                raise Unsupported(f"a {type(value).__name__} that holds what means something elsewhere") from None
+            held = (
+                vars(value).values()
+                if type(value).__module__ != "builtins" and hasattr(value, "__dict__")
+                else ()
+            )
+            if any(
+                isinstance(item, Sym) and item.node is not None and self.local(item.node, scope)
+                for item in held
+            ):
+                raise Unsupported(
+                    f"a {type(value).__name__} that holds what means something elsewhere"
+                ) from None
             closed[name] = _identity(value)
             return value
         if (cls, name) in self.formal or self.local(node, scope):
@@ -231,7 +252,9 @@ class Modules(Aftermath):
         default = getattr(self.scope.real, field, None) if tuple(path) == self.scope.path else None
         return terms.call("given", ast.Constant(field)) if isinstance(default, tuple) else None
 
-    def formal_argument(self, cls: type, name: str, parameter: str, value: Any, node: ast.expr, made: Instance) -> Sym:
+    def formal_argument(
+        self, cls: type, name: str, parameter: str, value: Any, node: ast.expr, made: Instance
+    ) -> Sym:
         """A parameter of the draft's module: inside it is a name, the call says what it is."""
         noted = self.formal.setdefault((cls, name), set())
         seen = witness(value)
@@ -241,9 +264,13 @@ class Modules(Aftermath):
             noted |= news
             self.retry = True
         kinds = {kind for kind in noted if kind[0] != "="}
-        seen = next((kind[1:] for kind in sorted(noted) if kind[0] == "="), seen)  # that of any call that asks for more
+        seen = next(
+            (kind[1:] for kind in sorted(noted) if kind[0] == "="), seen
+        )  # that of any call that asks for more
         made.arguments[parameter] = (
-            value if isinstance(value, Sym) else Sym(node, witness(value), tuple(types) if "?" not in types else ())
+            value
+            if isinstance(value, Sym)
+            else Sym(node, witness(value), tuple(types) if "?" not in types else ())
         )
         return Sym(terms.name(f"${parameter}"), seen, () if "?" in kinds else tuple(sorted(kinds)))
 
@@ -252,10 +279,20 @@ class Modules(Aftermath):
         if isinstance(value, Instance) and (value.patched or value.overrides or value.flags.get("wrap")):
             return []
         given = value.arguments.items() if isinstance(value, Instance) else value.arguments
-        return [key for key, item in given if isinstance(item, Sym) and item.node is not None and self.local(item.node, scope)]
+        return [
+            key
+            for key, item in given
+            if isinstance(item, Sym) and item.node is not None and self.local(item.node, scope)
+        ]
 
     def entered_module(
-        self, cls: type, parameter: str, value: Instance | Leaf, local: list[str], made: Instance, closed: dict[str, str]
+        self,
+        cls: type,
+        parameter: str,
+        value: Instance | Leaf,
+        local: list[str],
+        made: Instance,
+        closed: dict[str, str],
     ) -> Mod:
         """A module that is handed to another one: what it is made of becomes that one's parameters."""
         inner = copy.copy(value)
@@ -264,9 +301,14 @@ class Modules(Aftermath):
         for key, item in pairs:
             name = f"{parameter}_{key}".rstrip("_")
             name += "_" if name in inspect.signature(constructor(cls)).parameters else ""
-            entered.append((key, self.formal_argument(cls, name, name, item, item.node, made) if key in local else item))
+            entered.append(
+                (key, self.formal_argument(cls, name, name, item, item.node, made) if key in local else item)
+            )
         what = id(value.template) if isinstance(value, Instance) else value.kind
-        texts = [_identity(item) if not isinstance(item, Sym) or not item.node else terms.text(item.node) for _, item in entered]
+        texts = [
+            _identity(item) if not isinstance(item, Sym) or not item.node else terms.text(item.node)
+            for _, item in entered
+        ]
         closed[parameter] = f"<{what} {texts} {value.flags}>"
         if isinstance(inner, Instance):
             inner.arguments = dict(entered)
@@ -277,7 +319,11 @@ class Modules(Aftermath):
     def local(self, node: ast.expr, scope: Config | None) -> bool:
         """Whether an expression means something only where the call stands."""
         prefix = ".".join(scope.path) + "." if scope is not None and scope.path else ""
-        functions = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+        functions = {
+            part.func.id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+        }
         found = terms.names(node) - functions
         return any(name.startswith("$") or (prefix and not name.startswith(prefix)) for name in found)
 
@@ -306,7 +352,9 @@ class Modules(Aftermath):
         except Raised as error:
             return error
         except (Unsupported, RecursionError) as error:
-            template = self.calculating(cls, scope, entered) or self.fit(cls, scope, entered, f"{type(error).__name__}: {error}")
+            template = self.calculating(cls, scope, entered) or self.fit(
+                cls, scope, entered, f"{type(error).__name__}: {error}"
+            )
             if template is None:
                 return error
             self.templates.append(template)
@@ -318,7 +366,9 @@ class Modules(Aftermath):
             self.unread, frame.notes = unread, {}
         template = Template(cls, scope, proto, dict(made.arguments), frame)
         if scope is not None:
-            template.left = {name: value for name, value in scope.store.items() if not self.own_field(scope, name, value)}
+            template.left = {
+                name: value for name, value in scope.store.items() if not self.own_field(scope, name, value)
+            }
         self.templates.append(template)
         return template
 

@@ -28,7 +28,7 @@ from archspec.derive.reading.values import (
     symbolic,
     witness,
 )
-from archspec.operations import COMPARE
+from archspec.language.operations import COMPARE
 
 
 class Operators(State):
@@ -37,7 +37,9 @@ class Operators(State):
     def binary(self, op: type[ast.operator], left: Any, right: Any) -> Any:
         for value, way in ((left, 0), (right, 1)):
             if isinstance(value, Choice):
-                return self.lift(value, lambda v, w=way: self.binary(op, v, right) if not w else self.binary(op, left, v))
+                return self.lift(
+                    value, lambda v, w=way: self.binary(op, v, right) if not w else self.binary(op, left, v)
+                )
         if op is ast.Add:
             self.one_kind(left, right)
         if isinstance(left, ListValue | list) and isinstance(right, ListValue | list | Sym) and op is ast.Add:
@@ -73,7 +75,10 @@ class Operators(State):
 
     def one_kind(self, left: Any, right: Any) -> None:
         """Python adds no tuple to a list; what a config gives is a list, but a field's default may be a tuple."""
-        listed = any(isinstance(side, ListValue | list) and getattr(side, "kind", list) is list for side in (left, right))
+        listed = any(
+            isinstance(side, ListValue | list) and getattr(side, "kind", list) is list
+            for side in (left, right)
+        )
         fields = [self.given_for_tuple(side.node) for side in (left, right) if isinstance(side, Sym)]
         given = [terms.compare(field, ast.IsNot, ast.Constant(None)) for field in fields if field is not None]
         if given and (listed or len(given) == 2):  # two such fields: the config gives both, or none
@@ -86,15 +91,24 @@ class Operators(State):
 
     def divided(self, op: type[ast.operator], left: Any, right: Any) -> None:
         """Python refuses to divide by zero, also where nothing depends on the result."""
-        of_numpy = NUMPY in left.types if isinstance(left, Sym) else type(left).__module__ == NUMPY  # that warns and goes on
+        of_numpy = (
+            NUMPY in left.types if isinstance(left, Sym) else type(left).__module__ == NUMPY
+        )  # that warns and goes on
         by = right if op in (ast.Div, ast.FloorDiv, ast.Mod) and not of_numpy else None
         if op is ast.Pow and isinstance(right, int | float) and right < 0:
             by = left
         for value in (left, right):
-            if isinstance(value, Sym) and value.node is not None and {"int", "list"} <= set(value.types) and op is not ast.Add:
+            if (
+                isinstance(value, Sym)
+                and value.node is not None
+                and {"int", "list"} <= set(value.types)
+                and op is not ast.Add
+            ):
                 self.demand(terms.negation(terms.call("is_list", self.node(value))))
             self.not_null(value)
-        number = isinstance(by, Sym) and (isinstance(by.value, int | float) or set(by.types) & {"int", "float"})
+        number = isinstance(by, Sym) and (
+            isinstance(by.value, int | float) or set(by.types) & {"int", "float"}
+        )
         if isinstance(by, Sym) and by.node is not None and number:
             for asked in _nonzero(self.node(by)):
                 self.demand(asked)
@@ -115,7 +129,9 @@ class Operators(State):
         real = self.seen(_operator(op), left, right)
         tensors = [value for value in (left, right) if isinstance(value, Tensor)]
         shape = (
-            tensors[0].shape if len(tensors) == 1 and not isinstance(right if tensors[0] is left else left, ListValue) else None
+            tensors[0].shape
+            if len(tensors) == 1 and not isinstance(right if tensors[0] is left else left, ListValue)
+            else None
         )
         if len(tensors) == 2 and tensors[0].shape is not None and tensors[1].shape is not None:
             shape = broadcast(tensors[0].shape, tensors[1].shape)
@@ -136,7 +152,10 @@ class Operators(State):
 
     def native(self, function: Any, arguments: list[Any], keywords: dict[str, Any] | None = None) -> Any:
         """A call on plain Python values; what it raises is raised on this way of the code."""
-        values, named = [self.plain(a) for a in arguments], {k: self.plain(v) for k, v in (keywords or {}).items()}
+        values, named = (
+            [self.plain(a) for a in arguments],
+            {k: self.plain(v) for k, v in (keywords or {}).items()},
+        )
         if symbolic(values) or symbolic(named):
             raise Unsupported(f"{getattr(function, '__name__', function)} of what depends on the config")
         try:
@@ -180,7 +199,9 @@ class Operators(State):
             then, other = value.then is not None, value.other is not None
             if then == other:
                 return then, then
-            return (value.test if then else terms.negation(value.test)), self.seen(lambda v: bool(v) == then, value.holds)
+            return (value.test if then else terms.negation(value.test)), self.seen(
+                lambda v: bool(v) == then, value.holds
+            )
         if isinstance(value, Sym):
             if value.node is None:
                 if value.value is UNKNOWN:
@@ -206,7 +227,9 @@ class Operators(State):
 
     def lift(self, choice: Choice, function: Any) -> Any:
         """Applies something to both sides of a choice."""
-        return self.fork(choice.test, choice.holds, lambda: function(choice.then), lambda: function(choice.other))
+        return self.fork(
+            choice.test, choice.holds, lambda: function(choice.then), lambda: function(choice.other)
+        )
 
     def compare(self, op: type[ast.cmpop], left: Any, right: Any) -> Any:
         if isinstance(right, Kwargs) and isinstance(left, str):
@@ -218,11 +241,18 @@ class Operators(State):
             )
         for value, way in ((left, 0), (right, 1)):
             if isinstance(value, Choice):
-                return self.lift(value, lambda v, w=way: self.compare(op, v, right) if not w else self.compare(op, left, v))
+                return self.lift(
+                    value, lambda v, w=way: self.compare(op, v, right) if not w else self.compare(op, left, v)
+                )
         identity = op in (ast.Is, ast.IsNot)
         if right is None and op in (ast.Is, ast.IsNot, ast.Eq, ast.NotEq):
             return self.is_none(left, op in (ast.Is, ast.Eq))
-        if isinstance(left, Mod | Config) or isinstance(right, Mod | Config) or isinstance(left, type) or isinstance(right, type):
+        if (
+            isinstance(left, Mod | Config)
+            or isinstance(right, Mod | Config)
+            or isinstance(left, type)
+            or isinstance(right, type)
+        ):
             if op in (ast.Is, ast.IsNot, ast.Eq, ast.NotEq):
                 return (left is right) == (op in (ast.Is, ast.Eq))
             if not symbolic(left):
@@ -238,7 +268,9 @@ class Operators(State):
             return Sym(None, self.seen(COMPARE[op], left, right))
         for value in (left, right):  # no number of a config is beyond it
             if isinstance(value, float) and math.isinf(value):
-                return self.native(COMPARE[op], [0 if isinstance(side, Sym) else side for side in (left, right)])
+                return self.native(
+                    COMPARE[op], [0 if isinstance(side, Sym) else side for side in (left, right)]
+                )
         first, second = self.node(left), self.node(right)
         if hasattr(first, "truth"):
             if op not in (ast.Eq, ast.NotEq) or terms.text(second) != "0":
@@ -271,7 +303,11 @@ class Operators(State):
             truth, seen = self.truth(value)
             if isinstance(truth, bool):
                 return truth != positive
-            return Sym(terms.negation(truth) if positive else truth, self.seen(lambda v: bool(v) != positive, seen), ("bool",))
+            return Sym(
+                terms.negation(truth) if positive else truth,
+                self.seen(lambda v: bool(v) != positive, seen),
+                ("bool",),
+            )
         if isinstance(value, Config) and value.optional and value.path:
             none = terms.compare(terms.name(".".join(value.path)), ast.Is, ast.Constant(None))
             return Sym(none if positive else terms.negation(none), value.absent == positive, ("bool",))
@@ -280,14 +316,19 @@ class Operators(State):
         if value.node is None:
             return (value.value is None) == positive if value.value is not UNKNOWN else not positive
         certain = (value.types and "None" not in value.types) or (
-            isinstance(value.node, ast.BinOp | ast.Compare | ast.Call | ast.List) and not terms.is_given(value.node)
+            isinstance(value.node, ast.BinOp | ast.Compare | ast.Call | ast.List)
+            and not terms.is_given(value.node)
         )
         if certain:
             return not positive
         asked = self.facts.decide(self.none_test(value.node))
         if isinstance(asked, ast.Constant):
             return bool(asked.value) == positive
-        return Sym(asked if positive else terms.negation(asked), self.seen(lambda v: (v is None) == positive, value), ("bool",))
+        return Sym(
+            asked if positive else terms.negation(asked),
+            self.seen(lambda v: (v is None) == positive, value),
+            ("bool",),
+        )
 
     def none_test(self, node: ast.expr) -> ast.expr:
         """`x is None`, looked up on both sides of a conditional expression."""
@@ -355,5 +396,10 @@ def _nonzero(node: ast.expr) -> list[ast.expr]:
 def _operator(op: type[ast.operator]) -> Any:
     import operator
 
-    more = {ast.BitOr: operator.or_, ast.BitAnd: operator.and_, ast.MatMult: operator.matmul, ast.BitXor: operator.xor}
+    more = {
+        ast.BitOr: operator.or_,
+        ast.BitAnd: operator.and_,
+        ast.MatMult: operator.matmul,
+        ast.BitXor: operator.xor,
+    }
     return terms.BINARY.get(op) or {**more, ast.LShift: operator.lshift, ast.RShift: operator.rshift}[op]

@@ -23,7 +23,9 @@ class Parts(Methods):
 
     def undecided(self, config: Config) -> bool:
         """Whether a sub-config is still what the config gives: a dict, or nothing."""
-        return self.dicts_open and len(config.path) == 1 and self.scope is not None and config is not self.scope
+        return (
+            self.dicts_open and len(config.path) == 1 and self.scope is not None and config is not self.scope
+        )
 
     def is_instance(self, value: Any, kinds: Any) -> Any:
         if not isinstance(value, Config) or kinds is not dict or not self.undecided(value):
@@ -57,7 +59,9 @@ class Parts(Methods):
             indices = Sym(ast.ListComp(index, [loop]), seen, ("list",))
             here = terms.compare(item, ast.In, self.node(given))
             ordered = ast.ListComp(item, [ast.comprehension(item, self.node(names), [here], 0)])
-            self.enforce(terms.compare(self.node(given), ast.Eq, ordered), "stages that the backbone does not have")
+            self.enforce(
+                terms.compare(self.node(given), ast.Eq, ordered), "stages that the backbone does not have"
+            )
         else:
             seen = self.seen(lambda stages, chosen: [stages[one] for one in chosen], names, given)
             features = Sym(ast.ListComp(terms.subscript(self.node(names), item), [loop]), seen, ("list",))

@@ -19,7 +19,11 @@ def overrides(table: ast.expr, position: ast.expr, at: At) -> dict[str, tuple[as
     """
     if isinstance(table, ast.Dict) and not table.keys:
         return {}
-    if not isinstance(table, ast.DictComp) or len(table.generators) != 1 or not isinstance(table.value, ast.Dict):
+    if (
+        not isinstance(table, ast.DictComp)
+        or len(table.generators) != 1
+        or not isinstance(table.value, ast.Dict)
+    ):
         raise Unsupported("a config whose layers differ in a way that is not known")
     (loop,) = table.generators
     here = at(loop.target, loop.iter, position)

@@ -38,4 +38,6 @@ CONFIG_SKIPPED = frozenset(
         "_set_attn_implementation",
     ]
 )
-VALIDATORS = frozenset(["validate_output_attentions", "validate_token_ids", "validate_rope", "validate_layer_type"])
+VALIDATORS = frozenset(
+    ["validate_output_attentions", "validate_token_ids", "validate_rope", "validate_layer_type"]
+)

@@ -36,7 +36,10 @@ class Carried:
     def marked(self, mark: str, types: Any) -> list[Any]:
         items = numbers(self.start)
         self.marks = [f"{mark}.{place}" for place in range(len(items))]
-        return [Sym(terms.name(m), getattr(old, "value", old), types(old)) for m, old in zip(self.marks, items, strict=True)]
+        return [
+            Sym(terms.name(m), getattr(old, "value", old), types(old))
+            for m, old in zip(self.marks, items, strict=True)
+        ]
 
     def with_items(self, items: list[Any]) -> tuple[dict[Any, Any], Any, Any]:
         """What is to be written where the numbers are others."""
@@ -59,7 +62,9 @@ def numbers(value: Any) -> list[Any]:
     return value.items() if isinstance(value, ListValue) and value.plain else [value]
 
 
-def rebound(writes: dict[Any, Any], first: dict[Any, Any], local: dict[str, Any], own: set[str]) -> list[Carried]:
+def rebound(
+    writes: dict[Any, Any], first: dict[Any, Any], local: dict[str, Any], own: set[str]
+) -> list[Carried]:
     """The variables that stood before a loop, and that a turn sets to other numbers."""
     found = []
     for key, (container, name, left) in writes.items():
@@ -68,10 +73,18 @@ def rebound(writes: dict[Any, Any], first: dict[Any, Any], local: dict[str, Any]
             continue
         before, after = numbers(old), numbers(left)
         if type(old) is tuple or isinstance(old, ListValue):
-            same = type(old) is not type(left) or len(before) != len(after) or all(map(operator.is_, before, after))
+            same = (
+                type(old) is not type(left)
+                or len(before) != len(after)
+                or all(map(operator.is_, before, after))
+            )
         else:
             same = False
-        if before and not same and all(isinstance(item, Sym) or type(item) in (int, float) for item in before):
+        if (
+            before
+            and not same
+            and all(isinstance(item, Sym) or type(item) in (int, float) for item in before)
+        ):
             found.append(Carried(container, name, old))
     return found
 
@@ -88,7 +101,9 @@ class Recurrences(Attributes):
             except (AssertionError, ValueError):
                 return {}
         _, start, turns = counted
-        return self.at(target, iterable, terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1)))
+        return self.at(
+            target, iterable, terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1))
+        )
 
     def is_last(self, test: ast.expr, target: ast.expr, iterable: ast.expr) -> bool:
         """Whether a condition holds in the last turn of a loop and in no other."""
@@ -100,13 +115,18 @@ class Recurrences(Attributes):
         following = terms.binary(ast.Add, terms.name(counter), terms.constant(1))
         pairs = [(following, end), (terms.name(counter), terms.binary(ast.Sub, end, terms.constant(1)))]
         texts = {(terms.text(left), terms.text(right)) for left, right in pairs}
-        return isinstance(test.ops[0], ast.Eq | ast.GtE) and (terms.text(test.left), terms.text(test.comparators[0])) in texts
+        return (
+            isinstance(test.ops[0], ast.Eq | ast.GtE)
+            and (terms.text(test.left), terms.text(test.comparators[0])) in texts
+        )
 
     def counted_loop(self, target: ast.expr, iterable: ast.expr) -> tuple[ast.expr, ast.expr]:
         """The loop with a counter."""
         if self.index_of(target, iterable) is not None:
             return target, iterable
-        return ast.Tuple([terms.name(self.fresh("i")), target], ast.Store()), terms.call("enumerate", iterable)
+        return ast.Tuple([terms.name(self.fresh("i")), target], ast.Store()), terms.call(
+            "enumerate", iterable
+        )
 
     def index_of(self, target: ast.expr, iterable: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:
         """The loop's counter, where it starts and the number of turns."""
@@ -116,7 +136,11 @@ class Recurrences(Attributes):
             if iterable.func.id == "range" and len(arguments) <= 2 and isinstance(target, ast.Name):
                 start = arguments[0] if len(arguments) == 2 else terms.constant(0)
                 return target.id, start, terms.binary(ast.Sub, arguments[-1], start)
-            if iterable.func.id == "enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name):
+            if (
+                iterable.func.id == "enumerate"
+                and isinstance(target, ast.Tuple)
+                and isinstance(target.elts[0], ast.Name)
+            ):
                 return target.elts[0].id, terms.constant(0), length(arguments[0])
         return None
 
@@ -140,24 +164,43 @@ class Recurrences(Attributes):
                 step = first_turn(step, part.mark, init, counter, start)
                 inside = terms.names(step) & marks
                 if not inside:
-                    earlier = self.shifted(step, target, iterable, terms.binary(ast.Sub, terms.name(counter), terms.constant(1)))
-                    last = self.shifted(
-                        step, target, iterable, terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1))
+                    earlier = self.shifted(
+                        step, target, iterable, terms.binary(ast.Sub, terms.name(counter), terms.constant(1))
                     )
-                    here = terms.conditional(ast.Compare(terms.name(counter), [ast.Eq()], [start]), init, earlier)
+                    last = self.shifted(
+                        step,
+                        target,
+                        iterable,
+                        terms.binary(ast.Sub, terms.binary(ast.Add, turns, start), terms.constant(1)),
+                    )
+                    here = terms.conditional(
+                        ast.Compare(terms.name(counter), [ast.Eq()], [start]), init, earlier
+                    )
                     end = terms.conditional(ast.Compare(turns, [ast.Gt()], [terms.constant(0)]), last, init)
-                elif inside == {part.mark} and (series := self.series(step, part.mark, init, target, iterable, index, turns)):
+                elif inside == {part.mark} and (
+                    series := self.series(step, part.mark, init, target, iterable, index, turns)
+                ):
                     here, end = series
                 else:
                     continue
                 known[part.mark] = here
                 seen = getattr(part.start, "value", part.start)
-                solved[part.mark] = (Sym(here, seen, self.types(part.start)), Sym(end, UNKNOWN, self.types(part.start)))
+                solved[part.mark] = (
+                    Sym(here, seen, self.types(part.start)),
+                    Sym(end, UNKNOWN, self.types(part.start)),
+                )
         unknown = Sym(None, UNKNOWN)  # it does not matter where no tensor depends on it
         return {part.mark: solved.get(part.mark, (unknown, unknown)) for part in chain}
 
     def series(
-        self, step: ast.expr, mark: str, init: ast.expr, target: ast.expr, iterable: ast.expr, index: ast.expr, turns: ast.expr
+        self,
+        step: ast.expr,
+        mark: str,
+        init: ast.expr,
+        target: ast.expr,
+        iterable: ast.expr,
+        index: ast.expr,
+        turns: ast.expr,
     ) -> tuple[ast.expr, ast.expr] | None:
         """x + k, x - k, x * k, x // k and (x + a) // k + b, repeated; for each item of a list too."""
         if isinstance(step, ast.ListComp):
@@ -267,18 +310,36 @@ def length(iterable: ast.expr) -> ast.expr:
 
 def turn(target: ast.expr, iterable: ast.expr, index: int) -> dict[str, ast.expr] | None:
     """What the names of a loop's target are in one turn, counted from the end if it is negative; None for other targets."""
-    function = iterable.func.id if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) else ""
+    function = (
+        iterable.func.id if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) else ""
+    )
     arguments = iterable.args if isinstance(iterable, ast.Call) else []
-    number = terms.constant(index) if index >= 0 else terms.binary(ast.Add, length(iterable), terms.constant(index))
+    number = (
+        terms.constant(index)
+        if index >= 0
+        else terms.binary(ast.Add, length(iterable), terms.constant(index))
+    )
     if isinstance(target, ast.Name) and function not in ("enumerate", "zip"):
         if function == "range":
             first = arguments[0] if len(arguments) == 2 else terms.constant(0)
             return {target.id: terms.binary(ast.Add, first, number)} if len(arguments) < 3 else None
         return {target.id: terms.subscript(iterable, terms.constant(index))}
-    if not isinstance(target, ast.Tuple) or function not in ("enumerate", "zip") or (function == "zip" and index < 0):
+    if (
+        not isinstance(target, ast.Tuple)
+        or function not in ("enumerate", "zip")
+        or (function == "zip" and index < 0)
+    ):
         return None
-    pairs = list(zip(target.elts, arguments, strict=True)) if function == "zip" else [(target.elts[1], arguments[0])]
-    found = {target.elts[0].id: number} if function == "enumerate" and isinstance(target.elts[0], ast.Name) else {}
+    pairs = (
+        list(zip(target.elts, arguments, strict=True))
+        if function == "zip"
+        else [(target.elts[1], arguments[0])]
+    )
+    found = (
+        {target.elts[0].id: number}
+        if function == "enumerate" and isinstance(target.elts[0], ast.Name)
+        else {}
+    )
     for one, listed in pairs:
         inner = turn(one, listed, index)
         if inner is None:

@@ -32,14 +32,23 @@ class Reflection(BuiltinCalls):
     def reflect(self, function: Any, arguments: list[Any]) -> Any:
         owner = arguments[0]
         if function in (isinstance, issubclass):
-            return self.is_instance(owner, arguments[1]) if function is isinstance else self.native(issubclass, arguments)
+            return (
+                self.is_instance(owner, arguments[1])
+                if function is isinstance
+                else self.native(issubclass, arguments)
+            )
         if function is type:
             return getattr(owner, "cls", None) or type(witness(owner))
         if function is callable:
             return isinstance(owner, Function | Bound | Mod) or callable(owner)
         name = self.plain(arguments[1])
         if isinstance(name, Sym):
-            if name.node is not None and function is setattr and isinstance(owner, Mod) and self.frames[-1].loops:
+            if (
+                name.node is not None
+                and function is setattr
+                and isinstance(owner, Mod)
+                and self.frames[-1].loops
+            ):
                 self.write(owner.attrs, ("$dynamic", terms.text(name.node)), (name, arguments[2]))
                 return None
             if name.node is not None:
@@ -55,7 +64,11 @@ class Reflection(BuiltinCalls):
                 lambda: self.reflect(function, [owner.then, *arguments[1:]]),
                 lambda: self.reflect(function, [owner.other, *arguments[1:]]),
             )
-        if isinstance(owner, Config) and len(arguments) == 3 and self.another_default(owner, name, arguments[2]):
+        if (
+            isinstance(owner, Config)
+            and len(arguments) == 3
+            and self.another_default(owner, name, arguments[2])
+        ):
             return self.extra(owner, name, arguments[2])
         try:
             found = self.attribute(owner, name)
@@ -70,14 +83,25 @@ class Reflection(BuiltinCalls):
         return True if function is hasattr else found
 
     def is_instance(self, value: Any, kinds: Any) -> Any:
-        kinds = tuple(kinds.items()) if isinstance(kinds, ListValue) else kinds if isinstance(kinds, tuple) else (kinds,)
+        kinds = (
+            tuple(kinds.items())
+            if isinstance(kinds, ListValue)
+            else kinds
+            if isinstance(kinds, tuple)
+            else (kinds,)
+        )
         kinds = tuple(
-            k for kind in kinds for k in (kind.__args__ if hasattr(kind, "__args__") and not isinstance(kind, type) else (kind,))
+            k
+            for kind in kinds
+            for k in (kind.__args__ if hasattr(kind, "__args__") and not isinstance(kind, type) else (kind,))
         )
         names = {getattr(kind, "__name__", "") for kind in kinds}
         if isinstance(value, Mix | Choice):
             return self.fork(
-                value.test, value.holds, lambda: self.is_instance(value.then, kinds), lambda: self.is_instance(value.other, kinds)
+                value.test,
+                value.holds,
+                lambda: self.is_instance(value.then, kinds),
+                lambda: self.is_instance(value.other, kinds),
             )
         if isinstance(value, Mod | Config):
             return any(isinstance(kind, type) and issubclass(value.cls, kind) for kind in kinds)
@@ -88,19 +112,31 @@ class Reflection(BuiltinCalls):
         if isinstance(value, Sym):
             if value.types:
                 fits = [
-                    kind in names or (kind == "bool" and "int" in names) or (kind in ("list", "str") and "Iterable" in names)
+                    kind in names
+                    or (kind == "bool" and "int" in names)
+                    or (kind in ("list", "str") and "Iterable" in names)
                     for kind in value.types
                 ]
                 if kinds and ({"Iterable", "Sequence", "tuple"} & names) and "list" in value.types:
                     fits = [fit or kind == "list" for fit, kind in zip(fits, value.types, strict=True)]
                 if all(fits) or not any(fits):
                     return all(fits)
-                if value.node is not None and {k for k, fit in zip(value.types, fits, strict=True) if fit} == {"list"}:
+                if value.node is not None and {
+                    k for k, fit in zip(value.types, fits, strict=True) if fit
+                } == {"list"}:
                     return Sym(
-                        terms.call("is_list", value.node), self.seen(lambda v: isinstance(v, list | tuple), value), ("bool",)
+                        terms.call("is_list", value.node),
+                        self.seen(lambda v: isinstance(v, list | tuple), value),
+                        ("bool",),
                     )
-                if value.node is not None and {k for k, fit in zip(value.types, fits, strict=True) if fit} == {"int"}:
-                    return Sym(terms.call("is_int", value.node), self.seen(lambda v: isinstance(v, int), value), ("bool",))
+                if value.node is not None and {
+                    k for k, fit in zip(value.types, fits, strict=True) if fit
+                } == {"int"}:
+                    return Sym(
+                        terms.call("is_int", value.node),
+                        self.seen(lambda v: isinstance(v, int), value),
+                        ("bool",),
+                    )
                 left = {k for k, fit in zip(value.types, fits, strict=True) if not fit}
                 if value.node is not None and left == {"int"}:
                     return Sym(

@@ -33,20 +33,30 @@ class ConfigModel:
         self.notes: list[str] = []
         self.parts: dict[str, dict[str, Any]] = {}  # what is set on the sub-configs
         self.made: dict[str, list[ast.expr]] = {}  # where a null sub-config becomes its default
-        self.early: set[str] = set()  # set before PreTrainedConfig's own __post_init__: a config's own value wins
+        self.early: set[str] = (
+            set()
+        )  # set before PreTrainedConfig's own __post_init__: a config's own value wins
         self.backbone = hasattr(cls, "set_output_features_output_indices")
 
     @property
     def declared(self) -> set[str]:
         """The fields that the class itself declares."""
-        return {field.name for field in dataclasses.fields(self.cls)} if dataclasses.is_dataclass(self.cls) else set(self.types)
+        return (
+            {field.name for field in dataclasses.fields(self.cls)}
+            if dataclasses.is_dataclass(self.cls)
+            else set(self.types)
+        )
 
 
 def resolve(model: ConfigModel, finals: dict[str, tuple[ast.expr, tuple[str, ...]]]) -> None:
     """Sorts what the fields have become."""
     for name, (node, types) in finals.items():
         _sorted(model, name, node, types)
-    raw = {name: raw_field(model, name) for name in model.computed.keys() | model.fixed.keys() if name in model.declared}
+    raw = {
+        name: raw_field(model, name)
+        for name in model.computed.keys() | model.fixed.keys()
+        if name in model.declared
+    }
 
     def given(node: ast.expr) -> ast.expr:
         """What a field was before `__post_init__` is asked for as the config gives it."""
@@ -85,7 +95,12 @@ def _sorted(model: ConfigModel, name: str, node: ast.expr, types: tuple[str, ...
             model.types[name] = types
         return
     filler = null_default(name, node)
-    if filler is not None and declared and "None" in (model.types.get(name) or ("None",)) and default in (None, MISSING):
+    if (
+        filler is not None
+        and declared
+        and "None" in (model.types.get(name) or ("None",))
+        and default in (None, MISSING)
+    ):
         model.computed[name] = filler
         if isinstance(node, ast.BoolOp):
             model.falsy.add(name)
@@ -94,14 +109,24 @@ def _sorted(model: ConfigModel, name: str, node: ast.expr, types: tuple[str, ...
         model.fixed[name] = node
         model.kept.add(name)
         return
-    hidden = name in model.early and name not in model.types  # a private one, which a config may have nonetheless
+    hidden = (
+        name in model.early and name not in model.types
+    )  # a private one, which a config may have nonetheless
     if hidden and terms.is_constant(node) and type(terms.value_of(node)) is bool:
         model.defaults[name] = terms.value_of(node)
         model.types[name] = ("bool",)
         return
-    read_before = model.backbone and name == "stage_names"  # by out_features, when a config's own is not yet set
+    read_before = (
+        model.backbone and name == "stage_names"
+    )  # by out_features, when a config's own is not yet set
     kinds = (("int",), ("bool",), ("list",))
-    if name in model.early and not declared and not read_before and types in kinds and not terms.is_constant(node):
+    if (
+        name in model.early
+        and not declared
+        and not read_before
+        and types in kinds
+        and not terms.is_constant(node)
+    ):
         model.computed[name] = node
         model.types[name] = types
         return
@@ -115,7 +140,11 @@ def null_default(name: str, node: ast.expr) -> ast.expr | None:
         test, then, other = node.test, node.body, node.orelse
         if terms.text(test) == f"{name} is not None":
             test, then, other = terms.negation(test), other, then
-        if terms.text(test) == f"{name} is None" and terms.text(other) == name and name not in terms.names(then):
+        if (
+            terms.text(test) == f"{name} is None"
+            and terms.text(other) == name
+            and name not in terms.names(then)
+        ):
             return then
     if (
         isinstance(node, ast.BoolOp)
@@ -173,7 +202,9 @@ def raw_field(model: ConfigModel, name: str) -> ast.expr | None:
 
 def asks_null(node: ast.expr, name: str) -> bool:
     return any(
-        isinstance(part, ast.Compare) and terms.text(part.left) == name and isinstance(part.ops[0], ast.Is | ast.IsNot)
+        isinstance(part, ast.Compare)
+        and terms.text(part.left) == name
+        and isinstance(part.ops[0], ast.Is | ast.IsNot)
         for part in ast.walk(node)
     )
 

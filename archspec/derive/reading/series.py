@@ -12,8 +12,15 @@ def added(step: ast.IfExp, mark: str) -> ast.expr | None:
     """`carried + k if condition else carried` as `carried + (k if condition else 0)`."""
     for one, other in ((step.body, step.orelse), (step.orelse, step.body)):
         plain = isinstance(other, ast.Name) and other.id == mark and mark not in terms.names(step.test)
-        if plain and isinstance(one, ast.BinOp) and isinstance(one.op, ast.Add | ast.Sub) and terms.text(one.left) == mark:
-            by = terms.conditional(step.test, *((one.right, terms.constant(0))[:: 1 if one is step.body else -1]))
+        if (
+            plain
+            and isinstance(one, ast.BinOp)
+            and isinstance(one.op, ast.Add | ast.Sub)
+            and terms.text(one.left) == mark
+        ):
+            by = terms.conditional(
+                step.test, *((one.right, terms.constant(0))[:: 1 if one is step.body else -1])
+            )
             return ast.BinOp(one.left, one.op, by)
     return None
 
@@ -40,7 +47,11 @@ def divided(step: ast.expr, mark: str, inner: str) -> Callable[[ast.expr, ast.ex
     found: list[ast.BinOp] = []
 
     def division(node: ast.expr) -> bool:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and mark not in terms.names(node.right):
+        if (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.FloorDiv)
+            and mark not in terms.names(node.right)
+        ):
             found.append(node)
             return True
         return False
@@ -58,7 +69,9 @@ def divided(step: ast.expr, mark: str, inner: str) -> Callable[[ast.expr, ast.ex
         power = terms.binary(ast.Pow, by, terms.name(inner))
         loop = ast.comprehension(terms.name(inner), terms.call("range", turns), [], 0)
         total = terms.call("sum", ast.ListComp(terms.binary(ast.Mult, each, power), [loop]))
-        return terms.binary(ast.FloorDiv, terms.binary(ast.Add, first, total), terms.binary(ast.Pow, by, turns))
+        return terms.binary(
+            ast.FloorDiv, terms.binary(ast.Add, first, total), terms.binary(ast.Pow, by, turns)
+        )
 
     return after
 
@@ -72,6 +85,11 @@ def offset(node: ast.expr, core: Callable[[ast.expr], bool], mark: str) -> ast.e
     left, right = (mark in terms.names(side) for side in (node.left, node.right))
     if left and not right and (inner := offset(node.left, core, mark)) is not None:
         return terms.binary(type(node.op), inner, node.right)
-    if right and not left and isinstance(node.op, ast.Add) and (inner := offset(node.right, core, mark)) is not None:
+    if (
+        right
+        and not left
+        and isinstance(node.op, ast.Add)
+        and (inner := offset(node.right, core, mark)) is not None
+    ):
         return terms.binary(ast.Add, node.left, inner)
     return None

@@ -65,7 +65,9 @@ class State:
         self.frames: list[Frame] = [Frame()]
         self.forks = 0
         self.unread = 0
-        self.turns: list[tuple[ast.expr, ast.expr] | None] = []  # the loops of the code; None for one that is read turn by turn
+        self.turns: list[
+            tuple[ast.expr, ast.expr] | None
+        ] = []  # the loops of the code; None for one that is read turn by turn
 
     def write(self, container: dict[Any, Any], key: Any, value: Any) -> None:
         self.log.append((container, key, container.get(key, MISSING)))
@@ -126,7 +128,9 @@ class State:
             needed = terms.either([*inner, needed])
             needed = for_all(needed, target, iterable)
         needed = terms.either([*guards, needed])
-        parts = needed.values if isinstance(needed, ast.BoolOp) and isinstance(needed.op, ast.And) else [needed]
+        parts = (
+            needed.values if isinstance(needed, ast.BoolOp) and isinstance(needed.op, ast.And) else [needed]
+        )
         for part in parts:
             if not isinstance(part, ast.Constant) and not always(part):
                 frame.require.setdefault(terms.text(part), part)
@@ -160,7 +164,9 @@ class State:
             return one
         aligned(writes, others, self.facts_where(test, True).equal)
         aligned(others, writes, self.facts_where(test, False).equal)
-        for key in sorted(writes | others, key=lambda key: key[1] != "parts"):  # lists first: others may hold them
+        for key in sorted(
+            writes | others, key=lambda key: key[1] != "parts"
+        ):  # lists first: others may hold them
             container, name, _ = (writes | others)[key]
             old = container.get(name, MISSING)
             left = writes[key][2] if key in writes else old
@@ -198,7 +204,9 @@ class State:
         if one is MISSING or two is MISSING:
             kept = two if one is MISSING else one
             if isinstance(kept, Mod):
-                return self.mixed(test, None if one is MISSING else one, None if two is MISSING else two, holds)
+                return self.mixed(
+                    test, None if one is MISSING else one, None if two is MISSING else two, holds
+                )
             if isinstance(kept, type):  # the code fails where it calls it on the other way
                 return Choice(test, one, two, holds)
             if isinstance(kept, TensorOf):  # a tie on one of the ways
@@ -217,10 +225,19 @@ class State:
             merged = one.copy(False)
             for key in one.store | two.store:
                 field = one.store.get(key, MISSING), two.store.get(key, MISSING)
-                sides = [Sym(one.node(key), getattr(one.real, key, UNKNOWN)) if side is MISSING else side for side in field]
+                sides = [
+                    Sym(one.node(key), getattr(one.real, key, UNKNOWN)) if side is MISSING else side
+                    for side in field
+                ]
                 merged.store[key] = self.merge(test, sides[0], sides[1], holds)
             return merged
-        if isinstance(one, Tensor) and isinstance(two, Tensor) and one.shape and two.shape and len(one.shape) == len(two.shape):
+        if (
+            isinstance(one, Tensor)
+            and isinstance(two, Tensor)
+            and one.shape
+            and two.shape
+            and len(one.shape) == len(two.shape)
+        ):
             sizes = [self.merge(test, a, b, holds) for a, b in zip(one.shape, two.shape, strict=True)]
             return Tensor(sizes, (one if holds is True else two).real, one.trainable)
         seen = (one if holds is True else two) if holds is not UNKNOWN else UNKNOWN
@@ -238,7 +255,11 @@ class State:
             if isinstance(one, Sym) and isinstance(two, Sym):
                 return Sym(None, getattr(seen, "value", UNKNOWN))
             return Choice(test, one, two, holds)
-        types = tuple(dict.fromkeys((*self.types(one), *self.types(two)))) if self.types(one) and self.types(two) else ()
+        types = (
+            tuple(dict.fromkeys((*self.types(one), *self.types(two))))
+            if self.types(one) and self.types(two)
+            else ()
+        )
         joined = terms.conditional(test, first, second)
         if terms.is_constant(joined):
             return terms.value_of(joined)
@@ -268,7 +289,13 @@ class State:
         if isinstance(value, ListValue | tuple):
             return ("list",)
         kind = type(value).__name__
-        return ("None",) if value is None else (kind,) if kind in ("int", "float", "bool", "str", "list", "dict") else ()
+        return (
+            ("None",)
+            if value is None
+            else (kind,)
+            if kind in ("int", "float", "bool", "str", "list", "dict")
+            else ()
+        )
 
     def mixed(self, test: ast.expr, one: Any, two: Any, holds: Any) -> Any:
         if one is None and two is None:
@@ -279,7 +306,12 @@ class State:
             two = two.other
         if type(one) is type(two) and isinstance(one, Instance | Leaf) and self.alike(one, two):
             return one
-        if isinstance(one, Container) and isinstance(two, Container) and one.kind == two.kind and one.kind != "ModuleDict":
+        if (
+            isinstance(one, Container)
+            and isinstance(two, Container)
+            and one.kind == two.kind
+            and one.kind != "ModuleDict"
+        ):
             return Container(one.cls, one.kind, self.merge_lists(test, one.items, two.items, holds))
         return Mix(test, one, two, holds)
 
@@ -298,7 +330,9 @@ class State:
             return one
         if first.plain and second.plain and len(first.parts) == len(second.parts):
             pairs = zip(first.items(), second.items(), strict=True)
-            return ListValue.of([*one.parts[:common], *(("item", self.merge(test, a, b, holds)) for a, b in pairs)])
+            return ListValue.of(
+                [*one.parts[:common], *(("item", self.merge(test, a, b, holds)) for a, b in pairs)]
+            )
         return ListValue.of([*one.parts[:common], ("if", test, first, second, holds)])
 
     def node(self, value: Any) -> ast.expr:
@@ -319,7 +353,9 @@ class State:
         if isinstance(value, list | tuple):
             return terms.listed([self.node(item) for item in value])
         if isinstance(value, range) and value.step == 1:
-            return terms.call("range", *map(terms.constant, (value.start, value.stop) if value.start else (value.stop,)))
+            return terms.call(
+                "range", *map(terms.constant, (value.start, value.stop) if value.start else (value.stop,))
+            )
         if isinstance(value, dict):
             return ast.Dict([self.node(key) for key in value], [self.node(item) for item in value.values()])
         if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
@@ -330,7 +366,11 @@ class State:
             return terms.constant(getattr(value, "value", value) if not isinstance(value, int) else value)
         if isinstance(value, Config) and (part := value.expression()) is not None:
             return part
-        if isinstance(value, Tensor) and value.real is not None and not (value.real.dim() or value.real.is_meta):
+        if (
+            isinstance(value, Tensor)
+            and value.real is not None
+            and not (value.real.dim() or value.real.is_meta)
+        ):
             return self.node(Sym(None, value.real.item()))  # one number, as it came out at the default config
         raise Unsupported(f"{type(value).__name__} has no expression")
 

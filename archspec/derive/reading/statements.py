@@ -87,7 +87,9 @@ class Statements(Functions):
                 self.assign(statement.target, self.evaluate(statement.value, env), env)
         elif isinstance(statement, ast.AugAssign):
             loaded = ast.copy_location(_loaded(statement.target), statement.target)
-            value = self.binary(type(statement.op), self.evaluate(loaded, env), self.evaluate(statement.value, env))
+            value = self.binary(
+                type(statement.op), self.evaluate(loaded, env), self.evaluate(statement.value, env)
+            )
             self.assign(statement.target, value, env)
         elif isinstance(statement, ast.Assert):
             truth, _ = self.truth(self.evaluate(statement.test, env), statement.test)

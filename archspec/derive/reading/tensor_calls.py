@@ -39,7 +39,12 @@ class TensorCalls(Calls):
 
         if name in ("weight_norm", "spectral_norm") and arguments and isinstance(arguments[0], Mod):
             return self.normed(name, function, arguments, keywords)
-        if isinstance(function, type(torch)) or name in ("register_parametrization", "skip_init", "is_tracing", "is_compiling"):
+        if isinstance(function, type(torch)) or name in (
+            "register_parametrization",
+            "skip_init",
+            "is_tracing",
+            "is_compiling",
+        ):
             return False if name.startswith("is_") else None
         if any(isinstance(argument, Mod | TensorOf) for argument in arguments) and not isinstance(
             self.chosen(arguments[0]), Leaf
@@ -51,9 +56,16 @@ class TensorCalls(Calls):
             return self.meshgrid(arguments, keywords)
         arguments = [self.chosen(argument) for argument in arguments]
         arguments = [self.parameter(a) if isinstance(a, Leaf) else a for a in arguments]
-        keywords = {k: v for k, v in keywords.items() if k not in ("device", "dtype", "requires_grad", "generator")}
+        keywords = {
+            k: v for k, v in keywords.items() if k not in ("device", "dtype", "requires_grad", "generator")
+        }
         real = self.run(name, function, arguments, keywords)
-        if name == "split" and isinstance(real, tuple) and len(arguments) == 2 and self.listlike(arguments[1]):
+        if (
+            name == "split"
+            and isinstance(real, tuple)
+            and len(arguments) == 2
+            and self.listlike(arguments[1])
+        ):
             pieces = ListValue([Tensor(None, piece) for piece in real])
             pieces.length = self.call(len, [arguments[1]], {})
             return pieces
@@ -76,7 +88,9 @@ class TensorCalls(Calls):
         sizes = [axis.sizes()[0] for axis in axes]
         real = self.seen(lambda *a: list(torch.meshgrid(*a, **keywords)), *axes)
         shape = sizes[::-1] if keywords.get("indexing") == "xy" and len(sizes) == 2 else sizes
-        return ListValue([Tensor(list(shape), None if real is UNKNOWN else real[index]) for index in range(len(sizes))])
+        return ListValue(
+            [Tensor(list(shape), None if real is UNKNOWN else real[index]) for index in range(len(sizes))]
+        )
 
     def chosen(self, value: Any) -> Any:
         """A module or nothing, where it is known which."""
@@ -93,13 +107,19 @@ class TensorCalls(Calls):
         import torch
 
         if name in _FILLED and function is not None:
-            sizes = [witness(s) for s in self.sizes_given(arguments, keywords)] if (arguments or keywords) else []
+            sizes = (
+                [witness(s) for s in self.sizes_given(arguments, keywords)] if (arguments or keywords) else []
+            )
             if any(type(size) is not int for size in sizes):
                 return UNKNOWN
             return torch.empty(sizes, device="meta")
 
         def native(*values: Any, **named: Any) -> Any:
-            return getattr(values[0], name)(*values[1:], **named) if function is None else function(*values, **named)
+            return (
+                getattr(values[0], name)(*values[1:], **named)
+                if function is None
+                else function(*values, **named)
+            )
 
         values = [witness(argument) for argument in arguments]
         named = {key: witness(value) for key, value in keywords.items()}
@@ -113,7 +133,9 @@ class TensorCalls(Calls):
     def sizes_given(self, arguments: list[Any], keywords: dict[str, Any]) -> list[Any]:
         if "size" in keywords:
             arguments = [keywords["size"]]
-        if len(arguments) == 1 and (isinstance(arguments[0], ListValue | tuple | list) or self.listlike(arguments[0])):
+        if len(arguments) == 1 and (
+            isinstance(arguments[0], ListValue | tuple | list) or self.listlike(arguments[0])
+        ):
             found = self.spread(arguments[0])
             if found is None:
                 raise Unsupported("a shape of unknown rank")
@@ -123,7 +145,9 @@ class TensorCalls(Calls):
     def listlike(self, value: Any) -> bool:
         return isinstance(value, Sym) and isinstance(value.value, list | tuple)
 
-    def shape(self, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
+    def shape(
+        self, name: str, function: Any, arguments: list[Any], keywords: dict[str, Any]
+    ) -> list[Any] | None:
         if function is not None and name in _FILLED:
             return self.sizes_given(arguments, keywords)
         if function is not None and name == "full":
@@ -131,9 +155,17 @@ class TensorCalls(Calls):
         if name in ("tensor", "as_tensor") and arguments:
             return self.nested(arguments[0])
         if name == "arange" and "end" in keywords and not arguments:
-            bounds = [keywords.get("start", 0), keywords["end"], *([keywords["step"]] if "step" in keywords else [])]
+            bounds = [
+                keywords.get("start", 0),
+                keywords["end"],
+                *([keywords["step"]] if "step" in keywords else []),
+            ]
             return self.shape(name, function, bounds, {})
-        if name == "outer" and len(arguments) == 2 and all(isinstance(side, Tensor) and side.shape for side in arguments):
+        if (
+            name == "outer"
+            and len(arguments) == 2
+            and all(isinstance(side, Tensor) and side.shape for side in arguments)
+        ):
             return [arguments[0].shape[0], arguments[1].shape[0]]
         if name in ("new_zeros", "new_ones", "new_empty") and function is None:
             return self.sizes_given(arguments[1:], keywords)
@@ -181,8 +213,17 @@ class TensorCalls(Calls):
                 return sizes
             given = self.product([size for size in sizes if not (type(size) is int and size == -1)])
             rest = self.product(first.shape)
-            if isinstance(given, Sym) and isinstance(rest, Sym) and given.node and rest.node and same(given.node, rest.node):
-                self.enforce(terms.compare(given.node, ast.NotEq, terms.constant(0)), "-1 of no elements may be any size")
+            if (
+                isinstance(given, Sym)
+                and isinstance(rest, Sym)
+                and given.node
+                and rest.node
+                and same(given.node, rest.node)
+            ):
+                self.enforce(
+                    terms.compare(given.node, ast.NotEq, terms.constant(0)),
+                    "-1 of no elements may be any size",
+                )
                 rest = 1
             elif not (type(given) is int and given == 1):
                 if isinstance(left := self.binary(ast.Mod, rest, given), Sym) and left.node is not None:
@@ -195,16 +236,28 @@ class TensorCalls(Calls):
         if name == "flatten" and len(arguments) <= 2:
             at = arguments[1] if len(arguments) > 1 else 0
             return [*first.shape[:at], self.product(first.shape[at:])]
-        if name in ("sum", "mean", "std", "var", "max", "min", "prod", "norm") and len(arguments) == 1 and not keywords:
+        if (
+            name in ("sum", "mean", "std", "var", "max", "min", "prod", "norm")
+            and len(arguments) == 1
+            and not keywords
+        ):
             return []
-        if name in ("sum", "mean", "amax") and len(arguments) == 2 and type(arguments[1]) is int and not keywords:
+        if (
+            name in ("sum", "mean", "amax")
+            and len(arguments) == 2
+            and type(arguments[1]) is int
+            and not keywords
+        ):
             left = list(first.shape)
             left.pop(arguments[1])
             return left
         if (name == "transpose" and len(first.shape) == 2) or name == "t":
             return list(reversed(first.shape))
         if name == "repeat" and len(arguments) - 1 == len(first.shape):
-            return [self.binary(ast.Mult, size, times) for size, times in zip(first.shape, arguments[1:], strict=True)]
+            return [
+                self.binary(ast.Mult, size, times)
+                for size, times in zip(first.shape, arguments[1:], strict=True)
+            ]
         return None
 
     def product(self, sizes: list[Any]) -> Any:
@@ -215,7 +268,9 @@ class TensorCalls(Calls):
 
     def joined(self, items: list[Any], at: Any) -> list[Any] | None:
         items = [self.chosen(item) for item in items]
-        shapes = [self.parameter(i).shape if isinstance(i, Leaf) else getattr(i, "shape", None) for i in items]
+        shapes = [
+            self.parameter(i).shape if isinstance(i, Leaf) else getattr(i, "shape", None) for i in items
+        ]
         if type(at) is not int or any(shape is None for shape in shapes):
             return None
         known = [shape for shape in shapes if shape is not None]
@@ -224,7 +279,11 @@ class TensorCalls(Calls):
             total = self.binary(ast.Add, total, shape[at])
         for shape in known[1:]:
             for axis, (one, other) in enumerate(zip(known[0], shape, strict=False)):
-                if axis != at % len(known[0]) and isinstance(asked := self.compare(ast.Eq, one, other), Sym) and asked.node:
+                if (
+                    axis != at % len(known[0])
+                    and isinstance(asked := self.compare(ast.Eq, one, other), Sym)
+                    and asked.node
+                ):
                     self.require(self.node(asked))  # torch demands it
         made = list(known[0])
         made[at] = total
@@ -234,13 +293,19 @@ class TensorCalls(Calls):
         if isinstance(value, ListValue | list | tuple):
             items = self.spread(value)
             if items is None and isinstance(value, ListValue):
-                numbers = all(part[0] == "each" and isinstance(part[1], Sym | int | float) for part in value.parts)
+                numbers = all(
+                    part[0] == "each" and isinstance(part[1], Sym | int | float) for part in value.parts
+                )
                 return [Sym(terms.call("len", self.node(value)), UNKNOWN, ("int",))] if numbers else None
             if items is None:
                 return None
             return [len(items), *(self.nested(items[0]) or [])] if items else [0]
         if isinstance(value, Sym) and isinstance(value.value, list | tuple):
-            flat = value.node is not None and value.value and all(isinstance(item, int | float) for item in value.value)
+            flat = (
+                value.node is not None
+                and value.value
+                and all(isinstance(item, int | float) for item in value.value)
+            )
             return [Sym(terms.call("len", self.node(value)), len(value.value), ("int",))] if flat else None
         return []
 

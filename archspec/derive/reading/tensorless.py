@@ -11,7 +11,9 @@ from typing import Any
 
 from archspec.derive.reading.functions import source_of
 
-_REACHING = frozenset(["setattr", "getattr", "exec", "eval", "__import__", "vars", "map", "globals", "locals"])
+_REACHING = frozenset(
+    ["setattr", "getattr", "exec", "eval", "__import__", "vars", "map", "globals", "locals"]
+)
 
 
 def attributes_set(cls: type) -> set[str] | None:
@@ -24,7 +26,9 @@ def attributes_set(cls: type) -> set[str] | None:
     found: set[str] = set()
     for base in cls.__mro__[: cls.__mro__.index(nn.Module)]:
         function = vars(base).get("__init__")
-        if base.__module__.startswith("torch.") or (function is not None and not inspect.isfunction(function)):
+        if base.__module__.startswith("torch.") or (
+            function is not None and not inspect.isfunction(function)
+        ):
             return None
         if function is None:
             continue
@@ -54,4 +58,8 @@ def _calculates(function: ast.expr, names: dict[str, Any]) -> bool:
         return False
     if isinstance(function.value, ast.Name):
         return names.get(function.value.id) is math
-    return function.attr == "__init__" and isinstance(function.value, ast.Call) and ast.unparse(function.value) == "super()"
+    return (
+        function.attr == "__init__"
+        and isinstance(function.value, ast.Call)
+        and ast.unparse(function.value) == "super()"
+    )

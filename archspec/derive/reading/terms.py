@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from archspec.operations import COMPARE
+from archspec.language.operations import COMPARE
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -83,7 +83,9 @@ def names(node: ast.AST) -> set[str]:
 def variables(node: ast.AST) -> set[str]:
     """The names in an expression that are no functions."""
     return names(node) - {
-        part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+        part.func.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
     }
 
 
@@ -98,7 +100,8 @@ def binary(op: type[ast.operator], left: ast.expr, right: ast.expr) -> ast.expr:
         if isinstance(one, ast.Constant) and type(one.value) is int:
             neutral = (one.value == 1 and op is ast.Mult) or (one.value == 0 and op is ast.Add)
             if neutral or (
-                one is right and ((one.value == 0 and op is ast.Sub) or (one.value == 1 and op in (ast.FloorDiv, ast.Pow)))
+                one is right
+                and ((one.value == 0 and op is ast.Sub) or (one.value == 1 and op in (ast.FloorDiv, ast.Pow)))
             ):
                 return other
     # (x + 1) - 1, (x - 1) + 1
@@ -109,10 +112,18 @@ def binary(op: type[ast.operator], left: ast.expr, right: ast.expr) -> ast.expr:
         and isinstance(left, ast.BinOp)
     ):
         inner = left.right
-        if isinstance(left.op, ast.Add | ast.Sub) and isinstance(inner, ast.Constant) and isinstance(inner.value, int):
-            total = inner.value * (1 if isinstance(left.op, ast.Add) else -1) + right.value * (1 if op is ast.Add else -1)
+        if (
+            isinstance(left.op, ast.Add | ast.Sub)
+            and isinstance(inner, ast.Constant)
+            and isinstance(inner.value, int)
+        ):
+            total = inner.value * (1 if isinstance(left.op, ast.Add) else -1) + right.value * (
+                1 if op is ast.Add else -1
+            )
             return (
-                binary(ast.Add, left.left, constant(total)) if total >= 0 else ast.BinOp(left.left, ast.Sub(), constant(-total))
+                binary(ast.Add, left.left, constant(total))
+                if total >= 0
+                else ast.BinOp(left.left, ast.Sub(), constant(-total))
             )
     return ast.BinOp(left, op(), right)
 
@@ -157,7 +168,9 @@ def listed(items: list[ast.expr]) -> ast.expr:
     """A list of expressions; that of all items of an argument is the argument."""
     first = items[0].value if items and isinstance(items[0], ast.Subscript) else None
     if isinstance(first, ast.Name) and all(
-        isinstance(item, ast.Subscript) and getattr(item, "whole", 0) == len(items) and text(item) == f"{first.id}[{index}]"
+        isinstance(item, ast.Subscript)
+        and getattr(item, "whole", 0) == len(items)
+        and text(item) == f"{first.id}[{index}]"
         for index, item in enumerate(items)
     ):
         return first
@@ -217,7 +230,11 @@ def _against_constant(node: ast.expr, op: type[ast.cmpop]) -> tuple[str, Any] | 
     """What is compared, and the text that it is compared with."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], op):
         other = node.comparators[0]
-        return (text(node.left), other.value) if isinstance(other, ast.Constant) and isinstance(other.value, str) else None
+        return (
+            (text(node.left), other.value)
+            if isinstance(other, ast.Constant) and isinstance(other.value, str)
+            else None
+        )
     return None
 
 
@@ -264,7 +281,9 @@ class Substitute(ast.NodeTransformer):
 
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self.values = values
-        self.done: dict[int, tuple[ast.AST, ast.AST]] = {}  # the node too, which keeps its id from another one
+        self.done: dict[
+            int, tuple[ast.AST, ast.AST]
+        ] = {}  # the node too, which keeps its id from another one
 
     def visit(self, node: ast.AST) -> ast.AST:
         if id(node) not in self.done:

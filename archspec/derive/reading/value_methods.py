@@ -24,11 +24,24 @@ class ValueMethods(Reflection):
 
     def scalar_method(self, owner: Sym, name: str, arguments: list[Any]) -> Any:
         seen = self.seen(lambda v, *a: getattr(v, name)(*a), owner, *arguments)
-        if name in ("split", "startswith", "endswith", "lower", "strip", "get", "index", "count") and not self.fitted(
-            owner, *arguments
-        ):
+        if name in (
+            "split",
+            "startswith",
+            "endswith",
+            "lower",
+            "strip",
+            "get",
+            "index",
+            "count",
+        ) and not self.fitted(owner, *arguments):
             function = ast.Attribute(self.node(owner), name, ast.Load())
-            kinds = {"startswith": ("bool",), "endswith": ("bool",), "split": ("list",), "lower": ("str",), "strip": ("str",)}
+            kinds = {
+                "startswith": ("bool",),
+                "endswith": ("bool",),
+                "split": ("list",),
+                "lower": ("str",),
+                "strip": ("str",),
+            }
             types = kinds.get(name, ())
             return Sym(ast.Call(function, [self.node(a) for a in arguments], []), seen, types)
         if name in ("copy", "item", "tolist"):
@@ -76,7 +89,11 @@ class ValueMethods(Reflection):
         if default is None:
             return Sym(asked, None)
         if isinstance(default, bool | int | float | str):
-            return Sym(terms.call("given", ast.Constant(name), terms.constant(default)), default, (type(default).__name__,))
+            return Sym(
+                terms.call("given", ast.Constant(name), terms.constant(default)),
+                default,
+                (type(default).__name__,),
+            )
         return default
 
     def dict_method(self, owner: dict[Any, Any], name: str, arguments: list[Any]) -> Any:

@@ -174,7 +174,11 @@ class Instance(Mod):
     def rebind(self) -> dict[str, ast.expr]:
         """What the names of the template's own expressions are outside of it."""
         found = {f"${name}": value for name, value in self.arguments.items()}
-        return {name: value.node for name, value in (found | self.overrides).items() if isinstance(value, Sym) and value.node}
+        return {
+            name: value.node
+            for name, value in (found | self.overrides).items()
+            if isinstance(value, Sym) and value.node
+        }
 
 
 class Container(Mod):
@@ -222,7 +226,9 @@ class Config:
     ``absent`` is one that is null by default: ``real`` is what its class makes of it where it is not.
     """
 
-    def __init__(self, cls: type, path: tuple[str, ...], real: Any, dynamic: bool = False, optional: bool = False) -> None:
+    def __init__(
+        self, cls: type, path: tuple[str, ...], real: Any, dynamic: bool = False, optional: bool = False
+    ) -> None:
         self.cls, self.path, self.real, self.dynamic, self.optional = cls, path, real, dynamic, optional
         self.home = cls
         self.absent = False
@@ -292,17 +298,33 @@ def symbolic(value: Any) -> bool:
     """Whether a value, or a part of it, is not a plain Python object."""
     if isinstance(
         value,
-        Sym | Choice | Tensor | ListValue | Mod | Function | Bound | TensorOf | Config | Parameters | Super | Iter | PerLayer,
+        Sym
+        | Choice
+        | Tensor
+        | ListValue
+        | Mod
+        | Function
+        | Bound
+        | TensorOf
+        | Config
+        | Parameters
+        | Super
+        | Iter
+        | PerLayer,
     ):
         return True
     if isinstance(value, list | tuple | set):
         return any(symbolic(item) for item in value)
-    return isinstance(value, dict) and any(symbolic(item) for item in dict.values(value))  # a lazy table loads nothing
+    return isinstance(value, dict) and any(
+        symbolic(item) for item in dict.values(value)
+    )  # a lazy table loads nothing
 
 
 def is_entry(table: dict[Any, Any], one: Any, two: Any) -> bool:
     """Whether an entry of a table of texts, as of ties, is there on one way only."""
-    return {type(one), type(two)} == {str, type(MISSING)} and all(isinstance(item, str | Choice) for item in table.values())
+    return {type(one), type(two)} == {str, type(MISSING)} and all(
+        isinstance(item, str | Choice) for item in table.values()
+    )
 
 
 def present(value: Any) -> Any:
@@ -326,7 +348,9 @@ class PerLayer:
 class Env:
     """The names of a function that is being read: its own, those around it, its module's globals."""
 
-    def __init__(self, local: dict[Any, Any], outer: Any, around: dict[str, Any] | None = None, cls: type | None = None) -> None:
+    def __init__(
+        self, local: dict[Any, Any], outer: Any, around: dict[str, Any] | None = None, cls: type | None = None
+    ) -> None:
         self.local, self.outer, self.around, self.cls = local, outer, around or {}, cls
 
     def inner(self) -> Env:

@@ -18,7 +18,9 @@ _FROZEN = ["bias", "running_mean", "running_var", "weight"]
 def goes_on(node: ast.FunctionDef) -> bool:
     """Whether a function calls itself for the children of its first argument."""
     called = {ast.unparse(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
-    return bool(node.args.args) and node.name in called and f"{node.args.args[0].arg}.named_children" in called
+    return (
+        bool(node.args.args) and node.name in called and f"{node.args.args[0].arg}.named_children" in called
+    )
 
 
 def sample() -> Instance:
@@ -42,7 +44,9 @@ def norms_frozen(found: Instance) -> bool:
     """Whether the sample's batch norms, and nothing else, have become ones whose tensors are all buffers."""
     inner = found.attrs["inner"]
     return isinstance(inner, Instance) and all(
-        list(part.attrs) == names and _is_frozen(part.attrs["norm"]) and getattr(part.attrs["layer"], "kind", "") == "Linear"
+        list(part.attrs) == names
+        and _is_frozen(part.attrs["norm"])
+        and getattr(part.attrs["layer"], "kind", "") == "Linear"
         for part, names in ((found, ["norm", "layer", "inner"]), (inner, ["norm", "layer"]))
     )
 
@@ -59,4 +63,8 @@ def _is_buffer(value: Mod, mapping: dict[str, ast.expr]) -> bool:
     if not isinstance(value, Leaf) or value.kind != "Buffer" or len(value.arguments) != 1:
         return False
     ((_, size),) = value.arguments
-    return isinstance(size, Sym) and size.node is not None and terms.text(terms.substitute(size.node, mapping)) == _SIZE
+    return (
+        isinstance(size, Sym)
+        and size.node is not None
+        and terms.text(terms.substitute(size.node, mapping)) == _SIZE
+    )

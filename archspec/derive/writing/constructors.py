@@ -30,7 +30,7 @@ from archspec.derive.writing.parts import (
     relocated,
     relocated_name,
 )
-from archspec.layers import LEAVES, nothing
+from archspec.specs.torch_layers import LEAVES, nothing
 
 _EMPTY = frozenset(kind for kind, function in LEAVES.items() if function is nothing)
 
@@ -75,7 +75,9 @@ class Constructors:
         norms = value.flags["frozen_norms"]
         if norms is not False:
             replaced = terms.call("replace_batch_norm", found)
-            found = replaced if norms is True else terms.conditional(as_test(self.scalar(norms)), replaced, found)
+            found = (
+                replaced if norms is True else terms.conditional(as_test(self.scalar(norms)), replaced, found)
+            )
         frozen = self.frozen(value)
         if frozen is True and not (isinstance(value, Leaf) and value.kind in ("Parameter", "Buffer")):
             found = method(found, "requires_grad_", ast.Constant(False))
@@ -85,19 +87,31 @@ class Constructors:
 
     def frozen(self, value: Mod) -> Any:
         """Whether a module is frozen, as a whole or by each of its tensors; one that is in part is a comment."""
-        grads = {key.removeprefix("$grad."): grad for key, grad in value.attrs.items() if str(key).startswith("$grad.")}
+        grads = {
+            key.removeprefix("$grad."): grad
+            for key, grad in value.attrs.items()
+            if str(key).startswith("$grad.")
+        }
         if not isinstance(value, Leaf) or not grads or all(grad is True for grad in grads.values()):
             return value.flags.get("frozen")
         if grads.keys() == self.tensor_names(value) and len({repr(grad) for grad in grads.values()}) == 1:
             grad = next(iter(grads.values()))
-            return not grad if isinstance(grad, bool) else Sym(terms.negation(self.reader.node(grad)), UNKNOWN, ("bool",))
-        self.current[-1].notes.append(f"requires_grad of {', '.join(grads)} of a {value.kind} is not described")
+            return (
+                not grad
+                if isinstance(grad, bool)
+                else Sym(terms.negation(self.reader.node(grad)), UNKNOWN, ("bool",))
+            )
+        self.current[-1].notes.append(
+            f"requires_grad of {', '.join(grads)} of a {value.kind} is not described"
+        )
         return value.flags.get("frozen")
 
     def tensor_names(self, leaf: Leaf) -> set[str]:
         """The names of a layer's parameters, for the layers with a weight and, mostly, a bias."""
         given = dict(leaf.arguments)
-        bias = "bias" in inspect.signature(LEAVES[leaf.kind]).parameters and given.get("bias", True) is not False
+        bias = (
+            "bias" in inspect.signature(LEAVES[leaf.kind]).parameters and given.get("bias", True) is not False
+        )
         return {"weight", "bias"} if bias or leaf.kind in ("Conv1D", "GroupNorm") else {"weight"}
 
     def plain_expression(self, value: Any) -> ast.expr | None:
@@ -129,7 +143,9 @@ class Constructors:
                 if value.flags["frozen"] is True and value.kind == "Parameter"
                 else []
             )
-            return ast.Call(terms.name(value.kind), [self.scalar(size) for _, size in value.arguments], frozen)
+            return ast.Call(
+                terms.name(value.kind), [self.scalar(size) for _, size in value.arguments], frozen
+            )
         defaults = inspect.signature(LEAVES[value.kind]).parameters
         positional: list[ast.expr] = []
         keywords: list[ast.keyword] = []
@@ -137,13 +153,19 @@ class Constructors:
         bias = as_module(value.attrs.get("bias"))
         if isinstance(bias, Leaf | Mix) and "bias" in defaults:  # a bias that is set afterwards
             given["bias"] = (
-                True if isinstance(bias, Leaf) else Sym(bias.test if bias.then is not None else terms.negation(bias.test), None)
+                True
+                if isinstance(bias, Leaf)
+                else Sym(bias.test if bias.then is not None else terms.negation(bias.test), None)
             )
         for name, parameter in defaults.items():
             if name not in given:
                 continue
             item = given[name]
-            if not isinstance(item, Sym) and item == parameter.default and type(item) is type(parameter.default):
+            if (
+                not isinstance(item, Sym)
+                and item == parameter.default
+                and type(item) is type(parameter.default)
+            ):
                 continue
             node = self.scalar(item)
             if (
@@ -166,7 +188,9 @@ class Constructors:
         if norm is not None:
             norm = relocated(norm, module.path, template.path)
             self.checked(norm)
-            return terms.substitute(norm, {name: self.scalar(Sym(node, None)) for name, node in value.rebind().items()})
+            return terms.substitute(
+                norm, {name: self.scalar(Sym(node, None)) for name, node in value.rebind().items()}
+            )
         arguments: list[ast.expr] = []
         keywords: list[ast.keyword] = []
         for name in module.order:
@@ -181,11 +205,17 @@ class Constructors:
                 arguments.append(node)
             else:
                 keywords.append(ast.keyword(name, node))
-        read = {relocated_name(name, module.path, template.path) for name in self.fields_of(module)} if value.overrides else set()
+        read = (
+            {relocated_name(name, module.path, template.path) for name in self.fields_of(module)}
+            if value.overrides
+            else set()
+        )
         for name, item in value.overrides.items():
             if name in read:
                 self.declare(template, name.removeprefix(".".join((*template.path, ""))))
-                keywords.append(ast.keyword(name.removeprefix(".".join(template.path) + "."), self.scalar(item)))
+                keywords.append(
+                    ast.keyword(name.removeprefix(".".join(template.path) + "."), self.scalar(item))
+                )
         auto = value.flags.get("auto")
         here = self.current[-1].path
         if template.path != here:
@@ -263,7 +293,9 @@ class Constructors:
             return None
         inner = self.items(value.items)
         if value.kind == "Sequential":
-            return ast.Call(terms.name("Sequential"), inner.elts if isinstance(inner, ast.List) else [inner], [])
+            return ast.Call(
+                terms.name("Sequential"), inner.elts if isinstance(inner, ast.List) else [inner], []
+            )
         return inner if isinstance(inner, ast.ListComp) else ast.Call(terms.name("ModuleList"), [inner], [])
 
     def tensors_in(self, items: ListValue) -> bool:
@@ -299,12 +331,22 @@ class Constructors:
         for part in value.parts:
             if part[0] == "each":
                 turns = tuple(
-                    (t, self.items(i) if isinstance(i, ListValue) else self.checked(i), tuple(map(self.condition, ifs)))
+                    (
+                        t,
+                        self.items(i) if isinstance(i, ListValue) else self.checked(i),
+                        tuple(map(self.condition, ifs)),
+                    )
                     for t, i, ifs in part[2]
                 )
                 part = ("each", part[1], turns)
             elif part[0] == "if":
-                part = ("if", self.condition(part[1]), self.named_parts(part[2]), self.named_parts(part[3]), part[4])
+                part = (
+                    "if",
+                    self.condition(part[1]),
+                    self.named_parts(part[2]),
+                    self.named_parts(part[3]),
+                    part[4],
+                )
             nested.append(part)
         return ListValue.of(nested)
 
@@ -313,7 +355,9 @@ class Constructors:
 
     def scalar(self, value: Any) -> ast.expr:
         if isinstance(value, Choice):
-            return terms.conditional(self.checked(value.test), self.scalar(value.then), self.scalar(value.other))
+            return terms.conditional(
+                self.checked(value.test), self.scalar(value.then), self.scalar(value.other)
+            )
         return self.checked(self.reader.node(value))
 
     def named(self, node: ast.expr) -> ast.expr | None:
@@ -326,12 +370,16 @@ class Constructors:
         """Notes which names an expression reads."""
         if self.current:
             functions = {
-                part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+                part.func.id
+                for part in ast.walk(node)
+                if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
             }
             self.current[-1].used |= terms.names(node) - functions
             for part in ast.walk(node):
                 if isinstance(part, ast.Call) and terms.is_given(part):
-                    self.current[-1].used.add(".".join((*self.current[-1].path, terms.value_of(part.args[0]))))
+                    self.current[-1].used.add(
+                        ".".join((*self.current[-1].path, terms.value_of(part.args[0])))
+                    )
                 if getattr(part, "seen", False) and isinstance(part, ast.expr):
                     self.current[-1].notes.append(f"{terms.text(part)} was seen at the default config only")
         return node

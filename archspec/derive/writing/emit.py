@@ -32,7 +32,7 @@ from archspec.derive.writing.parts import (
     said_by,
     signature,
 )
-from archspec.layers import LEAVES
+from archspec.specs.torch_layers import LEAVES
 
 
 class Emitter(Constructors):
@@ -40,7 +40,11 @@ class Emitter(Constructors):
 
     def home(self, template: Template) -> str:
         scope = template.scope
-        return home_of(scope.home) if scope is not None and (scope.path or scope.home is not self.root_class) else self.root
+        return (
+            home_of(scope.home)
+            if scope is not None and (scope.path or scope.home is not self.root_class)
+            else self.root
+        )
 
     def module(self, template: Template) -> Module | None:
         """The module of a template; None for one without tensors."""
@@ -63,10 +67,14 @@ class Emitter(Constructors):
                 self.at_hand(module, template)
             module.body = body
             if isinstance(body, dict):
-                module.require = [node for node in (self.named(node) for node in template.require) if node is not None]
+                module.require = [
+                    node for node in (self.named(node) for node in template.require) if node is not None
+                ]
                 module.require += self.soft(module, template)
             elif len(self.current) == 1 and (template.require or self.soft(module, template)):
-                raise Unsupported("requirements of what is one expression")  # elsewhere, whoever makes it says them
+                raise Unsupported(
+                    "requirements of what is one expression"
+                )  # elsewhere, whoever makes it says them
             module.notes += template.notes
         finally:
             self.current.pop()
@@ -81,7 +89,9 @@ class Emitter(Constructors):
         prefix = ".".join((*module.path, ""))
         for name in module.used:
             local = name.startswith("$")
-            if (local and "." not in name and name not in known) or (not local and not f"{name}.".startswith(prefix)):
+            if (local and "." not in name and name not in known) or (
+                not local and not f"{name}.".startswith(prefix)
+            ):
                 raise Unsupported(f"what is set on a {module.name} from outside reads {name.lstrip('$')}")
 
     def soft(self, module: Module, template: Template) -> list[ast.expr]:
@@ -90,13 +100,17 @@ class Emitter(Constructors):
         Also the names of an activation where they read it: a text that nothing else is said of may be any.
         """
         model = self.reader.models.get(template.scope.cls) if template.scope else None
-        settings = [] if model is None else [*model.fixed.values(), *model.require]  # a default is computed for some only
+        settings = (
+            [] if model is None else [*model.fixed.values(), *model.require]
+        )  # a default is computed for some only
         kept = []
         for node in template.soft:
             own = relocated(node, template.path, ())  # as the config class itself calls its fields
             said = said_by(node, [module.body, *module.require]) or said_by(own, settings)
             if (text := named_text(node)) is not None:
-                said = not (read_by(text, module.body) or read_by(relocated(text, template.path, ()), settings))
+                said = not (
+                    read_by(text, module.body) or read_by(relocated(text, template.path, ()), settings)
+                )
             if not said and (checked := self.named(node)) is not None:
                 kept.append(checked)
         return kept
@@ -109,7 +123,9 @@ class Emitter(Constructors):
                 return other
         known.append(module)
         name, count = module.name, 1
-        while (module.home, module.name) in self.modules or (module.name in LEAVES and self.norm(module) is None):
+        while (module.home, module.name) in self.modules or (
+            module.name in LEAVES and self.norm(module) is None
+        ):
             count += 1
             module.name = f"{name}{count}"
         self.modules[module.home, module.name] = module
@@ -129,7 +145,9 @@ class Emitter(Constructors):
 
     def body(self, base: Any, attrs: dict[str, Any]) -> Body | None:
         found: dict[str, Any] = {}
-        grads = {key.removeprefix("$grad."): value for key, value in attrs.items() if key.startswith("$grad.")}
+        grads = {
+            key.removeprefix("$grad."): value for key, value in attrs.items() if key.startswith("$grad.")
+        }
         for name, value in attrs.items():
             value = conditioned(as_module(value))
             if (
@@ -143,7 +161,9 @@ class Emitter(Constructors):
                     found[name] = inner
             elif isinstance(value, Container) and value.kind == "Dynamic":
                 if self.tensors_in(value.items):
-                    found[name] = Dynamic(self.checked(self.reader.node(value.attrs["$key"])), self.items(value.items))
+                    found[name] = Dynamic(
+                        self.checked(self.reader.node(value.attrs["$key"])), self.items(value.items)
+                    )
             elif isinstance(value, Mod) and not name.startswith("$"):
                 part = self.attribute_body(value)
                 if part is not None:
@@ -183,7 +203,12 @@ class Emitter(Constructors):
 
     def attribute_body(self, value: Mod) -> Any:
         """A module as an attribute's value: a list stays a YAML list, anything else is an expression."""
-        if isinstance(value, Container) and value.kind == "Sequential" and value.items.plain and not value.flags["frozen"]:
+        if (
+            isinstance(value, Container)
+            and value.kind == "Sequential"
+            and value.items.plain
+            and not value.flags["frozen"]
+        ):
             parts = [self.expression(item) if item is not None else None for item in value.items.items()]
             if not any(parts):
                 return None
@@ -198,10 +223,15 @@ def conditioned(value: Any) -> Any:
     """Attributes that a loop names, made on one way of a condition: a condition of the loop."""
     if not isinstance(value, Mix) or (value.then is None) == (value.other is None):
         return value
-    test, inner = (value.test, value.then) if value.other is None else (terms.negation(value.test), value.other)
+    test, inner = (
+        (value.test, value.then) if value.other is None else (terms.negation(value.test), value.other)
+    )
     if not isinstance(inner, Container) or inner.kind != "Dynamic":
         return value
-    parts = [(kind, item, (*turns[:-1], (*turns[-1][:2], (*turns[-1][2], test)))) for kind, item, turns in inner.items.parts]
+    parts = [
+        (kind, item, (*turns[:-1], (*turns[-1][:2], (*turns[-1][2], test))))
+        for kind, item, turns in inner.items.parts
+    ]
     made = Container(inner.cls, inner.kind, ListValue.of(parts))
     made.attrs = inner.attrs
     return made

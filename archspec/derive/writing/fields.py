@@ -14,7 +14,7 @@ from archspec.derive.reading.resolution import BACKBONE_REQUIRE, ConfigModel
 from archspec.derive.reading.values import MISSING
 from archspec.derive.writing.parts import home_of, shown
 from archspec.derive.writing.texts import line, quoted
-from archspec.oracle import readonly_names
+from archspec.oracle.transformers import readonly_names
 
 
 class Fields(NamedTuple):
@@ -35,11 +35,19 @@ class Fields(NamedTuple):
         if self.config:
             lines.append("config:")
             for name, text in self.config.items():
-                lines += line(name, text, 2) if text.startswith(("= ", "or ")) or quoted(text) == text else [f"  {name}: {text}"]
+                lines += (
+                    line(name, text, 2)
+                    if text.startswith(("= ", "or ")) or quoted(text) == text
+                    else [f"  {name}: {text}"]
+                )
         if self.fixed:
             lines.append("fixed:")
             for name, text in self.fixed.items():
-                lines += line(name, text, 2) if text.startswith("= ") or quoted(text) == text else [f"  {name}: {text}"]
+                lines += (
+                    line(name, text, 2)
+                    if text.startswith("= ") or quoted(text) == text
+                    else [f"  {name}: {text}"]
+                )
         if self.readonly:
             lines.append(f"readonly: {' '.join(self.readonly)}")
         if self.require:
@@ -65,23 +73,37 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
                     open_names |= {part.split(".")[0] for part in _read(node)}
         if more:
             continue
-        require = [node for node in model.require if {part.split(".")[0] for part in _read(node)} <= known | parts.keys()]
+        require = [
+            node
+            for node in model.require
+            if {part.split(".")[0] for part in _read(node)} <= known | parts.keys()
+        ]
         extra = {part.split(".")[0] for node in require for part in _read(node)} - wanted
         if not extra:
             break
         open_names |= extra
-    if model.backbone and wanted & {"out_features", "out_indices"} and not {"out_features", "out_indices"} <= wanted:
+    if (
+        model.backbone
+        and wanted & {"out_features", "out_indices"}
+        and not {"out_features", "out_indices"} <= wanted
+    ):
         return fields_of(model, {*used, "out_features", "out_indices"})
     if model.backbone and wanted & {"out_features", "out_indices"}:
         require += [ast.parse(text, mode="eval").body for text in BACKBONE_REQUIRE]
     require += [node for name in model.checks if name in wanted for node in model.checks[name]]
     config, fixed, notes = {}, {}, list(model.notes)
-    for name in [*model.types, *model.extras, *(n for n in (*model.computed, *model.fixed) if n not in model.types)]:
+    for name in [
+        *model.types,
+        *model.extras,
+        *(n for n in (*model.computed, *model.fixed) if n not in model.types),
+    ]:
         if name not in wanted or name in config or name in fixed or name == "num_labels":
             continue
         if name in parts:
             config[name] = parts[name][1]
-        elif name in model.fixed and any(isinstance(part, ast.Dict | ast.DictComp) for part in ast.walk(model.fixed[name])):
+        elif name in model.fixed and any(
+            isinstance(part, ast.Dict | ast.DictComp) for part in ast.walk(model.fixed[name])
+        ):
             notes.append(f"{name} is a dict that is made of other fields")
         elif name in model.fixed:
             if name in model.kept and (raw := declaration(model, name)) is not None:
@@ -99,14 +121,24 @@ def fields_of(model: ConfigModel, used: set[str]) -> Fields:
                 config[name] = text
     labels = getattr(model.real, "num_labels", 2)
     if "num_labels" in open_names and isinstance(labels, int) and "num_labels" in model.declared:
-        fixed["num_labels"] = f"= given('num_labels', {labels})"  # a field of its own is set after id2label, which it replaces
+        fixed["num_labels"] = (
+            f"= given('num_labels', {labels})"  # a field of its own is set after id2label, which it replaces
+        )
     elif "num_labels" in open_names and isinstance(labels, int) and labels != 2:
         config["num_labels"] = str(labels)
     others = getattr(model.cls, "attribute_map", {})
     aliases = {alias: name for alias, name in others.items() if name in wanted and alias != name}
     texts = [clean(node) for node in require]
     readonly = sorted(readonly_names(model.cls))
-    return Fields(config, fixed, texts, readonly, aliases, {name: parts[name][0] for name in parts if name in wanted}, notes)
+    return Fields(
+        config,
+        fixed,
+        texts,
+        readonly,
+        aliases,
+        {name: parts[name][0] for name in parts if name in wanted},
+        notes,
+    )
 
 
 def clean(node: ast.expr) -> str:
@@ -115,8 +147,14 @@ def clean(node: ast.expr) -> str:
 
 
 def _read(node: ast.expr) -> set[str]:
-    functions = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
-    bound = {n for part in ast.walk(node) if isinstance(part, ast.comprehension) for n in terms.names(part.target)}
+    functions = {
+        part.func.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+    }
+    bound = {
+        n for part in ast.walk(node) if isinstance(part, ast.comprehension) for n in terms.names(part.target)
+    }
     return {name for name in terms.names(node) - functions - bound if not name.startswith("$")}
 
 
@@ -130,7 +168,11 @@ def declaration(model: ConfigModel, name: str) -> str | None:
         default = model.extras[name]
         if isinstance(default, ast.expr):
             return f"int | None = {clean(default)}"
-        return "int | None = None" if default is None else f"{type(default).__name__} | None = {literal(default, True)}"
+        return (
+            "int | None = None"
+            if default is None
+            else f"{type(default).__name__} | None = {literal(default, True)}"
+        )
     default = model.defaults.get(name, MISSING)
     if name in model.computed and (default in (None, MISSING) or name not in model.declared):
         return f"{'or' if name in model.falsy else '='} {clean(model.computed[name])}"
@@ -187,10 +229,16 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
     for name, spec in getattr(model.cls, "sub_configs_defaults", {}).items():
         fixed = hasattr(spec.config_class, "to_dict") and inspect.isclass(spec.config_class)
         default = getattr(model.real, name, None)
-        kind = home_of(type(default)) if default is not None else spec.model_type or home_of(spec.config_class)
+        kind = (
+            home_of(type(default)) if default is not None else spec.model_type or home_of(spec.config_class)
+        )
         function = "Config" if fixed else "AutoConfig"
         merged = ["merge=True"] if fills_in(model.cls, name) else []
-        given = spec.init_kwargs if default is None or kind == (spec.model_type or kind) else other_than_default(default)
+        given = (
+            spec.init_kwargs
+            if default is None or kind == (spec.model_type or kind)
+            else other_than_default(default)
+        )
         options = [
             f"{key}={terms.text(terms.constant(value))}"
             for key, value in given.items()
@@ -198,7 +246,11 @@ def sub_configs(model: ConfigModel) -> dict[str, tuple[str, str]]:
         ]
         for field in model.parts.get(name, {}):
             seen = getattr(default, field, MISSING)
-            if seen is not MISSING and plain_value(seen) and not any(option.startswith(f"{field}=") for option in options):
+            if (
+                seen is not MISSING
+                and plain_value(seen)
+                and not any(option.startswith(f"{field}=") for option in options)
+            ):
                 options.append(f"{field}={terms.text(terms.constant(seen))}")
         if spec.optional:
             null = terms.negation(terms.either(model.made.get(name, [])))
@@ -220,7 +272,9 @@ def other_than_default(config: Any) -> dict[str, Any]:
     except Exception:  # a class may demand whatever it likes
         return {}
     names = (
-        [field.name for field in dataclasses.fields(config) if field.name[0] != "_"] if dataclasses.is_dataclass(config) else []
+        [field.name for field in dataclasses.fields(config) if field.name[0] != "_"]
+        if dataclasses.is_dataclass(config)
+        else []
     )
     if hasattr(config, "set_output_features_output_indices"):
         names.append("out_features")
@@ -240,7 +294,11 @@ def fills_in(cls: type, name: str) -> bool:
 
 def inner_default(config: Any, name: str, value: Any) -> bool:
     """Whether a default is that of a sub-config of the sub-config, in plain values."""
-    return isinstance(value, dict) and name in getattr(type(config), "sub_configs_defaults", {}) and plain_value(value, True)
+    return (
+        isinstance(value, dict)
+        and name in getattr(type(config), "sub_configs_defaults", {})
+        and plain_value(value, True)
+    )
 
 
 def plain_value(value: Any, dicts: bool = False) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from archspec.operations import FUNCTIONS
+from archspec.language.operations import FUNCTIONS
 
 MIN_LENGTH = 40  # of an expression that gets a name, with the names of others in it
 
@@ -45,7 +45,10 @@ class Naming:
                 parts[field] = [self.add(item) for item in value if isinstance(item, ast.AST)]
             else:
                 parts[field] = value
-        key = (type(node), tuple((f, type(v), tuple(v) if isinstance(v, list) else v) for f, v in parts.items()))
+        key = (
+            type(node),
+            tuple((f, type(v), tuple(v) if isinstance(v, list) else v) for f, v in parts.items()),
+        )
         inner = list(numbers(parts))
         known = key in self.numbers
         if not known:
@@ -72,7 +75,9 @@ class Naming:
         elif isinstance(node, ast.Call):
             value = value and isinstance(node.func, ast.Name) and node.func.id in {*FUNCTIONS, "given"}
         elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
-            bound = {n.id for loop in node.generators for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+            bound = {
+                n.id for loop in node.generators for n in ast.walk(loop.target) if isinstance(n, ast.Name)
+            }
             loops -= bound
         return Said(node, parts, length, loops, value)
 

@@ -50,7 +50,10 @@ def as_module(value: Any) -> Any:
         then, other = as_module(value.then), as_module(value.other)
         if isinstance(then, Mod) or isinstance(other, Mod):
             return Mix(
-                value.test, then if isinstance(then, Mod) else None, other if isinstance(other, Mod) else None, value.holds
+                value.test,
+                then if isinstance(then, Mod) else None,
+                other if isinstance(other, Mod) else None,
+                value.holds,
             )
     return value
 
@@ -58,7 +61,8 @@ def as_module(value: Any) -> Any:
 def home_of(cls: type) -> str:
     """The model type whose spec describes what a config class configures."""
     return (
-        str(getattr(cls, "model_type", "")) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.removesuffix("Config")).lower()
+        str(getattr(cls, "model_type", ""))
+        or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.removesuffix("Config")).lower()
     )
 
 
@@ -71,8 +75,14 @@ def relocated_name(name: str, old: tuple[str, ...], new: tuple[str, ...]) -> str
 
 
 def relocated(node: ast.expr, old: tuple[str, ...], new: tuple[str, ...]) -> ast.expr:
-    functions = {part.func.id for part in ast.walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
-    return terms.substitute(node, {name: terms.name(relocated_name(name, old, new)) for name in terms.names(node) - functions})
+    functions = {
+        part.func.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+    }
+    return terms.substitute(
+        node, {name: terms.name(relocated_name(name, old, new)) for name in terms.names(node) - functions}
+    )
 
 
 def named_text(node: ast.expr) -> ast.expr | None:
@@ -92,16 +102,27 @@ def said_by(node: ast.expr, parts: Body) -> bool:
     """Whether expressions fail by themselves where a soft requirement does not hold."""
     *others, inner = node.values if isinstance(node, ast.BoolOp) else [node]
     given = {shown(terms.negation(other)) for other in others}
-    looped = isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.LtE)  # as many turns as a list is long
+    looped = isinstance(inner, ast.Compare) and isinstance(
+        inner.ops[0], ast.LtE
+    )  # as many turns as a list is long
     while isinstance(inner, ast.Call) and isinstance(inner.args[0], ast.GeneratorExp):
         inner, looped = inner.args[0].elt, True
-    whole = repr([shown(_Reached(given, looped).visit(copy.deepcopy(part))) for part in expressions_of(parts)])
+    whole = repr(
+        [shown(_Reached(given, looped).visit(copy.deepcopy(part))) for part in expressions_of(parts)]
+    )
     if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.NotEq):
         by = shown(inner.left)
-        return any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]")) or f"{by} ** -" in whole
+        return (
+            any(f"{op} {by}{end}" in whole for op in "/%" for end in (" ", ")", "'", ",", "]"))
+            or f"{by} ** -" in whole
+        )
     if isinstance(inner, ast.Compare) and isinstance(inner.ops[0], ast.IsNot):
         return _fails("null", shown(inner.left), whole)
-    asked = [part for part in ast.walk(inner) if isinstance(part, ast.Call) and terms.text(part.func) in ("len", "is_list")]
+    asked = [
+        part
+        for part in ast.walk(inner)
+        if isinstance(part, ast.Call) and terms.text(part.func) in ("len", "is_list")
+    ]
     return any(_fails(terms.text(part.func), shown(part.args[0]), whole) for part in asked) if asked else True
 
 
@@ -186,4 +207,6 @@ def signature(module: Module) -> Any:
         return tuple(relative(item) for item in text)
 
     ties = tuple(f"{a}: {b}" for a, b in (*module.tied.items(), *module.alias.items()))
-    return relative((shown(module.body), tuple(module.parameters), tuple(shown(node) for node in module.require), ties))
+    return relative(
+        (shown(module.body), tuple(module.parameters), tuple(shown(node) for node in module.require), ties)
+    )

@@ -20,7 +20,10 @@ class Place:
     """A path within a module, with the loops and the conditions that it stands under."""
 
     def __init__(
-        self, parts: tuple[str, ...] = (), loops: tuple[tuple[str, ast.expr], ...] = (), tests: tuple[ast.expr, ...] = ()
+        self,
+        parts: tuple[str, ...] = (),
+        loops: tuple[tuple[str, ast.expr], ...] = (),
+        tests: tuple[ast.expr, ...] = (),
     ) -> None:
         self.parts, self.loops, self.tests = parts, loops, tests
 
@@ -47,7 +50,9 @@ def attributes(value: Any) -> dict[str, Any]:
     return dict(value.attrs)
 
 
-def occurrences(value: Any, wanted: dict[int, str], place: Place, depth: int = 0) -> Iterator[tuple[Place, int]]:
+def occurrences(
+    value: Any, wanted: dict[int, str], place: Place, depth: int = 0
+) -> Iterator[tuple[Place, int]]:
     """Where, inside of a module, objects stand that belong to the one around it."""
     if depth > MAX_DEPTH:
         return
@@ -67,7 +72,9 @@ def occurrences(value: Any, wanted: dict[int, str], place: Place, depth: int = 0
                 yield from occurrences(inner, wanted, place.at(name), depth + 1)
 
 
-def in_container(value: Container, wanted: dict[int, str], place: Place, depth: int) -> Iterator[tuple[Place, int]]:
+def in_container(
+    value: Container, wanted: dict[int, str], place: Place, depth: int
+) -> Iterator[tuple[Place, int]]:
     if isinstance(value.items, dict):
         for key, inner in value.items.items():
             if isinstance(inner, Mod):
@@ -77,12 +84,18 @@ def in_container(value: Container, wanted: dict[int, str], place: Place, depth: 
         for index, inner in enumerate(value.items.items()):
             yield from occurrences(inner, wanted, place.at(str(index)), depth + 1)
         return
-    if len(value.items.parts) == 1 and value.items.parts[0][0] == "each" and len(value.items.parts[0][2]) == 1:
+    if (
+        len(value.items.parts) == 1
+        and value.items.parts[0][0] == "each"
+        and len(value.items.parts[0][2]) == 1
+    ):
         _, inner, ((_, iterable, tests),) = value.items.parts[0]
         if not tests:
             counter = COUNTERS[len(place.loops)]
             looped = Place(
-                (*place.parts, f"{{{counter}}}"), (*place.loops, (counter, terms.call("range", length(iterable)))), place.tests
+                (*place.parts, f"{{{counter}}}"),
+                (*place.loops, (counter, terms.call("range", length(iterable)))),
+                place.tests,
             )
             yield from occurrences(inner, wanted, looped, depth + 1)
 

@@ -57,7 +57,9 @@ def share(module: Module) -> None:
             continue
         if own.get(id(value), name) != name:
             module.alias[name] = own[id(value)]
-        elif isinstance(value, Mix) and (shared := [side for side in sides(value, ()) if own.get(id(side[0]), name) != name]):
+        elif isinstance(value, Mix) and (
+            shared := [side for side in sides(value, ()) if own.get(id(side[0]), name) != name]
+        ):
             if len(shared) > 1:
                 module.notes.append(f"a module that is not read: {name} is one of several others")
             (side, tests) = shared[0]
@@ -65,7 +67,9 @@ def share(module: Module) -> None:
             for test in tests:
                 module.used |= terms.names(test) - {"range", "len"}
         elif isinstance(value, Instance | Container | Mix):
-            outer = {key: path for key, path in own.items() if path != name and not path.startswith(name + ".")}
+            outer = {
+                key: path for key, path in own.items() if path != name and not path.startswith(name + ".")
+            }
             for place, key in _below(value, outer, Place((name,))):
                 source = outer[key]
                 if source.split(".")[0] != place.parts[0]:
@@ -106,8 +110,16 @@ def repeated(module: Module, name: str, items: ListValue, given: tuple[ast.expr,
     elif len(items.parts) == 1 and items.parts[0][0] == "each" and len(items.parts[0][2]) == 1:
         _, inner, ((target, iterable, tests),) = items.parts[0]
         marks = [int(mark.rpartition(".")[2]) for mark in terms.names(target) if "." in mark]
-        if isinstance(inner, Mod) and marks and inner.born < min(marks) and not inner.flags.get("copied") and not tests:
-            module.alias[f"{name}.{{i}}"] = f"{name}.0 for i in range(1, {terms.text(length(iterable))}){clause}"
+        if (
+            isinstance(inner, Mod)
+            and marks
+            and inner.born < min(marks)
+            and not inner.flags.get("copied")
+            and not tests
+        ):
+            module.alias[f"{name}.{{i}}"] = (
+                f"{name}.0 for i in range(1, {terms.text(length(iterable))}){clause}"
+            )
             module.used |= terms.names(iterable) - {"range", "enumerate", "zip", "len"}
     if len(module.alias) > before:
         for test in given:
@@ -123,7 +135,12 @@ def tensors(module: Module, name: str, value: Any, own: dict[int, str]) -> None:
             source = ""
             if isinstance(item, TensorOf) and id(item.owner) in own:
                 source = f"{own[id(item.owner)]}.{item.name}"
-            elif isinstance(item, Leaf) and item.kind == "Parameter" and id(item) in own and isinstance(value, Leaf):
+            elif (
+                isinstance(item, Leaf)
+                and item.kind == "Parameter"
+                and id(item) in own
+                and isinstance(value, Leaf)
+            ):
                 source = own[id(item)]
             elif isinstance(item, TensorOf):
                 module.notes.append(f"a tie that is not read: {target}")

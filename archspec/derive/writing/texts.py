@@ -12,7 +12,7 @@ from typing import Any
 from archspec.derive.reading import terms
 from archspec.derive.writing.naming import named
 from archspec.derive.writing.parts import Body, Dynamic, Module, expressions_of, plain
-from archspec.operations import FUNCTIONS
+from archspec.language.operations import FUNCTIONS
 
 WIDTH = 126
 _RISKY = re.compile(r": |:$| #|^[\[{\"'&*!|>%@`\-?#,\]}]")
@@ -23,7 +23,9 @@ class Names:
 
     def __init__(self, module: Module, fields: set[str]) -> None:
         self.prefix = ".".join(module.path) + "." if module.path else ""
-        relative = {name.removeprefix(self.prefix).split(".")[0] for name in module.used if not name.startswith("$")}
+        relative = {
+            name.removeprefix(self.prefix).split(".")[0] for name in module.used if not name.startswith("$")
+        }
         self.fields, self.taken = fields, {name for name in relative if name in fields}
         self.parameters = {}
         for name in module.order:

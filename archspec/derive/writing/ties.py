@@ -9,7 +9,17 @@ from typing import Any
 from archspec.derive.reading import terms
 from archspec.derive.reading.modules import Template
 from archspec.derive.reading.recurrences import length
-from archspec.derive.reading.values import Choice, Container, Element, Instance, Leaf, ListValue, Mix, Mod, Sym
+from archspec.derive.reading.values import (
+    Choice,
+    Container,
+    Element,
+    Instance,
+    Leaf,
+    ListValue,
+    Mix,
+    Mod,
+    Sym,
+)
 from archspec.derive.writing.parts import Module
 from archspec.derive.writing.places import COUNTERS, Place, attributes, sides
 from archspec.derive.writing.texts import dynamic_key
@@ -31,10 +41,19 @@ def declared(module: Module, template: Template) -> None:
             elif other.get(then[target]) == other[target]:
                 other[target] = then[target]
             else:
-                module.notes.append(f"another tie where {terms.text(terms.negation(keys.test))}: {target}: {other.pop(target)}")
-        both = {target: source for target, source in then.items() if target in other and other[target] == source}
+                module.notes.append(
+                    f"another tie where {terms.text(terms.negation(keys.test))}: {target}: {other.pop(target)}"
+                )
+        both = {
+            target: source for target, source in then.items() if target in other and other[target] == source
+        }
         for side, given in ((both, ()), (then, (keys.test,)), (other, (terms.negation(keys.test),))):
-            tied(module, template, side if side is both else {key: side[key] for key in side if key not in both}, given)
+            tied(
+                module,
+                template,
+                side if side is both else {key: side[key] for key in side if key not in both},
+                given,
+            )
         return
     if isinstance(keys, Mod) or keys is None:
         return
@@ -59,7 +78,12 @@ def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[
     """The pairs of one table of ties, where the conditions hold."""
     root = Instance(template.cls)
     root.attrs, root.base = module.attrs, template.proto.base
-    pairs = [(target, side, tests) for target, source in keys.items() for side, tests in sides(source, given) if side is not None]
+    pairs = [
+        (target, side, tests)
+        for target, source in keys.items()
+        for side, tests in sides(source, given)
+        if side is not None
+    ]
     for target, source, given in pairs:
         if target == "$each":
             dynamic(module, root, source, given)
@@ -69,7 +93,11 @@ def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[
             continue
         one, other = walked(root, target), walked(root, source)
         tests = () if one is None or other is None else (*given, *one.tests, *other.tests)
-        if one is None or other is None or any(name.startswith("$") for test in tests for name in terms.names(test)):
+        if (
+            one is None
+            or other is None
+            or any(name.startswith("$") for test in tests for name in terms.names(test))
+        ):
             module.notes.append(f"a tie that is not read: {target}: {source}")
             continue
         tests = tuple({terms.text(test): test for test in tests}.values())
@@ -90,10 +118,14 @@ def tied(module: Module, template: Template, keys: dict[Any, Any], given: tuple[
             module.used |= terms.names(iterable) - {"range", "len"}
         for test in tests:
             module.used |= terms.names(test) - {"range", "len"}
-        for earlier in [path for path in module.tied if path.startswith(f"{one.path}.") and not place.loops and not tests]:
+        for earlier in [
+            path for path in module.tied if path.startswith(f"{one.path}.") and not place.loops and not tests
+        ]:
             del module.tied[earlier]  # a later pair of the table takes the place of those further in
         sources = [source.split(" ")[0] for source in module.tied.values()]
-        if any(_overlap(source, one.path) for source in sources):  # transformers ties those to what it was before
+        if any(
+            _overlap(source, one.path) for source in sources
+        ):  # transformers ties those to what it was before
             module.notes.append(f"a tie of what others are tied to: {target}")
         module.tied[one.path] = " ".join(filter(None, (text, place.clause())))
 
@@ -131,9 +163,14 @@ def dynamic(module: Module, root: Instance, loop: tuple[Any, ...], given: tuple[
         module.notes.append(f"a tie that is not read: {target}: {source}")
         return
     tests = (*given, *(terms.substitute(test, counters) for _, _, inner in turns for test in inner))
-    shown = tuple((terms.text(terms.substitute(one, counters)), terms.substitute(iterable, counters)) for one, iterable in loops)
+    shown = tuple(
+        (terms.text(terms.substitute(one, counters)), terms.substitute(iterable, counters))
+        for one, iterable in loops
+    )
     for node in (*nodes, *(iterable for _, iterable in loops), *tests):
-        module.used |= {name for name in terms.variables(node) if name not in counters and name not in COUNTERS}
+        module.used |= {
+            name for name in terms.variables(node) if name not in counters and name not in COUNTERS
+        }
     module.tied[target] = " ".join(filter(None, (source, Place(loops=shown, tests=tests).clause())))
 
 
@@ -160,7 +197,13 @@ def walked(root: Instance, pattern: str) -> Place | None:
             place = place.at(piece)
             continue
         match = _NUMBER.match(piece)
-        container = value if isinstance(value, Container) else attributes(value).get("$items") if isinstance(value, Mod) else None
+        container = (
+            value
+            if isinstance(value, Container)
+            else attributes(value).get("$items")
+            if isinstance(value, Mod)
+            else None
+        )
         if match is None or not isinstance(container, Container) or isinstance(container.items, dict):
             return None
         size = _size(container.items)
@@ -168,7 +211,11 @@ def walked(root: Instance, pattern: str) -> Place | None:
             return None
         counter = COUNTERS[len(place.loops)]
         start = [terms.constant(1)] if match.group(1) else []
-        place = Place((*place.parts, f"{{{counter}}}"), (*place.loops, (counter, terms.call("range", *start, size))), place.tests)
+        place = Place(
+            (*place.parts, f"{{{counter}}}"),
+            (*place.loops, (counter, terms.call("range", *start, size))),
+            place.tests,
+        )
         value = _last(container.items)
     return place
 
@@ -178,13 +225,21 @@ def _through_mix(value: Any, piece: str, place: Place) -> tuple[Any, Place]:
         then, other = value.then, value.other
         fits = [
             side is not None
-            and (not _PLAIN.match(piece) or piece in attributes(side) or isinstance(side, Leaf | Container | Mix))
+            and (
+                not _PLAIN.match(piece)
+                or piece in attributes(side)
+                or isinstance(side, Leaf | Container | Mix)
+            )
             for side in (then, other)
         ]
         if fits[0] and fits[1]:
             value = then
         else:
-            place = Place(place.parts, place.loops, (*place.tests, value.test if fits[0] else terms.negation(value.test)))
+            place = Place(
+                place.parts,
+                place.loops,
+                (*place.tests, value.test if fits[0] else terms.negation(value.test)),
+            )
             value = then if fits[0] else other
     return value, place
 
@@ -196,7 +251,9 @@ def _size(items: ListValue) -> ast.expr | None:
             total = terms.binary(ast.Add, total, terms.constant(1))
         elif part[0] == "each" and len(part[2]) == 1 and not part[2][0][2]:
             total = terms.binary(ast.Add, total, length(part[2][0][1]))
-        elif part[0] == "if" and (then := _size(part[2])) is not None and (other := _size(part[3])) is not None:
+        elif (
+            part[0] == "if" and (then := _size(part[2])) is not None and (other := _size(part[3])) is not None
+        ):
             total = terms.binary(ast.Add, total, terms.conditional(part[1], then, other))
         else:
             return None

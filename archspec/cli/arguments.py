@@ -1,0 +1,67 @@
+"""What the verbs share: the options that choose a model, and JSON output."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from archspec.configs.reader import parse_override
+
+if TYPE_CHECKING:
+    import argparse
+
+    from archspec.models.model import Model
+
+MODEL_HELP = "a config.json, a folder that holds one, a hub id, or the name of an architecture or a model type (its default config)"
+
+
+def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> None:
+    """The model, `--architecture` and `--set`."""
+    parser.add_argument("model", metavar=metavar, help=MODEL_HELP)
+    add_choices(parser)
+
+
+def add_choices(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--architecture",
+        metavar="CLASS",
+        help="the class to count, e.g. BertForMaskedLM (default: the config's own)",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="FIELD=VALUE",
+        action="append",
+        default=[],
+        help="set a field anew, e.g. text_config.num_hidden_layers=2",
+    )
+    add_json(parser)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def load_model(args: argparse.Namespace) -> Model:
+    """The model that the options of :func:`add_model` choose."""
+    return loaded(args.model, args.architecture, args.set)
+
+
+def loaded(source: str, architecture: str | None, settings: list[str]) -> Model:
+    from archspec.models.model import load
+
+    return load(source, architecture, dict(parse_override(text) for text in settings) or None)
+
+
+def natural(text: str) -> int:
+    """A number of levels, for argparse.
+
+    >>> natural("3")
+    3
+    """
+    if not text.isdecimal() or len(text) > 6:
+        raise ValueError(text)
+    return int(text)
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,0 +1,150 @@
+"""The `archspec` command: finds a verb, imports its module alone, and turns errors into exit codes.
+
+Exit codes: 0 done, 1 a difference was found, 2 bad input (a config, a spec or the command line), 70 a
+bug of archspec, 130 interrupted, 141 the reader of a pipe went away.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+# verb -> the module that gives add_arguments(parser) and run(args) -> int, and one line on what the verb is for
+VERBS: dict[str, tuple[str, str]] = {
+    "count": ("archspec.cli.verbs.count", "exact parameter counts of a config, by kind and by module"),
+    "tree": ("archspec.cli.verbs.tree", "the modules, as print(model) shows them, with counts and shares"),
+    "tensors": ("archspec.cli.verbs.tensors", "every parameter and persistent buffer: name, shape, ties"),
+    "formula": ("archspec.cli.verbs.formula", "the closed form of a count, in the config's own fields"),
+    "sensitivity": (
+        "archspec.cli.verbs.sensitivity",
+        "how a count answers to each field, and which do not enter",
+    ),
+    "diff": (
+        "archspec.cli.verbs.diff",
+        "what differs between two architectures or configs, in numbers and symbols",
+    ),
+    "sweep": (
+        "archspec.cli.verbs.sweep",
+        "counts over a grid of configs: a table, a file, a picture, a SQL query",
+    ),
+    "solve": ("archspec.cli.verbs.solve", "the configs that come nearest a budget of parameters or bytes"),
+    "list": ("archspec.cli.verbs.listing", "the model types and architectures that are described"),
+    "verify": (
+        "archspec.cli.verbs.verify",
+        "hold specs to transformers, tensor for tensor, at random configs",
+    ),
+    "derive": ("archspec.cli.verbs.derive", "draft a spec from the constructor of a class, and verify it"),
+    "lint": ("archspec.cli.verbs.lint", "check spec files; --schema prints their JSON Schema"),
+}
+_EPILOG = (
+    "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line and gives its exit code.
+
+    >>> main(["count", "no_such_model"])
+    2
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if (getattr(stream, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8") and hasattr(
+            stream, "reconfigure"
+        ):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # or Python complains when it flushes at exit
+        return 141
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(given: list[str]) -> int:
+    verb = given[0] if given else "--help"
+    if verb in ("-h", "--help", "help"):
+        print(_help())
+        return 0 if given else 2
+    if verb in ("-V", "--version"):
+        from archspec import TRANSFORMERS_VERSION, __version__
+
+        print(f"archspec {__version__} (its specs describe transformers {TRANSFORMERS_VERSION})")
+        return 0
+    if verb not in VERBS:
+        return _unknown(verb)
+    from archspec.errors import ArchspecError
+
+    try:
+        return _verb(verb, given[1:])
+    except ArchspecError as error:
+        sys.stdout.flush()
+        print(error, file=sys.stderr)
+        return 2
+    except (BrokenPipeError, KeyboardInterrupt, SystemExit):
+        raise
+    except Exception as error:
+        if os.environ.get("ARCHSPEC_DEBUG"):
+            raise
+        detail = next(iter(str(error).splitlines()), "")
+        print(f"a bug of archspec: {type(error).__name__}: {detail}", file=sys.stderr)
+        print("help: ARCHSPEC_DEBUG=1 shows where; please report it with the command", file=sys.stderr)
+        return 70
+
+
+def _verb(verb: str, given: list[str]) -> int:
+    import argparse
+    import importlib
+
+    name, summary = VERBS[verb]
+    module = importlib.import_module(name)
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns[:6]) > 20 else 110
+
+    def formatter(
+        prog: str,
+    ) -> argparse.HelpFormatter:  # told its width, argparse need not import shutil to ask for it
+        return argparse.HelpFormatter(prog, width=width)
+
+    parser = argparse.ArgumentParser(
+        prog=f"archspec {verb}", description=summary, allow_abbrev=False, formatter_class=formatter
+    )
+    module.add_arguments(parser)
+    try:
+        args = parser.parse_args(given)
+    except SystemExit as stop:  # argparse has said what is wrong, or shown its help
+        return stop.code if isinstance(stop.code, int) else 2
+    code: int = module.run(args)
+    return code
+
+
+def _help() -> str:
+    width = max(map(len, VERBS))
+    verbs = [f"  {verb:<{width}}  {summary}" for verb, (_, summary) in VERBS.items()]
+    lines = [
+        "usage: archspec VERB ...",
+        "",
+        "Parameter counts of model architectures, exact and in closed form, from configs.",
+        "",
+    ]
+    return "\n".join([*lines, *verbs, "", _EPILOG])
+
+
+def _unknown(verb: str) -> int:
+    from archspec.errors import did_you_mean
+
+    what = "option" if verb.startswith("-") else "verb"
+    print(f"archspec: {verb!r} is no {what} of archspec", file=sys.stderr)
+    print(f"help: {did_you_mean(verb, VERBS)}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""`archspec count`: the exact counts of one architecture at one config."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from archspec.cli.arguments import add_model, load_model
+from archspec.errors import ArchspecError
+from archspec.quantities import QUANTITIES
+from archspec.specs.library import TRANSFORMERS_VERSION
+from archspec.terminal import number, share, size, table
+from archspec.tree.counts import counted
+from archspec.tree.outline import shares
+from archspec.tree.ties import tie_notes, tied_groups
+
+if TYPE_CHECKING:
+    import argparse
+
+    from archspec.models.model import Model
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument(
+        "--dtype", help="the dtype of the bytes, e.g. bfloat16 (default: the config's own, else float32)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    model = load_model(args)
+    found = report(model, args.dtype)
+    if args.json:
+        from archspec.cli.arguments import print_json
+
+        print_json(found)
+        return 0
+    _print(found)
+    return 0
+
+
+def report(model: Model, dtype: str | None = None) -> dict[str, Any]:
+    """The counts as plain data, as `--json` prints them."""
+    tensors = model.tensors()
+    counts = counted(tensors)
+    notes = model.notes
+    size_at: int | None = None
+    try:
+        size_at = model.params_bytes(dtype)
+    except ArchspecError as error:
+        if dtype is not None:
+            raise
+        notes.append(f"bytes: {error}; choose one with --dtype")
+    whole = counts["params"]
+    return {
+        "architecture": model.architecture,
+        "model_type": model.model_type,
+        **counts,
+        "dtype": dtype or model.dtype,
+        "bytes": size_at,
+        "modules": [
+            {"name": name, "params": params, "share": params / whole if whole else 0.0}
+            for name, params in shares(model.tree, tensors).items()
+        ],
+        "tied": [
+            {"tensors": list(g.names), "tied_to": g.source, "params": g.numel} for g in tied_groups(tensors)
+        ],
+        "notes": [*tie_notes(tensors, whole), *notes],
+        "transformers_version": TRANSFORMERS_VERSION,
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    whole = found["params"]
+    facts = [("architecture", found["architecture"]), ("model type", found["model_type"])]
+    facts += [(quantity.title, number(found[name])) for name, quantity in QUANTITIES.items()]
+    if found["bytes"] is not None:
+        facts.append((f"bytes in {found['dtype']}", f"{number(found['bytes'])}  ({size(found['bytes'])})"))
+    facts.append(("transformers", f"{found['transformers_version']} (the version that the specs describe)"))
+    table("count|", facts, header=False)
+    print()
+    rows = [(m["name"], number(m["params"]), share(m["params"], whole)) for m in found["modules"]]
+    table("module|>params|>share", rows)
+    if found["notes"]:
+        print()
+    for note in found["notes"]:
+        print(f"note: {note}")

@@ -1,0 +1,135 @@
+"""`archspec derive`: a spec drafted from the constructor of a class, and held to what the class builds."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from archspec.errors import ArchspecError, Problem, SpecError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from archspec.verify.verifier import Outcome
+
+_SHOWN = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name",
+        metavar="CLASS|MODEL_TYPE|MODULE:CLASS",
+        help="a class of transformers, a model type, or your own class",
+    )
+    parser.add_argument(
+        "--config",
+        default="",
+        metavar="MODULE:CLASS",
+        help="the config class of your own class, if not annotated",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        help="write <model_type>.yaml there, and those of its parts, instead of printing",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=10,
+        metavar="N",
+        help="random configs to verify the draft with (10; 0: the default only)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
+    parser.add_argument("--no-verify", action="store_true", help="only draft")
+    parser.add_argument("--json", action="store_true", help="the drafts and how they did, as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.samples < 0:
+        problem = Problem(
+            f"--samples {args.samples}: a number of configs is not negative",
+            help="0 is the default config only",
+        )
+        raise ArchspecError(problem)
+    from archspec.derive.check import compiled, overlay, params, verified
+    from archspec.derive.session import draft
+    from archspec.derive.target import find
+
+    target = find(args.name, args.config)
+    drafts = draft(target.model_type, target.config, target.classes)
+    outcomes: list[Outcome] = []
+    counts: dict[str, int | None] = {}
+    refused: SpecError | None = None
+    with overlay(drafts) as folder:
+        try:
+            for part in drafts:
+                compiled(part, folder)
+            if not args.no_verify:
+                outcomes = verified(drafts[0], target, folder, args.samples, args.seed)
+            counts = {name: params(drafts[0], folder, name) for name in drafts[0].architectures}
+        except SpecError as error:
+            refused = error
+    for outcome in outcomes:
+        drafts[0].told(outcome.architecture, outcome.verdict, outcome.compared, counts[outcome.architecture])
+    _write(args, drafts, outcomes)
+    for outcome in outcomes:
+        _report(outcome)
+    if refused is not None:
+        print(f"the compiler does not take the draft:\n{refused}", file=sys.stderr)
+        return 1
+    for name, reason in drafts[0].failed.items():
+        print(f"unread {name}: {reason}", file=sys.stderr)
+    return 1 if drafts[0].failed or any(outcome.verdict == "wrong" for outcome in outcomes) else 0
+
+
+def _write(args: argparse.Namespace, drafts: list[Any], outcomes: list[Any]) -> None:
+    from archspec.specs import library
+
+    described = set(library.model_types())
+    parts = [part for index, part in enumerate(drafts) if not index or part.model_type not in described]
+    if args.json:
+        report = {
+            "drafts": {part.model_type: part.text for part in parts},
+            "unread": drafts[0].failed,
+            "verify": [outcome._asdict() for outcome in outcomes],
+        }
+        print(json.dumps(report, indent=1, ensure_ascii=False, default=str))
+    elif args.output:
+        try:
+            os.makedirs(args.output, exist_ok=True)
+            for part in parts:
+                path = os.path.join(args.output, part.model_type + ".yaml")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(part.text)
+                print(path)
+        except OSError as error:
+            told = f"{args.output}: {error.strerror or error}"
+            raise ArchspecError(
+                Problem(told, help="--output names a folder that can be written to")
+            ) from None
+    else:
+        for index, part in enumerate(parts):
+            if index:
+                print(f"\n# ---- {part.model_type}.yaml")
+            print(part.text, end="")
+
+
+def _report(outcome: Outcome) -> None:
+    kinds: dict[str, int] = {}
+    for difference in outcome.differences:
+        kinds[difference.kind] = kinds.get(difference.kind, 0) + 1
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    print(
+        f"{outcome.verdict} {outcome.architecture} ({outcome.compared} configs{'; ' + told if told else ''})",
+        file=sys.stderr,
+    )
+    for difference in outcome.differences[:_SHOWN]:
+        config = {key: value for key, value in difference.config.items() if key != "model_type"}
+        shown = json.dumps(config, default=str)[:160]
+        code, spec = difference.expected[:120], difference.found[:120]
+        print(
+            f"  {difference.kind} {difference.name}: the code {code!r}, the draft {spec!r}; {shown}",
+            file=sys.stderr,
+        )

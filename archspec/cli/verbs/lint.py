@@ -1,0 +1,63 @@
+"""`archspec lint FILE...`: spec files checked whole."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from archspec.cli.arguments import add_json, print_json
+from archspec.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="spec files, or folders of them (default: all that are shipped)",
+    )
+    parser.add_argument(
+        "--schema", action="store_true", help="print the JSON Schema of spec files, for editors"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.schema:
+        from archspec.lint.schema import text
+
+        print(text(), end="")
+        return 0
+    from archspec.lint.checks import lint, shipped
+
+    files = [file for name in args.files for file in _files(name)] if args.files else shipped()
+    found = [problem for file in files for problem in lint(file)]
+    if args.json:
+        print_json([_plain(problem) for problem in found])
+    else:
+        for problem in found:
+            print(problem)
+        print(
+            f"{len(files)} {'file' if len(files) == 1 else 'files'}, {len(found) or 'no'} problem{'s' * (len(found) != 1)}"
+        )
+    return 2 if found else 0
+
+
+def _files(name: str) -> list[str]:
+    if not os.path.isdir(name):
+        return [name]
+    found = [os.path.join(name, file) for file in sorted(os.listdir(name)) if file.endswith(".yaml")]
+    if not found:
+        raise ConfigError(
+            Problem(f"{name}: the folder has no spec", help="specs are files that end in .yaml")
+        )
+    return found
+
+
+def _plain(problem: Problem) -> dict[str, object]:
+    place = problem.place
+    where = {"file": place.source.name, "line": place.line, "column": place.column} if place else {}
+    return {**where, "message": problem.message, "path": problem.path, "help": problem.help}

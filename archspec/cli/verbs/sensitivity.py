@@ -1,0 +1,50 @@
+"""`archspec sensitivity`: how a count answers to each field at a config, and which fields do not enter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archspec.cli.arguments import add_model, print_json
+from archspec.cli.verbs.formula import add_quantity, chosen_formula
+from archspec.terminal import table
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser, "ARCH|CONFIG")
+    add_quantity(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from archspec.render.arrangements import sensitivity
+
+    formula = chosen_formula(args)
+    rows = sensitivity(formula)
+    if args.json:
+        print_json(
+            {
+                "value": formula.evaluate(),
+                "fields": [row._asdict() for row in rows],
+                "unused": list(formula.unused),
+            }
+        )
+        return 0
+    print(f"{formula.quantity} of {formula.architecture} = {formula.evaluate():,}")
+    print()
+    shown = [
+        (
+            row.field,
+            str(row.value),
+            f"{row.derivative:,.6g}",
+            f"{row.step:+,}" if row.step is not None else "no count",
+            f"{row.elasticity:.4f}",
+        )
+        for row in rows
+    ]
+    table("field|>value|>derivative|>one more adds|>elasticity", shown)
+    print()
+    for name in formula.unused:
+        print(f"note: {name} does not enter the count")
+    return 0

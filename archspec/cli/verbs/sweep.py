@@ -1,0 +1,219 @@
+"""`archspec sweep`: exact counts over a grid of configs, to a table, a file, a picture, or as a SQL query."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from archspec.cli.arguments import MODEL_HELP, add_json
+from archspec.errors import Problem, SweepError
+from archspec.quantities import QUANTITIES
+
+if TYPE_CHECKING:
+    import argparse
+
+    from archspec.sweeping.sweep import Sweep
+
+_SHOWN = 40  # rows, unless --rows says otherwise
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="ARCH|CONFIG", help=MODEL_HELP)
+    parser.add_argument(
+        "config", nargs="?", help="the config, where the first argument is the class to count"
+    )
+    add_grid(parser)
+    parser.add_argument(
+        "--columns",
+        default="params",
+        metavar="A,B,...",
+        help=f"{', '.join(QUANTITIES)}, bytes, a field, an expression over these, or name=expression (default: params)",
+    )
+    parser.add_argument(
+        "--dtype", help="the dtype of `bytes`, e.g. bf16 (default: the config's own, else float32)"
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="write all rows to a .csv, .parquet, .jsonl or .arrow file"
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw the sweep as a .png, .svg or .html file")
+    parser.add_argument(
+        "--kind", default="auto", help="what to draw: auto (default), lines, contour or pareto"
+    )
+    parser.add_argument(
+        "--sql",
+        nargs="?",
+        const="duckdb",
+        metavar="DIALECT",
+        help="print a SQL query: duckdb (default) or spark",
+    )
+    parser.add_argument(
+        "--table", metavar="NAME", help="with --sql: read the swept fields from this table, a column each"
+    )
+    parser.add_argument("--wide", action="store_true", help="integers as decimals of 38 digits")
+    parser.add_argument(
+        "--rows", type=int, default=_SHOWN, metavar="N", help=f"how many rows to print (default: {_SHOWN})"
+    )
+    add_json(parser)
+
+
+def add_grid(parser: argparse.ArgumentParser) -> None:
+    """`--set`, `--tie` and `--where`."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUES",
+        help="the values of a field: first:last, first:last:step, first:last:*factor (ends included), or a,b,c",
+    )
+    parser.add_argument(
+        "--tie",
+        action="append",
+        default=[],
+        metavar="FIELD=EXPRESSION",
+        help="a field that follows others: intermediate_size=4*hidden_size",
+    )
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="CONDITION", help='keep these points: "params < 7e9"'
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    signal.signal(signal.SIGTERM, _stop)  # so that a file that is half written disappears
+    grid = _sweep(args)
+    if args.sql:
+        print(grid.sql(args.sql, args.table))
+        return 0
+    if args.table:
+        raise SweepError(Problem("--table is the table of a SQL query", help="ask for one with --sql"))
+    if args.rows < 0:
+        raise SweepError(
+            Problem(f"--rows {args.rows}: no number of rows", help="0 prints none; --out FILE writes all")
+        )
+    progress = Progress(sys.stderr)
+    if args.out:
+        rows = grid.write(args.out, progress)
+        progress.done()
+        print(f"{args.out}: {rows:,} rows", file=sys.stderr)
+    if args.plot:
+        grid.plot(args.plot, args.kind)
+        print(args.plot, file=sys.stderr)
+    if not args.out and not args.plot:
+        _json(grid, progress) if args.json else _print(grid, args.rows, progress)
+    if not args.plot or args.out:
+        _say(grid)
+    return 0
+
+
+def _stop(*_: Any) -> NoReturn:
+    raise SystemExit(143)
+
+
+def _sweep(args: argparse.Namespace) -> Sweep:
+    from archspec.sweeping.sweep import sweep
+
+    if not args.set:
+        raise SweepError(
+            Problem(
+                "nothing is swept", help="give at least one field its values: --set num_hidden_layers=2:96"
+            )
+        )
+    source, architecture = (args.config, args.model) if args.config else (args.model, None)
+    where = (
+        args.where[0] if len(args.where) == 1 else " and ".join(f"({condition})" for condition in args.where)
+    )
+    return sweep(
+        source,
+        args.set,
+        architecture=architecture,
+        columns=args.columns,
+        tie=ties_of(args.tie),
+        where=where if args.where else None,
+        dtype=args.dtype,
+        wide=args.wide,
+    )
+
+
+def ties_of(texts: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, expression = text.partition("=")
+        name = name.strip()
+        if not equals or name in found:
+            message = f"--tie {text}: " + (f"{name} is tied twice" if equals else "there is no =")
+            raise SweepError(
+                Problem(message, help="write field=expression, e.g. intermediate_size=4*hidden_size")
+            )
+        found[name] = expression.strip()
+    return found
+
+
+def _json(grid: Sweep, progress: Progress) -> int:
+    from archspec.sweeping.files import lines
+
+    rows = lines(grid.table, sys.stdout, None if sys.stdout.isatty() else progress)
+    progress.done()
+    grid.demand_rows(rows)
+    return rows
+
+
+def _print(grid: Sweep, limit: int, progress: Progress) -> int:
+    from archspec.sweeping.files import told
+    from archspec.terminal import table
+
+    rows: list[list[str]] = []
+    total = 0
+    for batch in told(grid.table, progress):
+        taken = batch.slice(0, max(0, limit - len(rows)))
+        rows += [[_shown(value) for value in row.values()] for row in taken.to_pylist()]
+        total += batch.num_rows
+    progress.done()
+    grid.demand_rows(total)
+    table("|".join(f">{name}" for name in grid.schema.names), rows)
+    if total > len(rows):
+        print(f"{total - len(rows):,} more rows; --rows prints more, --out FILE writes all", file=sys.stderr)
+    return total
+
+
+def _shown(value: Any) -> str:
+    if type(value) in (int, Decimal):
+        return f"{value:,}"
+    return f"{value:.6g}" if type(value) is float else str(value)
+
+
+def _say(grid: Sweep) -> None:
+    """How many points have no row, and why."""
+    if grid.filtered:
+        print(f"{grid.filtered:,} points are left out by --where", file=sys.stderr)
+    total = sum(grid.refused.values())
+    if total:
+        reason = max(grid.refused, key=lambda text: grid.refused[text])
+        print(
+            f"{total:,} of {grid.points:,} points are refused; most of them as here: {reason}",
+            file=sys.stderr,
+        )
+
+
+class Progress:
+    """A line that says how far a long sweep is; nothing where the output is no terminal, or all is done within a second."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.start, self.last, self.shown = stream, time.monotonic(), 0.0, False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self.start < 1 or now - self.last < 0.2 or not self.stream.isatty():
+            return
+        self.last, self.shown = now, True
+        rate = done / (now - self.start)
+        left = (total - done) / rate
+        self.stream.write(
+            f"\r{100 * done / total:5.1f} % of {total:,} points, {rate / 1e6:.1f} million a second, {left:.0f} s left "
+        )
+        self.stream.flush()
+
+    def done(self) -> None:
+        if self.shown:
+            self.stream.write("\r" + " " * 78 + "\r")

@@ -1,0 +1,37 @@
+"""`archspec tensors`: every parameter, as named_parameters() lists them, and every persistent buffer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archspec.cli.arguments import add_model, load_model, print_json
+from archspec.terminal import number, table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from archspec.tree.tensors import Tensor
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    model = load_model(args)
+    found = model.tensors()
+    if args.json:
+        keys = ("name", "shape", "numel", "kind", "trainable", "tied_to")
+        print_json([{key: getattr(tensor, key) for key in keys} for tensor in found])
+        return 0
+    rows = [(t.name, str(t.shape), number(t.numel), ", ".join(marks(t))) for t in found]
+    parameters = sum(t.kind == "parameter" for t in found)
+    caption = f"{parameters} parameters of {number(model.params)} elements, {len(found) - parameters} buffers"
+    table("tensor|shape|>elements|", rows, title=model.architecture, caption=caption, header=False)
+    return 0
+
+
+def marks(tensor: Tensor) -> list[str]:
+    """What sets a tensor apart from a parameter of its own that is trained."""
+    found = ["buffer"] if tensor.kind == "buffer" else [] if tensor.trainable else ["frozen"]
+    return [*found, f"tied to {tensor.tied_to}"] if tensor.tied_to else found

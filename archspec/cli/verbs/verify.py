@@ -1,0 +1,237 @@
+"""`archspec verify`: specs held to transformers, tensor for tensor."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from archspec.errors import ArchspecError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    from archspec.verify.campaign import Report, Result
+    from archspec.verify.comparison import Difference
+
+_SHOWN = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="ARCHITECTURE|MODEL_TYPE", help="what to verify")
+    parser.add_argument("--all", action="store_true", help="everything that is described")
+    parser.add_argument(
+        "--changed",
+        nargs="?",
+        const="HEAD",
+        metavar="COMMIT",
+        help="specs that differ from a commit (HEAD), and those that use them",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=20,
+        metavar="N",
+        help="random configs beside the default one (20); from 10 on also some for each branch",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
+    parser.add_argument("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
+    parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - is standard output")
+    parser.add_argument(
+        "--mutate",
+        action="store_true",
+        help="alter each line of the specs once: each alteration must be found",
+    )
+    parser.add_argument(
+        "--coverage", action="store_true", help="verify what has changed and write docs/coverage.md"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="with --coverage: write nothing, fail where it is stale"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from archspec.verify.pool import cores
+
+    if args.samples < 0:
+        raise ArchspecError(f"--samples {args.samples}: a number of configs is not negative")
+    jobs = args.jobs if args.jobs > 0 else cores()
+    if args.coverage or args.check:
+        return _coverage(args, jobs)
+    from archspec.verify import campaign
+
+    if bool(args.names) + args.all + bool(args.changed) != 1:
+        raise ArchspecError("say what to verify: names, --all or --changed")
+    some = (
+        campaign.named(args.names) if args.names else campaign.changed(args.changed) if args.changed else None
+    )
+    chosen = campaign.everything() if some is None else some
+    if args.mutate:
+        from archspec.verify.hosts import without_architectures
+
+        return _mutate([*chosen, *without_architectures()] if args.all else [*chosen], jobs, args.seed)
+    with progress(sum(map(len, chosen.values()))) as done:
+        report = campaign.run(chosen, args.samples, args.seed, jobs, done)
+    if args.json:
+        write_json(args.json, report.as_json())
+    print_report(report, sys.stderr if args.json == "-" else sys.stdout)
+    return 1 if report.count("wrong") else 0
+
+
+def _mutate(chosen: list[str], jobs: int, seed: int) -> int:
+    """Prints the alterations that were not found, or whose line was not named; 1 where one was not found."""
+    from archspec.verify.mutation import Summary, summary
+    from archspec.verify.pool import Failure, spread
+
+    whole = Summary(0, 0, 0, 0, [])
+    failures = 0
+    for task, result in spread(
+        summary, [(model_type, seed) for model_type in chosen], jobs, ("torch", "transformers")
+    ):
+        if isinstance(result, Failure):
+            failures += 1
+            print(f"{task[0]}: {result.message}")
+            continue
+        whole = Summary(*(one + other for one, other in zip(whole, result, strict=True)))
+        print("\n".join(result.lines), end="\n" if result.lines else "")
+    missed = whole.total - whole.found - whole.hidden
+    print(f"{whole.total} alterations: {whole.found} found, {whole.named} of them by their line; ", end="")
+    print(
+        f"{whole.hidden} of no tensor that counts (a tied shape, a class name, experts at work), {missed} missed"
+    )
+    return 1 if missed or failures else 0
+
+
+def _coverage(args: argparse.Namespace, jobs: int) -> int:
+    from archspec.verify import coverage
+
+    if args.check:
+        problems = coverage.stale()
+        for problem in problems:
+            print(problem)
+        return 1 if problems else 0
+    with progress(0) as done:
+        wrong = coverage.update(args.samples, args.seed, jobs, done, everything=args.all)
+    return 1 if wrong else 0
+
+
+def write_json(path: str, value: Any) -> None:
+    """Errors: :class:`ArchspecError` for a file that cannot be written."""
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ArchspecError(f"{path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[list[Result]], None] | None]:
+    """A bar with the time left, on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("verifying", total=total or None)
+        wrong = 0
+
+        def done(results: list[Result]) -> None:
+            nonlocal wrong
+            wrong += sum(result.outcome.verdict == "wrong" for result in results)
+            last = results[-1].outcome
+            bar.update(task, advance=len(results), description=f"{wrong} wrong  {last.model_type:24.24}")
+
+        yield done
+
+
+def print_report(report: Report, file: Any = None) -> None:
+    """Each difference once, under the line of the spec that it is laid on; then the totals."""
+    for line in report_lines(report):
+        print(line, file=file)
+
+
+def report_lines(report: Report) -> Iterator[str]:
+    causes: dict[tuple[str, ...], list[Difference]] = {}
+    for result in report.results:
+        for difference in result.outcome.differences:
+            place = (
+                difference.places[0] if difference.places else f"formulas/{result.outcome.model_type}.yaml"
+            )
+            causes.setdefault((place.rpartition(":")[0] or place, difference.kind), []).append(difference)
+    for (place, kind), differences in sorted(causes.items()):
+        yield from _cause(place, kind, differences)
+    for result in report.results:
+        if result.outcome.unavailable:
+            yield f"{result.outcome.architecture} ({result.outcome.model_type}): not here: {result.outcome.unavailable}"
+    exact, wrong, unavailable = (report.count(verdict) for verdict in ("exact", "wrong", "unavailable"))
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    rest = f", {unavailable} not instantiable here" if unavailable else ""
+    configs = sum(result.outcome.compared for result in report.results)
+    cores = sum(result.seconds for result in report.results)
+    yield f"{exact} exact, {wrong} wrong{rest}: {configs:,} configs compared, tensor for tensor"
+    yield f"{report.seconds:.1f} s, {cores:.1f} s of one core"
+    yield f"{versions}; --samples {report.samples} --seed {report.seed}"
+
+
+_SAID = {
+    "missing": "transformers has a tensor that the spec does not give",
+    "extra": "the spec gives a tensor that transformers does not have",
+    "shape": "another shape",
+    "kind": "a parameter on one side, a buffer on the other",
+    "frozen": "requires_grad differs",
+    "tie": "tied on one side, or to another tensor",
+    "embedding": "of the embedding split on one side, or as another part: nn.Embedding or get_output_embeddings()",
+    "accepted": "transformers refuses a config that the spec counts",
+    "refused": "the spec refuses a config that transformers builds",
+    "unmentioned": "a field that changes the layout and is not in the spec",
+    "default": "another default",
+    "alias": "a name that transformers knows the field by",
+    "readonly": "a name that only one side refuses to be given",
+    "few": "too few random configs are valid",
+    "spec": "a spec that is not well formed",
+    "crash": "a bug of archspec, or a process that died",
+}
+
+
+def _cause(place: str, kind: str, differences: list[Difference]) -> Iterator[str]:
+    classes = list(dict.fromkeys(difference.architecture for difference in differences))
+    more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
+    yield f"{place}: {kind}: {_SAID.get(kind, kind)} ({', '.join(classes[:_SHOWN])}{more})"
+    names: dict[str, Difference] = {}
+    for difference in sorted(
+        differences, key=lambda difference: len(json.dumps(difference.config, default=str))
+    ):
+        names.setdefault(difference.name, difference)
+    for difference in list(names.values())[:_SHOWN]:
+        name = f"{difference.name}: " if difference.name else ""
+        yield f"    {name}transformers {difference.expected or 'nothing'}, the spec {difference.found or 'nothing'}"
+    if len(names) > _SHOWN:
+        yield f"    and {len(names) - _SHOWN} more names"
+    first = next(iter(names.values()))
+    config = {key: value for key, value in first.config.items() if key != "model_type"}
+    if config or first.kind not in ("default", "alias", "readonly", "crash", "few"):
+        yield f"    at {json.dumps(config, default=str) if config else 'the default config'}"
+    if len(first.places) > 1:
+        yield f"    by way of {', '.join(place.rpartition(':')[0] for place in first.places[1:])}"

@@ -1,0 +1,123 @@
+"""The closed forms of differences: SymPy expressions over the fields of both configs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sympy
+
+from archspec.compare.diff import Change, Diff, key
+from archspec.errors import ArchspecError, FormulaError
+from archspec.render.printers import CodePrinter, ordered
+from archspec.tree.ties import folded
+
+if TYPE_CHECKING:
+    from archspec.symbolic.closed_form import Formula
+
+
+class Forms(NamedTuple):
+    """The closed form of each change, None where there is none, and that of the whole difference.
+
+    A field whose value differs is written `A.field` and `B.field`; ``values`` gives the value of each symbol.
+    """
+
+    changes: tuple[Any, ...]
+    total: Any
+    values: dict[str, int | float]
+
+
+def forms(found: Diff) -> Forms:
+    """The closed forms of a diff, each held to its exact number.
+
+    Errors: :class:`FormulaError` when one of the models has no closed form.
+    """
+    sides = [
+        _Side(model.formula, prefix, label)
+        for model, prefix, label in zip(found[:2], found.prefixes, "AB", strict=True)
+    ]
+    sides[0].alias(sides[1])
+    sides[1].alias(sides[0])
+    ours, theirs = sides[0].values, sides[1].values
+    clashing = {name for name, value in ours.items() if theirs.get(name, value) != value}
+    for side in sides:
+        side.rename(clashing)
+    values = {**sides[0].renamed, **sides[1].renamed}
+    exact = {
+        sympy.Symbol(name): sympy.Rational(repr(v)) if isinstance(v, float) else sympy.Integer(v)
+        for name, v in values.items()
+    }
+    changes = [_change(change, sides, exact) for change in found.changes]
+    total = sympy.expand(sides[1].expr - sides[0].expr)
+    if total.subs(exact, simultaneous=True) != found.totals[1] - found.totals[0]:
+        raise FormulaError("the closed form of the difference does not give the exact number")
+    return Forms(tuple(changes), total, {name: values[name] for name in sorted(values)})
+
+
+def written(expr: Any) -> str:
+    """An expression in Python's syntax over field names.
+
+    >>> written(sympy.Symbol("hidden_size") ** 2 + sympy.Symbol("hidden_size"))
+    'hidden_size**2 + hidden_size'
+    """
+    terms = ordered(sympy.expand(expr))
+    text = CodePrinter("python").whole(sorted(terms, key=lambda term: bool(term.could_extract_minus_sign())))
+    if not any(symbol.name[:2] in ("A.", "B.") for symbol in expr.free_symbols):
+        return text
+    factored = CodePrinter("python").whole([sympy.factor(expr)]) if expr.is_polynomial() else text
+    return min(text, factored, key=len)
+
+
+def _change(change: Change, sides: list[_Side], exact: dict[Any, Any]) -> Any:
+    before, after = (
+        sum((side.sums.get(name, 0) for name in change.keys), sympy.Integer(0)) for side in sides
+    )
+    expr = sympy.expand(after - before)
+    return expr if expr.subs(exact, simultaneous=True) == change.params else None
+
+
+class _Side:
+    """One model's closed form, as sums over its folded tensor names."""
+
+    def __init__(self, formula: Formula, prefix: str, label: str) -> None:
+        self.label, self.expr = label, formula.expr
+        self.values = dict(formula.config_values)
+        self.renamed: dict[str, int | float] = {}
+        self.sums: dict[str, Any] = {}
+        for tensor in formula.tensors:
+            if tensor.kind == "parameter":
+                name = folded(key(re.sub(r"\{[^}]*\}", "0", tensor.name), prefix))
+                self.sums[name] = self.sums.get(name, sympy.Integer(0)) + formula.plain(tensor.numel)
+
+    def alias(self, other: _Side) -> None:
+        """A part's own config and the same fields within a composite's are one: `hidden_size`, `text_config.hidden_size`."""
+        table = {}
+        for name in [name for name in self.values if name not in other.values]:
+            same = [
+                long
+                for long, value in other.values.items()
+                if long.endswith(f".{name}") and value == self.values[name]
+            ]
+            if len(same) == 1 and same[0] not in self.values:
+                table[sympy.Symbol(name)] = sympy.Symbol(same[0])
+                self.values[same[0]] = self.values.pop(name)
+        self.substitute(table)
+
+    def substitute(self, table: dict[Any, Any]) -> None:
+        self.expr = self.expr.xreplace(table)
+        self.sums = {name: sympy.sympify(expr).xreplace(table) for name, expr in self.sums.items()}
+
+    def rename(self, clashing: set[str]) -> None:
+        """Gives the fields that have another value on the other side the letter of this one."""
+        names = {name: f"{self.label}.{name}" if name in clashing else name for name in self.values}
+        self.substitute({sympy.Symbol(name): sympy.Symbol(new) for name, new in names.items()})
+        used = {symbol.name for symbol in self.expr.free_symbols}
+        self.renamed = {new: self.values[name] for name, new in names.items() if new in used}
+
+
+def forms_or_reason(found: Diff) -> tuple[Forms | None, str]:
+    """The closed forms, or why there are none."""
+    try:
+        return forms(found), ""
+    except ArchspecError as error:
+        return None, str(error)

@@ -1,0 +1,99 @@
+"""What a user should know about a config that is counted: what is not read, and what is not counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from archspec.configs.scope import Scope, SubConfig
+from archspec.errors import ArchspecError
+from archspec.specs.records import Spec
+
+if TYPE_CHECKING:
+    from archspec.configs.reader import Config
+
+VERSION = "5.23"  # of transformers, which the specs describe
+
+
+def notes(config: Config, spec: Spec, scope: Scope | None = None) -> list[str]:
+    """Warnings about a config, as text; empty where there is nothing to say. ``scope`` saves its evaluation.
+
+    >>> from archspec.configs.reader import read_config
+    >>> from archspec.specs.library import load
+    >>> notes(read_config({"model_type": "llama", "hiden_size": 64}), load("llama"))
+    ['hiden_size is not read; did you mean hidden_size?']
+    """
+    return [*_general(config.raw), *_fields(config, spec, scope or Scope(spec, config.raw, config.origin))]
+
+
+def _general(raw: Mapping[str, Any]) -> Iterator[str]:
+    if raw.get("quantization_config") is not None:
+        yield "quantization_config is not read: the tensors are those of the model before it is quantised"
+    if raw.get("auto_map"):
+        yield f"auto_map names code of the checkpoint's own: counted is what transformers {VERSION} itself builds"
+    listed = raw.get("architectures")
+    if isinstance(listed, list) and len(listed) > 1:
+        yield f"architectures names {len(listed)} classes; unless one is chosen, the first counts"
+    labels, count = raw.get("id2label"), raw.get("num_labels")
+    if isinstance(labels, Mapping) and isinstance(count, int) and len(labels) != count:
+        yield f"id2label has {len(labels)} entries, but num_labels is {count}, and wins in transformers"
+    written = raw.get("transformers_version")
+    if isinstance(written, str) and _version(written) > _version(VERSION):
+        yield f"the config was written by transformers {written}, the specs describe {VERSION}"
+    if raw.get("pruned_heads"):
+        yield "pruned_heads is not read: the heads are counted"
+    if raw.get("torchscript"):
+        yield "torchscript is not read: tied weights stay tied"
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d{1,9}", text)[:2])
+
+
+def _fields(config: Config, spec: Spec, scope: Scope) -> Iterator[str]:
+    """Fields that look as if they were meant for something, and are not read."""
+    known = {*spec.fields, *spec.fixed, *spec.attribute_map}
+    missing = [name for name in spec.fields if name not in scope.raw]
+    parts: dict[str, Scope] = {}
+    for name in spec.fields:
+        try:
+            value = scope.get(name)
+            if isinstance(value, SubConfig):
+                parts[name] = value.scope
+        except ArchspecError:
+            continue
+    for name, value in config.raw.items():
+        if name in known or (scope.flattened and spec.flat in parts):
+            continue
+        for part, inner in parts.items():
+            if inner.canonical(name) in inner.spec.fields and not _same(inner, name, value):
+                yield f"{name} stands at the top, where transformers does not read it; {part}.{name} is read"
+                break
+        else:
+            for near in missing:
+                if _one_slip(name, near):
+                    yield f"{name} is not read; did you mean {near}?"
+
+
+def _same(scope: Scope, name: str, value: Any) -> bool:
+    try:
+        return bool(scope.get(name) == value)
+    except ArchspecError:
+        return True
+
+
+def _one_slip(name: str, other: str) -> bool:
+    """Whether one letter is wrong, missing, doubled, or swapped with its neighbour.
+
+    >>> _one_slip("hiden_size", "hidden_size"), _one_slip("num_layres", "num_layers"), _one_slip("n_head", "d_model")
+    (True, True, False)
+    """
+    if abs(len(name) - len(other)) > 1 or min(len(name), len(other)) < 4:
+        return False
+    start = 0
+    while start < min(len(name), len(other)) and name[start] == other[start]:
+        start += 1
+    one, two = name[start:], other[start:]
+    swapped = len(one) > 1 and len(two) > 1 and one[0] == two[1] and one[1] == two[0] and one[2:] == two[2:]
+    return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]

@@ -1,0 +1,1 @@
+"""The spec language: YAML with positions, expressions, and what evaluates them."""

@@ -1,0 +1,109 @@
+"""The types of config values, and how values read in messages."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MAX_INT = 2**63 - 1
+KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "str": (str,),
+    "list": (list, tuple),
+    "dict": (dict, Mapping),
+    "None": (type(None),),
+}
+
+
+def fits(value: Any, kinds: Iterable[str]) -> bool:
+    """Whether a value is of one of the kinds; true and false are no numbers, and a list's items count.
+
+    >>> fits(True, ("int",)), fits([1, 2], ("list[int]",)), fits([1, "a"], ("list[int]",)), fits(None, ("int", "None"))
+    (False, True, False, True)
+    """
+    for kind in kinds:
+        base, _, inner = kind.partition("[")
+        if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base != "bool"):
+            continue
+        wanted = _union(inner[:-1]) if inner else ()
+        items: Any = value
+        if not wanted or all(fits(item, wanted) for item in items):
+            return True
+    return False
+
+
+def _union(text: str) -> tuple[str, ...]:
+    """The parts of `int | list[int | None]`; none where one is no kind that is known."""
+    parts, depth, start = [], 0, 0
+    for position, letter in enumerate(f"{text}|"):
+        depth += {"[": 1, "]": -1}.get(letter, 0)
+        if letter == "|" and not depth:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    return tuple(parts) if all(part.partition("[")[0] in KINDS for part in parts) else ()
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a default's value, '' for what no config holds."""
+    if isinstance(value, bool):
+        return "bool"
+    return next((name for name, types in KINDS.items() if isinstance(value, types)), "")
+
+
+def numbers(value: Any) -> list[Any]:
+    """The numbers in a value, those of lists within lists too."""
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in numbers(item)]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def has_negative(tree: ast.expr) -> bool:
+    """Whether an expression gives a number below zero as it stands, alone or in a list: `-1`, `[-1] * 25 + sizes[-1:]`."""
+    if (
+        isinstance(tree, ast.UnaryOp)
+        and isinstance(tree.op, ast.USub)
+        and isinstance(tree.operand, ast.Constant)
+    ):
+        return True
+    inner = (
+        [tree.value] if isinstance(tree, ast.Subscript) else ast.iter_child_nodes(tree)
+    )  # an index counts from the end
+    return any(has_negative(child) for child in inner if isinstance(child, ast.expr))
+
+
+def frozen(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def shown(value: Any) -> str:
+    """A value as it reads in a message: short, lists within lists too."""
+    from reprlib import repr as short
+
+    text = short(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def describe(value: Any) -> str:
+    """A value's kind, for messages.
+
+    >>> describe(None), describe(True), describe([1])
+    ('null', 'true', 'a list')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    kinds = {int: "the number", float: "the number", str: "the text"}
+    if (kind := kinds.get(type(value))) is not None:
+        shown = repr(value) if not isinstance(value, int) or value.bit_length() < 4_096 else "too large"
+        return f"{kind} {shown if len(shown) < 60 else shown[:57] + '...'}"
+    others = {
+        "dict": "mapping",
+        "tuple": "list",
+        "Node": "module",
+        "Scope": "sub-config",
+        "SubConfig": "sub-config",
+    }
+    name = type(value).__name__
+    return f"a {others.get(name, name.lower())}"

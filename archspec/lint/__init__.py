@@ -1,0 +1,1 @@
+"""Spec files checked without a config."""

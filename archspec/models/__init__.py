@@ -1,0 +1,1 @@
+"""What `archspec.load` gives."""

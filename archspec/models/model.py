@@ -1,0 +1,202 @@
+"""`load`, `formula`, `architectures`: what a user calls, and the model that `load` gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from archspec.configs.reader import Config, check_overrides, choose, notes, read_config
+from archspec.configs.scope import Scope
+from archspec.specs import library
+from archspec.tree.builder import Builder, Node
+from archspec.tree.counts import counted, dtype_bytes
+from archspec.tree.tensors import Tensor, tensors
+
+if TYPE_CHECKING:
+    from archspec.symbolic.closed_form import Formula
+
+
+class Model:
+    """One architecture at one config: its exact counts, its tensors, its closed form.
+
+    Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
+    """
+
+    def __init__(self, config: Config, model_type: str, architecture: str) -> None:
+        self.config, self.model_type, self.architecture = config, model_type, architecture
+        self.spec = library.load(model_type)
+        self.scope = Scope(self.spec, config.raw, config.origin)
+        self.scope.validate()
+        self._tree: Node | None = None
+        self._tensors: list[Tensor] | None = None
+
+    @property
+    def tree(self) -> Node:
+        """The module tree (see :mod:`archspec.tree.builder`)."""
+        if self._tree is None:
+            self._tree = Builder(self.scope).build(self.architecture)
+        return self._tree
+
+    def tensors(self) -> list[Tensor]:
+        """Every parameter in torch's order, tied ones with `tied_to` set, then the persistent buffers.
+
+        >>> import archspec
+        >>> archspec.load("BertModel").tensors()[0][:3]
+        ('embeddings.word_embeddings.weight', (30522, 768), 23440896)
+        """
+        if self._tensors is None:
+            self._tensors = tensors(self.tree)
+        return list(self._tensors)
+
+    def _count(self, quantity: str) -> int:
+        return counted(self.tensors())[quantity]
+
+    @property
+    def params(self) -> int:
+        """Unique parameters, tied ones once: sum(p.numel() for p in model.parameters())."""
+        return self._count("params")
+
+    @property
+    def trainable_params(self) -> int:
+        """Unique parameters with requires_grad."""
+        return self._count("trainable_params")
+
+    @property
+    def active_params(self) -> int:
+        """Parameters that work on one token: routed experts count k of E, all else in full, embedding tables too.
+
+        >>> import archspec
+        >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
+        >>> m.params, m.active_params, m.active_params_without_lookup
+        (116829156672, 5711982912, 5132849472)
+        """
+        return self._count("active_params")
+
+    @property
+    def active_params_without_lookup(self) -> int:
+        """:attr:`active_params` but for tables that are only looked up: what model cards call active (gpt-oss-120b: 5.1B).
+
+        A token takes one row of an embedding table; a table that is tied to the output embeddings works in full, and counts.
+        """
+        return self._count("active_params_without_lookup")
+
+    @property
+    def embedding_params(self) -> int:
+        """Parameters of every `nn.Embedding` and of the matrix that `get_output_embeddings()` returns.
+
+        Tied or not, unique ones once; what papers leave out when they say non-embedding.
+        """
+        return self._count("embedding_params")
+
+    @property
+    def non_embedding_params(self) -> int:
+        """All parameters but :attr:`embedding_params`."""
+        return self._count("non_embedding_params")
+
+    @property
+    def buffers(self) -> int:
+        """Elements of the persistent buffers, which a checkpoint holds beside the parameters."""
+        return self._count("buffers")
+
+    def params_bytes(self, dtype: str | None = None) -> int:
+        """Bytes of the unique parameters at a dtype (the config's own, else float32).
+
+        Errors: :class:`ArchspecError` for a dtype that is not in the table.
+        """
+        return self.params * dtype_bytes(dtype or self.dtype)
+
+    @property
+    def dtype(self) -> str:
+        """The config's dtype (`dtype`, or `torch_dtype` as it was called), float32 where it says none."""
+        named = self.config.raw.get("dtype") or self.config.raw.get("torch_dtype")
+        return named.removeprefix("torch.") if isinstance(named, str) and named != "auto" else "float32"
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know of this count: ties, buffers, parts that are not built."""
+        said = [
+            text
+            for condition, text in self.spec.notes
+            if self.scope.truth(self.scope.read(condition), condition.tree)
+        ]
+        return [*notes(self.config, self.spec, self.scope), *said]
+
+    @property
+    def formula(self) -> Formula:
+        """The closed form of :attr:`params`, specialised on this config's flags."""
+        return self.quantity("params")
+
+    def quantity(self, name: str) -> Formula:
+        """The closed form of any quantity of :data:`archspec.quantities.QUANTITIES`."""
+        from archspec.symbolic.closed_form import build
+
+        return build(self.scope, self.architecture, name)
+
+    def __repr__(self) -> str:
+        return f"<{self.architecture} ({self.model_type}): {self.params:,} parameters>"
+
+    def _repr_html_(self) -> str:
+        from archspec.render.html import model_html
+
+        return model_html(self)
+
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | Any
+
+
+def load(
+    config: Source, architecture: str | None = None, overrides: Mapping[str, Any] | None = None
+) -> Model:
+    """The model that a config describes.
+
+    ``config`` is a dict, a path to a config.json or to its folder, a hub id, a transformers config
+    object, or the name of an architecture or a model type (its default config). ``architecture``
+    chooses the class; otherwise the config's `architectures[0]`, else the model type's base model.
+
+    Errors: :class:`archspec.ArchspecError` and nothing else: for a config that cannot be read, for
+    values that transformers refuses, for what no spec describes.
+
+    >>> import archspec
+    >>> archspec.load({"model_type": "bert"}).params
+    109482240
+    """
+    config, architecture = source_of(config, architecture)
+    found = read_config(config, overrides)
+    model_type, chosen = choose(found, architecture)
+    if overrides:
+        check_overrides(library.load(model_type), overrides, found)
+    return Model(found, model_type, chosen)
+
+
+def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:
+    """A config, and the architecture asked for; the name of a class or a model type stands for its default config."""
+    if isinstance(config, str) and not os.path.exists(config) and _is_name(config):
+        model_type, own = _named(config)
+        return {"model_type": model_type}, architecture or own
+    return config, architecture
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() or (text.replace("-", "_").isidentifier() and "/" not in text)
+
+
+def _named(name: str) -> tuple[str, str | None]:
+    if name in library.model_types():
+        return name, None
+    return library.model_type_of(name), name
+
+
+def formula(architecture: str, quantity: str = "params") -> Formula:
+    """The closed form of an architecture's parameters, at the flags of its default config.
+
+    >>> import archspec
+    >>> archspec.formula("LlamaModel").symbols["hidden_size"]
+    4096
+    """
+    return load(architecture).quantity(quantity)
+
+
+def architectures() -> list[str]:
+    """Every architecture name that :func:`load` accepts, sorted."""
+    return sorted(library.index())

@@ -1,0 +1,1 @@
+"""Formulas and models as people read them: symbols, languages, arrangements."""

@@ -1,0 +1,108 @@
+"""The symbols that formulas are printed in: `formulas/notation.yaml`, and what a user puts over it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from archspec.errors import FormulaError, Problem, Source, SpecError
+from archspec.language.yaml_reader import Mapping as YamlMapping
+from archspec.language.yaml_reader import Scalar, Sequence, parse
+from archspec.specs.library import folder
+
+_FILE = "notation.yaml"
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+
+
+class Glyph(NamedTuple):
+    """How one field is written: in text, in LaTeX, and what it means."""
+
+    text: str
+    latex: str
+    meaning: str
+
+
+def standard() -> dict[str, Glyph]:
+    """Field -> its usual symbol."""
+    return read(os.path.join(folder(), _FILE))
+
+
+def read(path: str) -> dict[str, Glyph]:
+    """The symbols of a notation file.
+
+    Errors: :class:`SpecError` with the place for a line that is not `symbol: {latex, meaning, fields}`.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            source = Source(path, file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormulaError(f"{path}: the notation cannot be read: {error}") from None
+    root = parse(source)
+    if not isinstance(root, YamlMapping):
+        raise SpecError(Problem("a notation is a mapping of symbols", root.place, "", _HELP))
+    glyphs: dict[str, Glyph] = {}
+    for text, node in root.items.items():
+        parts = node.items if isinstance(node, YamlMapping) else {}
+        fields, latex, meaning = parts.get("fields"), parts.get("latex"), parts.get("meaning")
+        if not (isinstance(fields, Sequence) and isinstance(latex, Scalar) and _PLAIN.match(text)):
+            raise SpecError(Problem(f"{text} is not described", root.keys[text], "", _HELP))
+        for field in fields.items:
+            if isinstance(field, Scalar):
+                glyphs[field.text] = Glyph(
+                    text, latex.text, meaning.text if isinstance(meaning, Scalar) else ""
+                )
+    return glyphs
+
+
+_HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
+
+
+def chosen(names: Iterable[str], own: Mapping[str, Glyph] | None = None) -> dict[str, Glyph]:
+    """Name -> symbol for the names of one formula; no two names get the same symbol.
+
+    A name within a sub-config takes its part as a subscript: `text_config.hidden_size` is d_text.
+    """
+    glyphs = {**standard(), **(own or {})}
+    found: dict[str, Glyph] = {}
+    taken: set[str] = set()
+    for name in sorted(names, key=lambda name: (name.count("."), _rank(glyphs, name), name)):
+        glyph = _glyph(name, glyphs)
+        if glyph.text in taken:
+            glyph = _spelled(name, glyph.meaning)
+        taken.add(glyph.text)
+        found[name] = glyph
+    return found
+
+
+def _rank(glyphs: Mapping[str, Glyph], name: str) -> int:
+    return list(glyphs).index(name) if name in glyphs else len(glyphs)
+
+
+def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:
+    *parts, field = name.split(".") if "[" not in name.split(".")[0] else [name]
+    indexed = re.fullmatch(r"(\w+)\[(\d+)\]", field)
+    base = indexed.group(1) if indexed else field
+    if base not in glyphs or (parts and not all(_PLAIN.match(part) for part in parts)):
+        return _spelled(name, "")
+    glyph = glyphs[base]
+    subscripts = [part.removesuffix("_config") for part in parts] + ([indexed.group(2)] if indexed else [])
+    if not subscripts:
+        return glyph
+    below = ",".join(subscripts)
+    stem, _, inner = glyph.latex.partition("_")
+    latex = (
+        f"{stem}_{{{inner.strip('{}')},\\mathrm{{{below}}}}}" if inner else f"{stem}_{{\\mathrm{{{below}}}}}"
+    )
+    if "\\mathrm{" in inner:
+        latex = f"{stem}_{{{inner[1:-1]},\\mathrm{{{below}}}}}"
+    return Glyph("_".join([glyph.text, *subscripts]), latex, f"{glyph.meaning} ({below})")
+
+
+def _spelled(name: str, meaning: str) -> Glyph:
+    """A name written out; what is no identifier becomes one."""
+    text = re.sub(r"\W+", "_", name).strip("_")
+    if text.startswith("L_"):
+        return Glyph(text, f"L_{{\\mathrm{{{text[2:].replace('_', chr(92) + '_')}}}}}", meaning)
+    return Glyph(text, "\\mathrm{" + text.replace("_", "\\_") + "}", meaning)

@@ -1,0 +1,1 @@
+"""Configs that come nearest a budget."""

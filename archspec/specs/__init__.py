@@ -1,0 +1,1 @@
+"""Specs as records: read, inherited, found by name."""

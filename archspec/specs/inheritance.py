@@ -1,0 +1,146 @@
+"""`extends:` within a module: the attributes of another module first, then the own ones, as a subclass has them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from archspec.errors import Problem, did_you_mean
+from archspec.language.expression import Expression, names
+from archspec.specs.records import Module, leaves
+from archspec.specs.torch_layers import LEAVES
+
+Modules = Mapping[str, Module]
+_HELP = "write Name() or Name(argument) of a module that lists its attributes"
+
+
+class Inheritance:
+    """The modules of one file with their bases merged in.
+
+    ``inherited`` are the modules of parents and used specs, among them those that the file describes anew:
+    a base by the name of its own module is the parent's.
+    """
+
+    def __init__(
+        self, own: Modules, bases: Mapping[str, Expression], inherited: Modules, renames: Mapping[str, str]
+    ) -> None:
+        self.own, self.bases, self.inherited, self.renames = own, bases, inherited, renames
+        self.problems: list[Problem] = []
+
+    def modules(self) -> dict[str, Module]:
+        """Every module of the file, whole; what cannot be merged stays as it is and is in ``problems``."""
+        return {name: self._merged(module, ()) for name, module in self.own.items()}
+
+    def _merged(self, module: Module, trail: tuple[str, ...]) -> Module:
+        call = self.bases.get(module.name)
+        if call is None or not isinstance(module.body, dict):
+            return module
+        if module.name in trail:
+            return self._fail(module, call, f"{module.name} extends itself", "break the circle")
+        if _is_layer(call.tree):
+            return module._replace(layer=call)
+        base = self._spread(module, call, (*trail, module.name))
+        if base is None or not isinstance(base.body, dict):
+            return module
+        ties = {tie.target: tie for tie in (*base.ties, *module.ties)}
+        merged = module._replace(
+            body={**base.body, **module.body},
+            where={**{k: v for k, v in base.where.items() if k not in module.parameters}, **module.where},
+            require=(*base.require, *module.require),
+            ties=tuple(ties.values()),
+            layer=base.layer,
+            output_embeddings=module.output_embeddings or base.output_embeddings,
+        )
+        used = _used(merged)  # what an attribute needed that is replaced or taken away goes with it
+        return merged._replace(
+            where={
+                name: value for name, value in merged.where.items() if name in used or name in module.where
+            }
+        )
+
+    def _spread(self, module: Module, call: Expression, trail: tuple[str, ...]) -> Module | None:
+        """The base that a call names, its parameters among its local names, whose body is a mapping."""
+        tree = call.tree
+        if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)):
+            self._fail(module, call, f"{call.text} is not a call of a module", _HELP)
+            return None
+        base = self._find(tree.func.id, module, trail)
+        if base is None:
+            known = [*self.own, *self.inherited, *self.renames]
+            self._fail(
+                module, call, f"{tree.func.id} is not described", did_you_mean(tree.func.id, known) or _HELP
+            )
+            return None
+        where = self._arguments(module, base, tree, call)
+        if isinstance(base.body, Expression):
+            inner = self._spread(base, base.body, (*trail, base.name)) if len(trail) < 20 else None
+            if inner is None:
+                return None
+            base = inner._replace(
+                where={**inner.where, **base.where}, require=(*base.require, *inner.require)
+            )
+        elif not isinstance(base.body, dict):
+            self._fail(module, call, f"{base.name} is a list, it has no attributes to extend", _HELP)
+            return None
+        return base._replace(where={**base.where, **where})
+
+    def _find(self, name: str, module: Module, trail: tuple[str, ...]) -> Module | None:
+        if name in self.own and name != module.name:
+            return self._merged(self.own[name], trail)
+        return self.inherited.get(self.renames.get(name, name)) or self.inherited.get(name)
+
+    def _arguments(
+        self, module: Module, base: Module, tree: ast.Call, call: Expression
+    ) -> dict[str, Expression]:
+        """The base's parameters as local names; one that is handed on under its own name needs none."""
+        help_ = f"parameters: {', '.join(base.parameters)}"
+        given = dict(zip(base.parameters, tree.args, strict=False))
+        for keyword in tree.keywords:
+            if keyword.arg is None or keyword.arg not in base.parameters or keyword.arg in given:
+                self._fail(module, call, f"{keyword.arg or '**'} is no parameter of {base.name}", help_)
+            else:
+                given[keyword.arg] = keyword.value
+        if len(tree.args) > len(base.parameters):
+            self._fail(
+                module,
+                call,
+                f"{base.name} takes {len(base.parameters)} arguments, {len(tree.args)} are given",
+                help_,
+            )
+        where: dict[str, Expression] = {}
+        for name, default in base.parameters.items():
+            node = given.get(name)
+            if node is None and default is None:
+                self._fail(module, call, f"{base.name} needs {name}", help_)
+            elif node is None and default is not None:
+                where[name] = default
+            elif node is not None and not (isinstance(node, ast.Name) and node.id == name):
+                where[name] = call._replace(tree=node)
+        return where
+
+    def _fail(self, module: Module, call: Expression, message: str, help_: str) -> Module:
+        self.problems.append(Problem(message, call.place, f"{module.name}.extends", help_))
+        return module
+
+
+def _is_layer(tree: ast.expr) -> bool:
+    """Whether an expression is a call of one of torch's layers, frozen or not."""
+    while isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
+        tree = tree.func.value
+    return isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in LEAVES
+
+
+def _used(module: Module) -> set[str]:
+    """The names that a module's attributes, conditions and ties read, through its local names."""
+    turns = (tie.turns for tie in module.ties if tie.turns is not None)
+    own = (one for one in (module.layer, module.output_embeddings) if one is not None)
+    pending = [
+        expression for part in (module.body, *module.require, *own, *turns) for expression in leaves(part)
+    ]
+    found: set[str] = set()
+    while pending:
+        for name in names(pending.pop().tree) - found:
+            found.add(name)
+            if name in module.where:
+                pending.append(module.where[name])
+    return found

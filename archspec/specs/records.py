@@ -1,0 +1,131 @@
+"""A spec as frozen records that know where they stand.
+
+The grammar is in docs/spec-grammar.md; the keys of a file are :data:`KEYS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from archspec.errors import Place, Source
+from archspec.language.expression import Expression
+
+KEYS = {
+    "model_type": "the config's model_type; the file has the same name",
+    "prefix": "what the class names begin with, if not the model type in CamelCase",
+    "base_model_prefix": "the attribute of a head class that holds the base model, if not the parent's, or the model type",
+    "extends": "a spec whose fields, modules and architectures are taken over under the own prefix",
+    "uses": "specs whose modules and config fields are used under their own names",
+    "attribute_map": "other names under which a config may give a field",
+    "config": "every field that a count depends on, with transformers' type and default",
+    "fixed": "fields that transformers sets itself: a config's own value is not read",
+    "readonly": "names that transformers computes itself: it refuses a config that gives one",
+    "flat": "the sub-config that fields at the top of a config belong to",
+    "require": "what transformers itself demands of a config",
+    "modules": "module classes: attribute name -> constructor expression",
+    "architectures": "the classes that load() accepts, the base model first",
+    "drop": "modules and architectures of the parent that do not exist here",
+    "refuse": "why this model type cannot be counted from a config alone",
+    "notes": "condition -> what the user is told when it holds",
+}
+OPTIONS = (
+    "optional",
+    "legacy",
+    "merge",
+    "formerly",
+)  # of Config(…) and AutoConfig(…); other keywords are fields
+RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings")
+TYPES = ("int", "float", "bool", "str", "list", "dict", "None")
+
+
+class Field(NamedTuple):
+    """A config field: allowed types ('' where the default tells), and its default.
+
+    ``falsy``: the default is for a 0 too that is given, as after Python's `or`.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    default: Expression | None
+    computed: bool
+    place: Place
+    falsy: bool = False
+
+    @property
+    def required(self) -> bool:
+        return self.default is None
+
+
+class Tie(NamedTuple):
+    """``target`` is the same tensor, or subtree, as ``source``, for each turn of the loops."""
+
+    target: str
+    source: str
+    turns: Expression | None
+    place: Place
+    always: bool
+
+
+class Module(NamedTuple):
+    """A module class: its parameters, its attributes in order, and what holds inside it.
+
+    ``layer`` is the torch layer that the class is a subclass of, whose own tensors come before the attributes;
+    ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the attribute `lm_head`.
+    """
+
+    name: str
+    parameters: dict[str, Expression | None]
+    body: Part
+    where: dict[str, Expression]
+    require: tuple[Expression, ...]
+    ties: tuple[Tie, ...]
+    place: Place
+    home: str
+    layer: Expression | None = None
+    output_embeddings: Expression | None = None
+
+
+Part = Expression | dict[str, Any] | list[Any]
+
+
+def leaves(part: Part) -> Iterator[Expression]:
+    """The expressions of a module's body, in order."""
+    if isinstance(part, Expression):
+        yield part
+    else:
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from leaves(item)
+
+
+class Spec(NamedTuple):
+    """A whole spec, with parents and shared parts merged in."""
+
+    model_type: str
+    prefix: str
+    base_model_prefix: str
+    source: Source
+    attribute_map: dict[str, str]
+    fields: dict[str, Field]
+    fixed: dict[str, Expression]
+    readonly: dict[str, Place]
+    flat: str
+    require: tuple[Expression, ...]
+    modules: dict[str, Module]
+    architectures: tuple[str, ...]
+    renames: dict[str, str]
+    refuse: str
+    notes: tuple[tuple[Expression, str], ...]
+    header: str
+
+    def module(self, name: str) -> Module | None:
+        return self.modules.get(self.renames.get(name, name)) or self.modules.get(name)
+
+
+def camel_case(model_type: str) -> str:
+    """
+    >>> camel_case("qwen3_moe")
+    'Qwen3Moe'
+    """
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_\-]", model_type))

@@ -1,0 +1,222 @@
+"""`archspec.sweep`: exact counts over a grid of configs, as a table, a file or a picture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from archspec.errors import Problem, SweepError
+from archspec.sweeping.axes import axes_of
+from archspec.sweeping.engine import Engine
+from archspec.sweeping.files import Progress, write
+from archspec.sweeping.subject import Subject
+from archspec.sweeping.table import Table, arrow
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Columns = str | Sequence[str] | Mapping[str, str]
+
+
+class Sweep:
+    """A grid of configs of one architecture, and the columns that are counted over it; made by :func:`sweep`.
+
+    Nothing is counted before rows are asked for, and then box by box: memory does not grow with the grid. Points that
+    transformers refuses have no row; :attr:`refused` says how many there were, and why. pandas, polars, DuckDB and
+    whatever else takes Arrow streams takes a sweep as it is.
+    """
+
+    def __init__(self, subject: Subject, asked: Sequence[str], wide: bool = False) -> None:
+        self.subject, self.asked, self.wide = subject, list(asked), wide
+        self.architecture = subject.architecture
+        self.engine = Engine(subject)
+        self._table: Table | None = None
+
+    @property
+    def points(self) -> int:
+        """The points of the grid."""
+        return self.engine.points
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Why points have no count -> how many, of the rows that were made last."""
+        return dict(self.engine.refused)
+
+    @property
+    def filtered(self) -> int:
+        """How many points `where` left out, of the rows that were made last."""
+        return self.engine.filtered
+
+    @property
+    def table(self) -> Table:
+        if self._table is None:
+            self._table = Table(self.engine, self.wide)
+        return self._table
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema: the swept fields, the tied fields, the columns."""
+        return self.table.schema
+
+    def batches(self) -> Iterator[Any]:
+        """Arrow record batches, in the order of the grid; the field given last varies fastest.
+
+        Errors: :class:`SweepError` when every point is refused, with the first reason.
+        """
+        rows = 0
+        for batch, _ in self.table.batches():
+            if batch is not None:
+                rows += batch.num_rows
+                yield batch
+        self.demand_rows(rows)
+
+    def demand_rows(self, rows: int) -> None:
+        """Errors: :class:`SweepError` when there is no row because every point was refused."""
+        if not rows and not self.filtered and self.engine.refusal is not None:
+            refusal, point = self.engine.refusal
+            at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(point).items())
+            raise SweepError([Problem(f"no point of the grid can be built; {at}:"), *refusal.problems])
+
+    def arrow(self) -> Any:
+        """The whole sweep as a pyarrow.Table."""
+        return arrow().Table.from_batches(list(self.batches()), self.schema)
+
+    def pandas(self) -> Any:
+        """The whole sweep as a pandas DataFrame."""
+        return self.arrow().to_pandas()
+
+    def polars(self) -> Any:
+        """The whole sweep as a polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.arrow())
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The points as dictionaries, one at a time.
+
+        >>> import archspec
+        >>> next(archspec.sweep("GPT2LMHeadModel", {"n_layer": [12, 24]}).rows())
+        {'n_layer': 12, 'params': 124439808}
+        """
+        for batch in self.batches():
+            yield from batch.to_pylist()
+
+    def array(self, column: str = "params") -> np.ndarray[Any, Any]:
+        """One column as an array with a dimension for each swept field.
+
+        Errors: :class:`SweepError` where a point has no value, and for a column that was not asked for.
+        """
+        columns = list(self.subject.columns)
+        if column not in columns:
+            raise SweepError(
+                Problem(f"{column} is no column of this sweep", help=f"there are {', '.join(columns)}")
+            )
+        whole = self.engine.fill(columns.index(column))
+        return whole.reshape([len(axis.values) for axis in self.subject.axes])
+
+    def write(self, path: str, progress: Progress | None = None) -> int:
+        """Writes the rows to a .csv, .parquet, .jsonl or .arrow file, which is there whole or not at all.
+
+        Gives the number of rows. Errors: :class:`SweepError`.
+        """
+        return write(self.table, path, progress, self.demand_rows)
+
+    def plot(self, path: str | None = None, kind: str = "auto") -> Any:
+        """A picture of the sweep as a matplotlib figure, and as a .png, .svg or .html file where a path is given."""
+        from archspec.sweeping.plot import draw
+
+        return draw(self, path, kind)
+
+    def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:
+        """The sweep as a SQL query; see :func:`archspec.sweeping.sql.query`."""
+        from archspec.sweeping.sql import query
+
+        return query(self, dialect, table)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        reader = arrow().RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(f"{axis.name}: {len(axis.values):,}" for axis in self.subject.axes)
+        return f"<sweep of {self.architecture} over {sizes}>"
+
+
+def columns_of(text: str) -> dict[str, str]:
+    """Columns as they are typed, name -> expression. Errors: :class:`SweepError` for a name that is missing, or there twice.
+
+    >>> columns_of("params,bytes,ratio=intermediate_size / hidden_size,min(params, 5)")
+    {'params': 'params', 'bytes': 'bytes', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
+    """
+    found: dict[str, str] = {}
+    depth, start = 0, 0
+    for position, letter in enumerate(text + ","):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            item = text[start:position].strip()
+            start = position + 1
+            named = re.match(r"([A-Za-z_]\w*)=(?!=)(.+)", item)
+            name, expression = (named[1], named[2].strip()) if named else (item, item)
+            if not item or name in found:
+                problem = (
+                    f"--columns {text}: {name} stands there twice"
+                    if item
+                    else f"--columns {text}: a name is missing"
+                )
+                raise SweepError(Problem(problem, help="write names with commas between them"))
+            found[name] = expression
+    return found
+
+
+def sweep(
+    config: Any,
+    fields: Mapping[str, Any] | Sequence[str],
+    *,
+    architecture: str | None = None,
+    columns: Columns = ("params",),
+    tie: Mapping[str, str] | None = None,
+    where: str | None = None,
+    dtype: str | None = None,
+    wide: bool = False,
+) -> Sweep:
+    """Exact counts of an architecture over a grid of configs.
+
+    ``config`` is what :func:`archspec.load` takes. ``fields`` gives each swept field its values: a range, a list, or
+    text such as ``"256:8192:128"`` (which includes its end). ``columns`` are quantities (`params`, `active_params`,
+    `trainable_params`, `embedding_params`, `non_embedding_params`, `buffers`, `bytes` at ``dtype``), fields, or
+    expressions over them, by name where a mapping is given, or in one text as on the command line. ``tie`` makes fields
+    follow others, ``where`` keeps the points for which it holds; both are expressions of the spec language. Fields that
+    the config leaves out are worked out anew at every point, as reading that config would. Each row equals
+    ``archspec.load(config, overrides).params``.
+
+    Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits, ``wide`` makes all of them that.
+
+    Errors: :class:`archspec.ArchspecError` for fields, values, columns and conditions that make no sense.
+
+    >>> import archspec
+    >>> grid = archspec.sweep("LlamaForCausalLM", {"hidden_size": "2048:4096:2048", "num_hidden_layers": [16, 32]},
+    ...                       tie={"intermediate_size": "4 * hidden_size"}, columns=["params", "head_dim"])
+    >>> list(grid.rows())[-1]
+    {'hidden_size': 4096, 'num_hidden_layers': 32, 'intermediate_size': 16384, 'params': 8852344832, 'head_dim': 128}
+    """
+    tied = dict(tie or {})
+    if isinstance(columns, str):
+        columns = columns_of(columns)
+    named = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
+    if len(named) < len(columns):
+        raise SweepError(
+            Problem(f"columns={list(columns)}: a column stands there twice", help="name each once")
+        )
+    taken = {**{name: name for name in tied if name not in named}, **named}
+    axes = axes_of(fields)
+    for name in taken:
+        if name not in tied and any(axis.name == name for axis in axes):
+            raise SweepError(
+                Problem(
+                    f"{name} is swept, and stands in the table already", help="leave it out of the columns"
+                )
+            )
+    if not named:
+        raise SweepError(Problem("no columns are asked for", help="name one, e.g. params"))
+    return Sweep(Subject(config, axes, architecture, tied, taken, where, dtype), list(named), wide)

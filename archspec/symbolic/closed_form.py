@@ -1,0 +1,282 @@
+"""A closed form of a quantity of an architecture, with everything that it relies on."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import sympy
+
+from archspec.configs.reader import Config, plain, read_config
+from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError, FormulaError, Problem
+from archspec.quantities import QUANTITIES
+from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
+from archspec.tree.builder import Builder
+from archspec.tree.counts import counted, dtype_bytes
+from archspec.tree.tensors import tensors
+
+
+class Formula:
+    """The closed form of one quantity, specialised on one config's flags.
+
+    ``expr`` is a SymPy expression whose symbols carry the names of the config's fields; ``symbols``
+    gives each symbol's value in the config, ``assumptions`` the flags and conditions that hold,
+    ``definitions`` what the symbols without a field stand for, ``unused`` the numeric fields that do
+    not enter, ``tensors`` the rows that were added up.
+
+    >>> import archspec
+    >>> f = archspec.formula("GPT2LMHeadModel")
+    >>> f.evaluate(n_layer=48, n_embd=1600, n_head=25)
+    1557611200
+    """
+
+    def __init__(
+        self, architecture: str, quantity: str, tensors: list[SymbolicTensor], builder: SymbolicBuilder
+    ) -> None:
+        self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
+        self.scope = builder.scope
+        self.model_type = self.scope.spec.model_type
+        self.expr = self.plain(sympy.expand(sympy.Add(*map(QUANTITIES[quantity].term, tensors))))
+        self.replacements: dict[Any, Any] = {}
+        self.scale = 1
+        self.quantity_name = quantity
+        self.definitions = {name: text for name, (text, _) in builder.definitions.items() if self._has(name)}
+        values = {**builder.values, **{name: value for name, (_, value) in builder.definitions.items()}}
+        self.symbols: dict[str, int | float] = {
+            name: values[name] for name in sorted(values) if self._has(name)
+        }
+        self.config_values: dict[str, int | float] = values
+        self.flags = dict(builder.flags)
+        self.conditions = builder.conditions
+        self.pinned = {name for name in builder.pinned if not self._has(name)}
+        fields = _numeric_fields(builder.scope, "")
+        self.unused = tuple(name for name in fields if not self._has(name) and name not in self.pinned)
+        self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
+        self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
+
+    @staticmethod
+    def plain(expr: Any) -> Any:
+        """The expression over symbols without assumptions, as a user writes them."""
+        return sympy.sympify(expr).xreplace(
+            {symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols}
+        )
+
+    def _has(self, name: str) -> bool:
+        return sympy.Symbol(name) in self.expr.free_symbols
+
+    def evaluate(self, **values: int | float) -> int:
+        """The quantity at the config with the given fields set, where the formula holds there.
+
+        Fields that the config leaves to be computed follow the given ones, as in :func:`archspec.load`.
+
+        Errors: :class:`FormulaError` for a name that does not enter, for a config that is refused with these values, and
+        where an assumption no longer holds, so that the formula would give a wrong number.
+        """
+        known = {*self.symbols, *self.unused, *self.pinned} - set(self.definitions)
+        if unknown := sorted(set(values) - known):
+            fields = [name for name in self.symbols if name in known]
+            raise FormulaError(
+                f"{', '.join(unknown)} does not enter this formula; it has {', '.join(fields)}"
+            )
+        return self._at(values) if values else self.substituted(self.symbols)
+
+    def _at(self, values: dict[str, int | float]) -> int:
+        """The quantity at the config with other numbers, held against its exact count there."""
+        said = ", ".join(f"{name}={value}" for name, value in values.items())
+        try:
+            scope = self._with(values)
+            if self.replacements:  # what follows from other fields is set to what follows
+                known = self._numbers(
+                    scope, [name for name in self.config_values if name not in self.definitions]
+                )
+                table = {sympy.Symbol(name): _exact(value) for name, value in known.items()}
+                follows = {
+                    symbol.name: expr.subs(table, simultaneous=True)
+                    for symbol, expr in self.replacements.items()
+                }
+                scope = self._with(
+                    {**{name: int(value) for name, value in follows.items() if value.is_Integer}, **values}
+                )
+            exact = counted(tensors(Builder(scope).build(self.architecture)))[self.quantity] * self.scale
+            numbers = self._numbers(scope, list(self.symbols))
+            if len(numbers) == len(self.symbols) and self.substituted(numbers) == exact:
+                return exact
+            there = build(scope, self.architecture, self.quantity)
+        except ArchspecError as error:
+            raise FormulaError(
+                Problem(f"at {said}: {error.problems[0].message}", help=error.problems[0].help)
+            ) from None
+        broken = [text for text in self.assumptions if text not in there.assumptions]
+        message = (
+            f"at {said} this formula does not hold: it assumes {'; '.join(broken[:3]) or 'other layers'}"
+        )
+        raise FormulaError(Problem(message, help="build the formula of a config with these values"))
+
+    def _numbers(self, scope: Scope, names: list[str]) -> dict[str, Any]:
+        """What symbols are worth at another config; those that it lacks are left out."""
+        if self.definitions:
+            found = build(scope, self.architecture, self.quantity).config_values
+        else:
+            found = {name: value_at(scope, name) for name in names}
+        return {name: found[name] for name in names if isinstance(found.get(name), int | float)}
+
+    def _with(self, values: dict[str, int | float]) -> Scope:
+        """The config with some of its numbers set anew; one of a list changes the list."""
+        overrides: dict[str, Any] = {}
+        for path, value in values.items():
+            field, indices = _indexed(path)
+            if not indices:
+                overrides[field] = value
+                continue
+            whole = overrides.setdefault(field, plain(value_at(self.scope, field)))
+            for index in indices[:-1]:
+                whole = whole[index]
+            whole[indices[-1]] = value
+        raw, origin = read_config(Config(dict(self.scope.raw), self.scope.origin), overrides)
+        scope = Scope(self.scope.spec, raw, origin)
+        scope.validate()
+        return scope
+
+    def replaced(self, replacement: dict[Any, Any], assumption: str) -> Formula:
+        """The formula with a symbol replaced by an expression of others."""
+        other = copy.copy(self)
+        other.expr = sympy.expand(self.expr.subs(replacement))
+        other.replacements = {
+            **{old: new.subs(replacement) for old, new in self.replacements.items()},
+            **replacement,
+        }
+        other.assumptions = [*self.assumptions, assumption]
+        left = {symbol.name for symbol in other.expr.free_symbols}
+        values = {**self.config_values, **self.symbols}
+        other.symbols = {name: values[name] for name in sorted(left) if name in values}
+        return other
+
+    def in_bytes(self, dtype: str) -> Formula:
+        """The formula times the bytes of one element. Errors: :class:`ArchspecError` for an unknown dtype.
+
+        >>> import archspec
+        >>> archspec.formula("GPT2Model").in_bytes("bfloat16").evaluate()
+        248879616
+        """
+        other = copy.copy(self)
+        other.scale = self.scale * dtype_bytes(dtype)
+        other.expr = sympy.expand(self.expr * dtype_bytes(dtype))
+        other.quantity_name = f"bytes of the {self.quantity} in {dtype}"
+        return other
+
+    def number(self, expr: Any) -> Any:
+        """The exact value of any expression of this formula's symbols at the config's values."""
+        return expr.subs(
+            {sympy.Symbol(name): _exact(value) for name, value in self.symbols.items()}, simultaneous=True
+        )
+
+    def substituted(self, values: dict[str, int | float]) -> int:
+        exact = {sympy.Symbol(name): _exact(value) for name, value in values.items()}
+        number = _summed(self.expr.subs(exact, simultaneous=True))
+        if not number.is_Integer:
+            raise FormulaError(f"the formula gives {number}, which is no count: a size is out of its range")
+        return int(number)
+
+    def latex(self) -> str:
+        """LaTeX in the usual symbols."""
+        from archspec.render.printers import latex
+
+        return latex(self)
+
+    def text(self) -> str:
+        """Plain text with `·` and powers, in the usual symbols."""
+        from archspec.render.printers import text
+
+        return text(self)
+
+    def mathml(self) -> str:
+        """Presentation MathML in the usual symbols."""
+        from archspec.render.printers import mathml
+
+        return mathml(self)
+
+    def python(self) -> str:
+        """A Python expression over the field names."""
+        from archspec.render.printers import python
+
+        return python(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"Formula({self.architecture}.{self.quantity} = {self.expr})"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+
+def value_at(scope: Scope, path: str) -> Any:
+    """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
+    field, indices = _indexed(path)
+    *outer, leaf = field.split(".")
+    for name in outer:
+        scope = scope.get(name).scope
+    value = scope.get(leaf) if scope.has(leaf) else scope.raw.get(leaf)
+    for index in indices:
+        value = value[index] if isinstance(value, list | tuple) and index < len(value) else None
+    return value
+
+
+def _indexed(path: str) -> tuple[str, list[int]]:
+    """The field and the indices of `field[0][1]`."""
+    field, *indices = path.replace("]", "").split("[")
+    return field, list(map(int, indices))
+
+
+def _summed(number: Any) -> Any:
+    """A number whose sums over layers are written out, where SymPy knows no closed form of theirs."""
+    if not number.has(sympy.Sum):
+        return number
+
+    def terms(function: Any, *limits: Any) -> Any:
+        (index, first, last), *_ = limits
+        if len(limits) > 1 or not (first.is_Integer and last.is_Integer):
+            return sympy.Sum(function, *limits)
+        return sympy.Add(
+            *(_summed(function.subs(index, value)) for value in range(int(first), int(last) + 1))
+        )
+
+    return number.replace(sympy.Sum, terms)
+
+
+def _exact(value: int | float) -> Any:
+    return sympy.Rational(repr(value)) if isinstance(value, float) else sympy.Integer(value)
+
+
+def _numeric_fields(scope: Scope, prefix: str) -> list[str]:
+    names = []
+    for name in scope.spec.fields:
+        value = scope.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and not name.endswith("_token_id"):
+            names.append(prefix + name)
+    return names
+
+
+def build(scope: Scope, architecture: str, quantity: str = "params") -> Formula:
+    """The closed form of a quantity, checked against the exact count of the same config.
+
+    Errors: :class:`FormulaError` when no closed form gives the count exactly, or for a quantity that
+    is not one of `archspec.quantities.QUANTITIES`.
+    """
+    if quantity not in QUANTITIES:
+        raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(QUANTITIES)}")
+    wanted = counted(tensors(Builder(scope).build(architecture)))[quantity]
+    for opaque in (
+        False,
+        True,
+    ):  # floats rounded by int() have no closed form where the decimal rounds otherwise
+        builder = SymbolicBuilder(scope, opaque_floats=opaque)
+        found = Formula(
+            architecture, quantity, symbolic_tensors(builder.build(architecture), builder), builder
+        )
+        if found.substituted(found.symbols) == wanted:
+            return found
+    raise FormulaError(f"{architecture}: the closed form does not give the exact {quantity}, {wanted:,}")

@@ -1,0 +1,1 @@
+"""What a constructor would build: modules, tensors, ties, exact counts."""

@@ -1,0 +1,44 @@
+"""The exact quantities of a list of tensors, by the names of the closed forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archspec.errors import ArchspecError
+from archspec.quantities import QUANTITIES
+from archspec.tree.tensors import Tensor
+
+DTYPE_BYTES = {
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "float64": 8,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "int8": 1,
+    "uint8": 1,
+}
+_SHORT = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64", "fp8": "float8_e4m3fn"}
+
+
+def dtype_bytes(name: str) -> int:
+    """Bytes of one element. Errors: :class:`ArchspecError` for a dtype that is not in the table.
+
+    >>> dtype_bytes("bf16"), dtype_bytes("float32")
+    (2, 4)
+    """
+    size = DTYPE_BYTES.get(_SHORT.get(name, name))
+    if size is None:
+        raise ArchspecError(f"{name} is not a dtype known here: {', '.join([*DTYPE_BYTES, *_SHORT])}")
+    return size
+
+
+def counted(found: list[Tensor]) -> dict[str, int]:
+    """Each of `archspec.quantities.QUANTITIES` as an exact int."""
+    own = [tensor for tensor in found if tensor.tied_to is None]
+    return {name: _whole(sum(map(quantity.term, own))) for name, quantity in QUANTITIES.items()}
+
+
+def _whole(count: Any) -> Any:
+    """The parts of all experts together are whole."""
+    return int(count) if hasattr(count, "denominator") else count

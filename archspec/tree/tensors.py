@@ -1,0 +1,211 @@
+"""The tensors of a module tree, named, shaped and tied as torch's `named_parameters()` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from archspec.errors import ConfigError, Problem, SpecError
+from archspec.specs.torch_layers import Size
+from archspec.tree.builder import Node, Routed
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+MAX_TENSORS = 2_000_000
+MAX_MODULES = 2_000_000
+
+
+class Tensor(NamedTuple):
+    """One entry of `named_parameters(remove_duplicate=False)`, or a persistent buffer.
+
+    ``tied_to`` names the tensor that holds the values, where that is another one; ``layer`` is the
+    torch layer it belongs to; ``active`` is the number of elements that work on a token,
+    on average where each expert has a tensor of its own; ``embedding`` says what it is to the embedding split:
+    `output` for the matrix of the output embeddings, tied or not, `table` for another layer's `Embedding`.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    numel: int
+    kind: str
+    trainable: bool
+    tied_to: str | None
+    layer: str
+    active: int | Fraction
+    embedding: str = ""
+
+
+class _Entry:
+    __slots__ = ("kind", "layer", "name", "routed", "shape", "trainable")
+
+    def __init__(
+        self,
+        name: str,
+        shape: tuple[Size, ...],
+        kind: str,
+        trainable: bool,
+        layer: str,
+        routed: Routed | None,
+    ):
+        self.name, self.shape, self.kind, self.trainable, self.layer, self.routed = (
+            name,
+            shape,
+            kind,
+            trainable,
+            layer,
+            routed,
+        )
+
+
+def tensors(root: Node) -> list[Tensor]:
+    """Every parameter in torch's order, then every persistent buffer.
+
+    Errors: :class:`SpecError` for a tie whose ends do not exist, :class:`ConfigError` for more than
+    two million tensors.
+    """
+    entries = _walk(root)
+    by_name = {entry.name: entry for entry in entries}
+    roots = _tied(root, by_name)
+    first: dict[str, str] = {}
+    for entry in entries:
+        first.setdefault(roots.get(entry.name, entry.name), entry.name)
+    parts = _embeddings(root, by_name, roots)
+    found = []
+    for entry in entries:
+        holder = by_name[roots.get(entry.name, entry.name)]
+        canonical = first[holder.name]
+        numel = 1
+        for size in holder.shape:
+            numel *= size
+        found.append(
+            Tensor(
+                entry.name,
+                holder.shape,
+                numel,
+                holder.kind,
+                holder.trainable,
+                None if canonical == entry.name else canonical,
+                entry.layer,
+                _active(numel, holder.routed),
+                parts.get(holder.name, ""),
+            )
+        )
+    found.sort(key=lambda tensor: tensor.kind == "buffer")
+    return found
+
+
+def _active(numel: int, routed: Routed | None) -> int | Fraction:
+    if routed is None or not routed.experts:
+        return numel
+    whole = numel * min(routed.chosen, routed.experts)
+    if isinstance(whole, int) and isinstance(routed.experts, int) and whole % routed.experts:
+        from fractions import Fraction  # an expert in tensors of its own works on a part of the tokens
+
+        return Fraction(whole, routed.experts)
+    active: int = whole // routed.experts
+    return active
+
+
+def _walk(root: Node) -> list[_Entry]:
+    entries: list[_Entry] = []
+    seen = 0
+
+    def visit(node: Node, prefix: str, frozen: bool, routed: Routed | None) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > MAX_MODULES or len(entries) > MAX_TENSORS:
+            what = f"{MAX_TENSORS:,} tensors" if seen <= MAX_MODULES else f"{MAX_MODULES:,} modules"
+            name = root.scope.origin.name if root.scope else "config"
+            raise ConfigError(f"{name}: the model has more than {what}; that many are not listed")
+        frozen, routed = frozen or node.frozen, node.routed or routed
+        for name, shape, kind, trainable in node.tensors:
+            full = f"{prefix}.{name}" if name and prefix else name or prefix
+            entries.append(_Entry(full, shape, kind, trainable and not frozen, node.layer, routed))
+        for own in (True, False):  # torch lists a module's own parameters before its children's
+            for name, child in node.children.items():
+                if (child.cls in ("Parameter", "Buffer")) == own:
+                    visit(child, f"{prefix}.{name}" if prefix else name, frozen, routed)
+
+    visit(root, "", False, None)
+    return entries
+
+
+def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
+    """Tied name -> the name whose tensor it is."""
+    parents: dict[str, str] = {}
+
+    def holder(name: str) -> str:
+        while name in parents:
+            name = parents[name]
+        return name
+
+    names: list[str] | None = None
+    for prefix, node in modules(root):
+        for target, source, tie in node.ties:
+            target, source = _joined(prefix, target), _joined(prefix, source)
+            if target in by_name and source in by_name:
+                pairs = [(target, source)]
+            else:
+                names = names if names is not None else list(by_name)
+                ends = [name[len(target) :] for name in names if name.startswith(target + ".")]
+                pairs = [(target + end, source + end) for end in ends if source + end in by_name]
+                if not pairs:
+                    there = target in by_name or ends
+                    message = f"nothing is tied: {source if there else target} does not exist"
+                    raise SpecError(
+                        Problem(message, tie.place, "tied", "name a tensor, or a module on both sides")
+                    )
+            for one, other in pairs:
+                if (end := holder(other)) != one and (start := holder(one)) != end:
+                    parents[start] = end
+    return {name: holder(name) for name in parents}
+
+
+def _embeddings(root: Node, by_name: dict[str, _Entry], roots: dict[str, str]) -> dict[str, str]:
+    """What each tensor of the embedding split is, by the name of the one that holds its values."""
+    tables = (entry.name for entry in by_name.values() if entry.layer == "Embedding")
+    found = {roots.get(name, name): "table" for name in tables}
+    outputs = (f"{path}.weight" for path in output_embeddings(root))
+    return found | {roots.get(name, name): "output" for name in outputs if name in by_name}
+
+
+def output_embeddings(root: Node, prefix: str = "") -> list[str]:
+    """The dotted paths of the layers that `get_output_embeddings()` returns; none for a class without any.
+
+    Where a class says nothing, it is transformers' own rule: the attribute `lm_head`.
+
+    Errors: :class:`SpecError` for a path that leads nowhere.
+    """
+    said = root.output_embeddings
+    path = said.path if said is not None else "lm_head" if "lm_head" in root.children else ""
+    if not path:
+        return []
+    node = root
+    for part in path.split("."):
+        if part not in node.children:
+            assert said is not None
+            raise SpecError(
+                Problem(
+                    f"{path} does not exist", said.place, "output_embeddings", "name a module by its path"
+                )
+            )
+        node = node.children[part]
+    full = _joined(prefix, path)
+    if node.leaf or any(name == "weight" for name, *_ in node.tensors):
+        return [full]
+    if node.cls == "ModuleList":
+        return [_joined(full, name) for name in node.children]
+    return output_embeddings(node, full)
+
+
+def modules(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Every module with its dotted path, the outer before the inner, as torch's `named_modules()`."""
+    yield prefix, node
+    for name, child in node.children.items():
+        if not child.leaf:
+            yield from modules(child, _joined(prefix, name))
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name

@@ -1,0 +1,66 @@
+"""What ties save: each tensor that is another one's copy, and the count with it counted again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from archspec.tree.tensors import Tensor
+
+
+class TiedGroup(NamedTuple):
+    """Tensors that differ in layer numbers only, each a copy of another tensor of ``numel / len(names)`` elements."""
+
+    names: tuple[str, ...]
+    source: str
+    numel: int
+
+
+def tied_groups(tensors: list[Tensor]) -> list[TiedGroup]:
+    """The tied parameters, the largest first.
+
+    >>> import archspec
+    >>> tied_groups(archspec.load("GPT2LMHeadModel").tensors())
+    [TiedGroup(names=('lm_head.weight',), source='transformer.wte.weight', numel=38597376)]
+    """
+    groups: dict[tuple[str, str], list[Tensor]] = {}
+    for tensor in tensors:
+        if tensor.tied_to and tensor.kind == "parameter":
+            groups.setdefault((folded(tensor.name), folded(tensor.tied_to)), []).append(tensor)
+    found = [
+        TiedGroup(tuple(t.name for t in g), g[0].tied_to or "", sum(t.numel for t in g))
+        for g in groups.values()
+    ]
+    return sorted(found, key=lambda group: -group.numel)
+
+
+def tie_notes(tensors: list[Tensor], params: int) -> list[str]:
+    """A sentence for each tied tensor: what it is tied to, and the count with it counted again.
+
+    >>> import archspec
+    >>> m = archspec.load("GPT2LMHeadModel")
+    >>> tie_notes(m.tensors(), m.params)
+    ['lm_head.weight is tied to transformer.wte.weight; counting it again gives 163,037,184']
+    """
+    groups = tied_groups(tensors)
+    said = []
+    for group in groups:
+        again = f"{params + group.numel:,}"
+        if len(group.names) == 1:
+            said.append(f"{group.names[0]} is tied to {group.source}; counting it again gives {again}")
+        else:
+            many = f"{len(group.names)} tensors, {folded(group.names[0])}, are tied to {folded(group.source)}"
+            said.append(f"{many}; counting them again gives {again}")
+    if len(groups) > 1:
+        said.append(
+            f"counting every tied tensor again gives {params + sum(group.numel for group in groups):,}"
+        )
+    return said
+
+
+def folded(name: str) -> str:
+    """A tensor's name without its layer numbers.
+
+    >>> folded("encoder.layer.11.output.dense.weight")
+    'encoder.layer.*.output.dense.weight'
+    """
+    return ".".join("*" if part.isdecimal() else part for part in name.split("."))

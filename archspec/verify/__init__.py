@@ -1,0 +1,1 @@
+"""Specs held to the oracle."""

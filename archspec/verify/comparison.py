@@ -1,0 +1,91 @@
+"""What a spec gives for one config, and how that differs from what transformers builds, tensor by tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError, Place
+from archspec.oracle.transformers import Row, spec_rows
+from archspec.specs.records import Spec
+from archspec.tree.builder import Builder, Node
+from archspec.tree.tensors import tensors
+from archspec.verify.places import prefixes, top_missing
+
+Config = dict[str, Any]
+
+
+class Difference(NamedTuple):
+    """One way in which a spec and transformers disagree for one config.
+
+    ``kind`` is missing, extra, shape, kind, frozen, tie or embedding for a tensor; refused or accepted for a config
+    that only the spec or only transformers refuses; unmentioned for a field that changes the layout but
+    is not in the spec; default, alias or readonly for a config field; few where too few valid configs were found;
+    crash for a bug of archspec. ``places`` are the lines of the spec, the nearest first.
+    """
+
+    architecture: str
+    config: Config
+    kind: str
+    name: str
+    expected: str
+    found: str
+    places: tuple[str, ...] = ()
+
+
+class Count(NamedTuple):
+    """What a spec gives for one config: its rows and tree, or what it refuses the config with."""
+
+    rows: list[Row]
+    tree: Node | None
+    error: ArchspecError | None
+
+
+def tree_of(spec: Spec, architecture: str, raw: Config) -> Node:
+    """The module tree that the spec gives. Errors: :class:`ArchspecError`."""
+    scope = Scope(spec, raw)
+    scope.validate()
+    return Builder(scope).build(architecture)
+
+
+def counted(spec: Spec, architecture: str, raw: Config) -> Count:
+    """What the spec gives; errors are part of the answer."""
+    try:
+        tree = tree_of(spec, architecture, raw)
+    except ArchspecError as error:
+        return Count([], None, error)
+    try:
+        return Count(spec_rows(tensors(tree)), tree, None)
+    except ArchspecError as error:  # a tie of nothing
+        return Count([], tree, error)
+
+
+Blame = Callable[[str, str, Any], list[Place]]
+
+
+def compare(
+    architecture: str, raw: Config, expected: list[Row], found: list[Row], blame: Blame | None = None
+) -> list[Difference]:
+    """The differences between what transformers builds and what the spec says, by tensor name."""
+    theirs, ours = {row[0]: row for row in expected}, {row[0]: row for row in found}
+    columns = ("shape", "kind", "frozen", "tie", "embedding")
+    if theirs == ours:
+        return []
+    known = prefixes(list(theirs))
+    differences = []
+
+    def add(kind: str, name: str, one: str, other: str, detail: Any) -> None:
+        places = tuple(map(str, blame(kind, name, detail))) if blame else ()
+        differences.append(Difference(architecture, raw, kind, name, one, other, places))
+
+    for name in theirs.keys() | ours.keys():
+        if name not in ours:
+            add("missing", name, str(theirs[name][1]), "", name)
+        elif name not in theirs:
+            add("extra", name, "", str(ours[name][1]), top_missing(name, known))
+        else:
+            for column, one, other in zip(columns, theirs[name][1:], ours[name][1:], strict=True):
+                if one != other:
+                    add(column, name, str(one), str(other), other or one if column == "tie" else name)
+    return sorted(differences, key=lambda difference: difference.name)

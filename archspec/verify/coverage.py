@@ -1,0 +1,237 @@
+"""Which classes of transformers' auto classes the specs describe, and whether exactly.
+
+The results stand in docs/coverage.json, one line a pair of class and model type, each with a digest of
+the spec files that it was found with; docs/coverage.md is printed from it. So what is stale can be told
+in seconds: a pair that is new or gone, a spec whose text is another one, a page that says otherwise.
+Only what is stale is verified again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from archspec.errors import ArchspecError
+from archspec.specs.library import folder, index
+from archspec.verify import campaign
+from archspec.verify.pool import Failure, spread
+
+HOW = "archspec verify --coverage"
+_BATCH = 24
+
+
+class Pair(NamedTuple):
+    """A class of one model type, and how it did.
+
+    ``status`` is exact, wrong, undescribed, or unavailable (not instantiable here) with its ``cause``.
+    ``digest`` is that of the spec files; empty where no spec describes the class.
+    """
+
+    model_type: str
+    architecture: str
+    auto: tuple[str, ...]
+    status: str
+    compared: int = 0
+    cause: str = ""
+    digest: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.model_type, self.architecture
+
+
+def digests() -> dict[str, str]:
+    """Model type -> a digest of its spec's text and of all that it extends, uses or contains."""
+    texts, needs = campaign.texts_and_needs()
+    found = {}
+    for model_type in texts:
+        closure, pending = set[str](), [model_type]
+        while pending:
+            name = pending.pop()
+            if name not in closure and name in texts:
+                closure.add(name)
+                pending += needs[name]
+        joined = "\0".join(f"{name}\0{texts[name]}" for name in sorted(closure))
+        found[model_type] = hashlib.sha256(joined.encode()).hexdigest()[:12]
+    return found
+
+
+def paths() -> tuple[str, str]:
+    """The results and the page, in the checkout's docs/. Errors: :class:`ArchspecError` outside of one."""
+    docs = os.path.join(os.path.dirname(folder()), "docs")
+    if not os.path.isdir(docs):
+        raise ArchspecError("docs/ is not here: coverage is written in a checkout")
+    return os.path.join(docs, "coverage.json"), os.path.join(docs, "coverage.md")
+
+
+def recorded() -> tuple[dict[str, Any], dict[tuple[str, str], Pair]]:
+    """The conditions and the pairs that docs/coverage.json holds; both empty where there is none."""
+    try:
+        with open(paths()[0], encoding="utf-8") as file:
+            content = json.load(file)
+        pairs = [Pair(**{**row, "auto": tuple(row["auto"])}) for row in content.pop("pairs")]
+    except FileNotFoundError:
+        return {}, {}
+    except (ValueError, TypeError, KeyError) as error:
+        raise ArchspecError(f"{paths()[0]}: {error}; remove it and run {HOW}") from None
+    return content, {pair.key: pair for pair in pairs}
+
+
+def stale() -> list[str]:
+    """What docs/coverage.json and docs/coverage.md do not say as it is now; empty where all is fresh."""
+    from archspec.oracle.transformers import mapped, versions
+
+    head, pairs = recorded()
+    now, wanted = mapped(), _described(mapped())
+    if head.get("transformers") != versions()["transformers"]:
+        return [
+            f"docs/coverage.json is of transformers {head.get('transformers')}, not {versions()['transformers']}: run {HOW}"
+        ]
+    found = [f"{'/'.join(key)} is not in docs/coverage.json" for key in now if key not in pairs]
+    found += [f"{'/'.join(key)} is no pair of transformers any more" for key in pairs if key not in now]
+    for key, pair in pairs.items():
+        if pair.digest != wanted.get(key, "") and key in now:
+            found.append(f"{'/'.join(key)} was recorded with another spec")
+    if not found:
+        with open(paths()[1], encoding="utf-8") as file:
+            found = (
+                []
+                if file.read() == page(head, list(pairs.values()))
+                else ["docs/coverage.md is not what docs/coverage.json says"]
+            )
+    return [*found[:20], f"{len(found)} stale: run {HOW}"] if found else []
+
+
+def _described(now: dict[tuple[str, str], tuple[str, ...]]) -> dict[tuple[str, str], str]:
+    """The pairs that a spec describes, with the digest of its files."""
+    current, known = digests(), index()
+    return {key: current[key[0]] for key in now if key[0] in known.get(key[1], ())}
+
+
+def update(
+    samples: int,
+    seed: int,
+    jobs: int,
+    done: Callable[[list[campaign.Result]], None] | None = None,
+    everything: bool = False,
+) -> int:
+    """Verifies what is stale, or everything; writes both files; gives the number of wrong pairs."""
+    from archspec.oracle.transformers import mapped, versions
+
+    head, before = recorded()
+    now = mapped()
+    wanted = _described(now)
+    conditions = {**versions(), "samples": samples, "seed": seed}
+    if everything or any(head.get(name) != value for name, value in conditions.items()):
+        before = {}
+    fresh = {key: pair for key, pair in before.items() if key in now and pair.digest == wanted.get(key, "")}
+    fresh = {key: pair for key, pair in fresh.items() if pair.status != "wrong"}
+    chosen: dict[str, tuple[str, ...]] = {}
+    for model_type, architecture in now:
+        if (model_type, architecture) in wanted and (model_type, architecture) not in fresh:
+            chosen[model_type] = (*chosen.get(model_type, ()), architecture)
+    for result in campaign.run(chosen, samples, seed, jobs, done).results if chosen else ():
+        outcome = result.outcome
+        key = (outcome.model_type, outcome.architecture)
+        kinds = ", ".join(sorted({difference.kind for difference in outcome.differences}))
+        fresh[key] = Pair(
+            key[0],
+            key[1],
+            now[key],
+            outcome.verdict,
+            outcome.compared,
+            outcome.unavailable or kinds,
+            wanted[key],
+        )
+    rest = [key for key in now if key not in fresh]
+    batches = [tuple(rest[start : start + _BATCH]) for start in range(0, len(rest), _BATCH)]
+    for batch, causes in spread(
+        _default, batches, jobs, ("torch", "transformers", "archspec.oracle.transformers")
+    ):
+        told = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
+        for key, cause in zip(batch, told, strict=True):
+            fresh[key] = Pair(key[0], key[1], now[key], "unavailable" if cause else "undescribed", 0, cause)
+    pairs = [fresh[key]._replace(auto=autos) for key, autos in now.items()]
+    write(conditions, pairs)
+    return sum(pair.status == "wrong" for pair in pairs)
+
+
+def _default(batch: tuple[tuple[str, str], ...]) -> list[str]:
+    """Why each class is not to be had from its default config; empty where it is."""
+    from archspec.oracle.transformers import Refused, Unavailable, built, config_of, model_class
+
+    causes = []
+    for model_type, architecture in batch:
+        try:
+            built(model_class(architecture, model_type), config_of(model_type, {}))
+            causes.append("")
+        except Unavailable as error:
+            causes.append(str(error))
+        except Refused as error:
+            causes.append(f"its default config is refused: {error}")
+    return causes
+
+
+def write(head: dict[str, Any], pairs: list[Pair]) -> None:
+    """Both files."""
+    rows = ",\n".join(json.dumps(pair._asdict(), ensure_ascii=False) for pair in pairs)
+    opening = json.dumps(head, ensure_ascii=False)[:-1]
+    results, text = paths()
+    with open(results, "w", encoding="utf-8") as file:
+        file.write(f'{opening}, "pairs": [\n{rows}\n]}}\n')
+    with open(text, "w", encoding="utf-8") as file:
+        file.write(page(head, pairs))
+
+
+STATUSES = {
+    "exact": "exact",
+    "wrong": "wrong",
+    "undescribed": "undescribed",
+    "unavailable": "not instantiable here",
+}
+
+
+def page(head: dict[str, Any], pairs: list[Pair]) -> str:
+    """The text of docs/coverage.md."""
+    columns = list(STATUSES)
+    lines = [
+        "# Coverage",
+        "",
+        f"Every class that the auto classes of transformers {head['transformers']} list, with each model type it is listed for.",
+        "*Exact*: the spec gives the same tensors (names, shapes, ties, frozen or not) at the default config and at",
+        f"{head['samples']} random ones (seed {head['seed']}, torch {head['torch']} on its meta device). Written by `{HOW}`.",
+        "",
+        f"| auto class | pairs | {' | '.join(STATUSES.values())} |",
+        f"| --- |{' ---: |' * (len(columns) + 1)}",
+    ]
+    for auto in sorted({auto for pair in pairs for auto in pair.auto}):
+        lines.append(_totals(f"`{auto}`", [pair for pair in pairs if auto in pair.auto], columns))
+    lines += [_totals("**all pairs, each once**", pairs, columns), "", "## Every model type", ""]
+    lines += [f"| model type | {' | '.join(STATUSES.values())} |", f"| --- |{' --- |' * len(columns)}"]
+    for model_type in sorted({pair.model_type for pair in pairs}):
+        own = [pair for pair in pairs if pair.model_type == model_type]
+        cells = (" ".join(pair.architecture for pair in own if pair.status == status) for status in columns)
+        lines.append(f"| {model_type} | {' | '.join(cells)} |")
+    for status, title in (("wrong", "Wrong"), ("unavailable", "Not instantiable here, and why")):
+        lines += _causes(title, [pair for pair in pairs if pair.status == status])
+    return "\n".join(lines) + "\n"
+
+
+def _totals(name: str, pairs: list[Pair], columns: list[str]) -> str:
+    counts = (sum(pair.status == status for pair in pairs) for status in columns)
+    return f"| {name} | {len(pairs):,} | {' | '.join(f'{count:,}' for count in counts)} |"
+
+
+def _causes(title: str, pairs: list[Pair]) -> list[str]:
+    if not pairs:
+        return []
+    by_cause: dict[str, list[str]] = {}
+    for pair in pairs:
+        by_cause.setdefault(pair.cause, []).append(f"{pair.architecture} ({pair.model_type})")
+    lines = ["", f"## {title}", ""]
+    for cause, names in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0])):
+        lines.append(f"- {cause.replace('|', '/')[:240]}: {', '.join(names)}")
+    return lines

@@ -1,0 +1,1 @@
+"""Configs to try."""

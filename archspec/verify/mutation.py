@@ -1,0 +1,303 @@
+"""Holds altered specs against transformers: each alteration must be found, and its line be named.
+
+transformers is asked once for each architecture and config; the altered specs are then compared with
+those answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from archspec.oracle.transformers import Refused, Row, Unavailable, transformers_rows
+from archspec.specs.records import Spec
+from archspec.specs.torch_layers import Size
+from archspec.tree.builder import Node
+from archspec.verify.alterations import Alteration, alterations
+from archspec.verify.attribution import blamed, refusing
+from archspec.verify.comparison import Config, Count, compare, counted
+from archspec.verify.defaults import SettingDifference, settings_differences
+from archspec.verify.generate.aim import modules_of
+from archspec.verify.generate.guided_parts import aimed
+from archspec.verify.generate.misfits import misfits
+from archspec.verify.generate.sampling import Sampler
+from archspec.verify.hosts import replaced, standing
+from archspec.verify.undeclared import layer_lists, source_texts
+
+TRIES = 12
+
+
+class Answer(NamedTuple):
+    """What transformers makes of one config: rows, or the classes that refused it."""
+
+    architecture: str
+    raw: Config
+    rows: list[Row] | None
+    owners: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    """An alteration, whether it was found, and whether its line was among those named; ``first`` if at the top.
+
+    ``hidden``: it was not found, and what changed is no tensor that counts: the shape of one that is tied in every
+    config, the class that a module is shown as, or how many experts work on a token, which no tensor tells.
+    """
+
+    alteration: Alteration
+    found: bool
+    named: bool
+    first: bool
+    hidden: bool = False
+
+    @property
+    def well(self) -> bool:
+        return self.named or self.hidden
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool]:
+        return self.named, self.hidden, self.found
+
+
+def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
+    """transformers' answers for every architecture: its default, valid configs, and some that are refused."""
+    told: list[Answer] = []
+    for architecture in spec.architectures:
+
+        def accepts(raw: Config, architecture: str = architecture) -> bool:
+            return counted(spec, architecture, raw).error is None
+
+        sampler = Sampler(spec, seed, source_texts(spec))
+        default: Config = {"model_type": spec.model_type}
+        configs = [
+            default,
+            *({"model_type": spec.model_type, field: None} for field in {**spec.fields, **spec.fixed}),
+        ]
+        own = [_answer(spec, architecture, raw) for raw in configs[: 1 if told else None]]
+        for _ in range(TRIES * samples):
+            raw: Config | None = sampler.sample()
+            valid = sum(found.rows is not None for found in own if found)
+            refused = sum(found.rows is None for found in own if found)
+            if refused > 2 * samples:  # enough of those
+                raw = sampler.mend(accepts)
+            answer = _answer(spec, architecture, raw) if raw is not None else None
+            if answer is None or (answer.rows is None and refused > 2 * samples):
+                continue
+            if answer.rows is not None:
+                sampler.accept()
+            own.append(answer)
+            if valid >= samples:
+                break
+        for small in sampler.accepted[:1]:
+            own += [_answer(spec, architecture, raw) for raw in misfits(spec, small, layer_lists(spec))]
+        built = [answer.raw for answer in own if answer is not None and answer.rows is not None]
+        valid_ones = [
+            raw for raw in built if accepts(raw)
+        ]  # the spec may refuse what transformers takes under two names
+        own += [_answer(spec, architecture, raw) for raw in aimed(spec, architecture, sampler, valid_ones)]
+        told += [answer for answer in own if answer is not None]
+    return sorted(told, key=lambda answer: answer.rows is None)
+
+
+def _answer(spec: Spec, architecture: str, raw: Config) -> Answer | None:
+    try:
+        return Answer(architecture, raw, transformers_rows(architecture, raw, spec.model_type))
+    except Refused as error:
+        return Answer(architecture, raw, None, error.owners)
+    except Unavailable:
+        return None
+
+
+class Bench:
+    """What transformers says of a spec's configs, for altered specs to be held against. The spec itself must be exact.
+
+    ``part``: the spec of a sub-config, which is altered in place of the spec.
+    """
+
+    def __init__(self, spec: Spec, told: list[Answer], part: Spec | None = None) -> None:
+        self.spec, self.part = spec, part
+        self.told = [answer for answer in told if _agrees(spec, answer)]
+        self.known = self.settings(part or spec)
+        self.reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
+
+    @contextmanager
+    def held(self, altered: Spec) -> Iterator[Spec]:
+        """Within it, the spec to count by: an altered one, or the model's own where that stands for its part."""
+        if self.part is None:
+            yield altered
+        else:
+            with replaced(altered):
+                yield self.spec
+
+    def settings(self, altered: Spec) -> frozenset[SettingDifference]:
+        """Where the config class has other defaults; none are told where it refuses its own."""
+        try:
+            with self.held(altered) as spec:
+                return frozenset(settings_differences(spec))
+        except Refused:
+            return frozenset()
+
+    def counted(self, altered: Spec, answer: Answer) -> Count:
+        with self.held(altered) as spec:
+            return counted(spec, answer.architecture, answer.raw)
+
+    def fared(self, alteration: Alteration) -> Found:
+        """Whether an alteration is found, and named."""
+        places = self.places(alteration)
+        line = (alteration.place.source.name, alteration.place.line)
+        named = [tuple(place.rsplit(":", 2)[:2]) for place in places or ()]
+        key = (line[0], str(line[1]))
+        return Found(
+            alteration,
+            places is not None,
+            key in named,
+            named[:1] == [key],
+            places is None and self.hidden(alteration),
+        )
+
+    def hidden(self, alteration: Alteration) -> bool:
+        """Whether an alteration changes the tree for some config, though no tensor that counts."""
+        for answer in self.told:
+            before, after = (
+                self.counted(one, answer).tree for one in (self.part or self.spec, alteration.spec)
+            )
+            if (
+                before is not None
+                and after is not None
+                and list(_shapes(before, "")) != list(_shapes(after, ""))
+            ):
+                return True
+        return False
+
+    def places(self, alteration: Alteration) -> list[str] | None:
+        """The lines named for the first config that shows an alteration; None where none does."""
+        if not alteration.module:
+            found = self.settings(alteration.spec) - self.known
+            if any(difference.places for difference in found):
+                return [str(place) for difference in found for place in difference.places]
+        spec = alteration.spec if self.part is None else self.spec
+        for answer in self.told:
+            if (
+                alteration.module
+                and self.part is None
+                and alteration.module not in self.reached[answer.architecture]
+            ):
+                continue
+            ours = self.counted(alteration.spec, answer)
+            if answer.rows is None and ours.error is None:
+                return [str(place) for place in blamed(spec, ours.tree, "accepted", "", answer.owners)]
+            if answer.rows is not None and ours.error is not None:
+                with self.held(alteration.spec) as held:
+                    return [
+                        str(place)
+                        for place in refusing(held, answer.architecture, answer.raw, ours.tree, ours.error)
+                    ]
+            if answer.rows is not None and answer.rows != ours.rows:
+                tree = ours.tree
+                differences = compare(
+                    answer.architecture,
+                    answer.raw,
+                    answer.rows,
+                    ours.rows,
+                    lambda *what, tree=tree: blamed(spec, tree, *what),
+                )
+                if differences:
+                    first = [difference.places[0] for difference in differences if difference.places]
+                    return [*first, *(place for difference in differences for place in difference.places)]
+        return None
+
+
+def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, str, tuple[Size, ...]]]:
+    yield prefix, node.cls, node.routed or ()
+    yield from ((f"{prefix}.{tensor.name}", "", tensor.shape) for tensor in node.tensors)
+    for name, child in node.children.items():
+        yield from _shapes(child, f"{prefix}.{name}")
+
+
+def _agrees(spec: Spec, answer: Answer) -> bool:
+    """Whether the spec as it stands is right here: only then does an alteration show."""
+    ours = counted(spec, answer.architecture, answer.raw)
+    if answer.rows is None or ours.error is not None:
+        return (answer.rows is None) == (ours.error is not None)
+    return not compare(answer.architecture, answer.raw, answer.rows, ours.rows)
+
+
+def mutate(spec: Spec, samples: int = 12, seed: int = 0) -> list[Found]:
+    """Every alteration of a spec's own lines and how it fared in its architectures. The spec itself must be exact."""
+    bench = Bench(spec, answers(spec, samples, seed))
+    return [bench.fared(alteration) for alteration in alterations(spec)]
+
+
+def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
+    """Every alteration of the lines of a model type's spec, or of a shared part, in all specs that have those lines.
+
+    What its own architectures do not show, those of another spec may.
+    """
+    best: dict[tuple[int, str], Found] = {}
+    told: dict[str, list[Answer]] = {}
+
+    def hold(wide: bool) -> None:
+        for host, spec, file in standing(name):
+            reached = set[str]().union(
+                *(modules_of(spec, architecture) for architecture in spec.architectures or spec.modules)
+            )
+            every = (one for one in alterations(spec, file, wide) if not wide or _key(one, name) in best)
+            chosen = [
+                one for one in every if not one.module or one.module in reached or spec.source.name == file
+            ]
+            pending = [
+                one for one in chosen if (known := best.get(_key(one, name))) is None or not known.well
+            ]
+            if not pending:
+                continue
+            if host.model_type not in told:
+                told[host.model_type] = answers(host, samples, seed)
+            bench = Bench(host, told[host.model_type], spec if spec is not host else None)
+            for found in map(bench.fared, pending):
+                known = best.setdefault(_key(found.alteration, name), found)
+                if found.rank > known.rank:
+                    best[_key(found.alteration, name)] = found
+
+    hold(wide=False)
+    if not all(
+        found.well for found in best.values()
+    ):  # a shared part's line may do nothing but in one of these
+        hold(wide=True)
+    return list(best.values())
+
+
+def _key(alteration: Alteration, name: str) -> tuple[int, str]:
+    """The same for one line in all specs that have it: a class has another prefix there, or, of a shared part, any name."""
+    spec = alteration.spec
+    what = alteration.what.removeprefix(f"{alteration.module}: ") if "/" in name else alteration.what
+    return alteration.line, what.replace(spec.prefix or "…", "…").replace(spec.base_model_prefix or "…", "…")
+
+
+class Summary(NamedTuple):
+    """How many alterations there were, were found, named, of no tensor that counts; a line for each that is not well."""
+
+    total: int
+    found: int
+    named: int
+    hidden: int
+    lines: list[str]
+
+
+def summary(task: tuple[str, int]) -> Summary:
+    """The alterations of a model type, at a seed."""
+    results = mutate_file(task[0], seed=task[1])
+    lines = []
+    for result in results:
+        if not result.named:
+            word = (
+                "of no tensor that counts"
+                if result.hidden
+                else "its line is not named"
+                if result.found
+                else "missed"
+            )
+            lines.append(f"{result.alteration.place}: {word}: {result.alteration.what}")
+    found, named, hidden = (
+        sum(getattr(result, what) for result in results) for what in ("found", "named", "hidden")
+    )
+    return Summary(len(results), found, named, hidden, lines)
