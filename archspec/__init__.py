@@ -13,9 +13,9 @@ from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.tree.tensors import Tensor
 
 if TYPE_CHECKING:
+    from archspec.models.formula import Formula
     from archspec.solving.solve import Solution, solve
     from archspec.sweeping.sweep import Sweep, sweep
-    from archspec.symbolic.closed_form import Formula
 
 __all__ = [
     "TRANSFORMERS_VERSION",
@@ -34,7 +34,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _LAZY = {
-    "Formula": "archspec.symbolic.closed_form",
+    "Formula": "archspec.models.formula",
     "Solution": "archspec.solving.solve",
     "Sweep": "archspec.sweeping.sweep",
     "solve": "archspec.solving.solve",

@@ -65,11 +65,17 @@ def _caret(text: str, column: int, width: int) -> list[str]:
 
 
 class ArchspecError(Exception):
-    """The base of everything that archspec raises on purpose."""
+    """The base of everything that archspec raises on purpose: one message with its place and help, or problems."""
 
-    def __init__(self, problems: str | Problem | Iterable[Problem]) -> None:
+    def __init__(
+        self,
+        problems: str | Problem | Iterable[Problem],
+        place: Place | None = None,
+        path: str = "",
+        help: str = "",
+    ) -> None:
         if isinstance(problems, str):
-            problems = Problem(problems)
+            problems = Problem(problems, place, path, help)
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 

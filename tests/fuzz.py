@@ -26,7 +26,10 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from archspec import library, plain  # noqa: E402
-from archspec.configs.reader import check_overrides, choose, notes, parse_override, read_config  # noqa: E402
+from archspec.configs.choice import choose  # noqa: E402
+from archspec.configs.notes import notes  # noqa: E402
+from archspec.configs.overrides import check_overrides, parse_override  # noqa: E402
+from archspec.configs.reader import read_config  # noqa: E402
 from archspec.configs.scope import Scope  # noqa: E402
 from archspec.errors import ArchspecError, Problem, Source, SpecError  # noqa: E402
 from archspec.language.yaml_reader import with_pyyaml  # noqa: E402

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.configs.reader import check_overrides, choose, notes, parse_override, read_config
+from archspec.configs.choice import choose
+from archspec.configs.notes import notes
+from archspec.configs.overrides import check_overrides, parse_override
+from archspec.configs.reader import read_config
 from archspec.specs.library import load
 
 LLAMA = {

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 import archspec
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, Source
+from archspec.models.formula import Formula
 from archspec.quantities import QUANTITIES
 from archspec.render.arrangements import assume as assuming
 from archspec.specs.library import load
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.symbolic.builder import SymbolicBuilder
-from archspec.symbolic.closed_form import Formula, build
 from archspec.symbolic.repetitions import symbolic_tensors
 from archspec.tree.builder import Builder
 from archspec.tree.counts import counted
@@ -344,7 +344,7 @@ def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(closed_form, "counted", lambda found: {**counted(found), "params": 7})
     with pytest.raises(ArchspecError, match="does not give the exact params"):
-        build(Scope(load("bert"), {"model_type": "bert"}), "BertModel")
+        Formula.of(Scope(load("bert"), {"model_type": "bert"}), "BertModel")
 
 
 def test_a_closed_form_holds_for_its_number_of_recurrent_layers_alone() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from archspec.configs.reader import parse_override
+from archspec.configs.overrides import parse_override
 
 if TYPE_CHECKING:
     import argparse

@@ -13,7 +13,7 @@ from archspec.render.printers import CodePrinter, ordered
 from archspec.tree.ties import folded
 
 if TYPE_CHECKING:
-    from archspec.symbolic.closed_form import Formula
+    from archspec.models.formula import Formula
 
 
 class Forms(NamedTuple):

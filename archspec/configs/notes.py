@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.specs.records import Spec
 
-if TYPE_CHECKING:
-    from archspec.configs.reader import Config
-
 VERSION = "5.23"  # of transformers, which the specs describe
 
 
-def notes(config: Config, spec: Spec, scope: Scope | None = None) -> list[str]:
+def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str]:
     """Warnings about a config, as text; empty where there is nothing to say. ``scope`` saves its evaluation.
 
     >>> from archspec.configs.reader import read_config
@@ -51,7 +49,7 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d{1,9}", text)[:2])
 
 
-def _fields(config: Config, spec: Spec, scope: Scope) -> Iterator[str]:
+def _fields(config: RawConfig, spec: Spec, scope: Scope) -> Iterator[str]:
     """Fields that look as if they were meant for something, and are not read."""
     known = {*spec.fields, *spec.fixed, *spec.attribute_map}
     missing = [name for name in spec.fields if name not in scope.raw]

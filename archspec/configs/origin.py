@@ -1,13 +1,12 @@
-"""Where a config's values came from, so that a message points at the line that gave them."""
+"""A config as plain data, and where its values came from, so that a message points at the line that gave them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
+from archspec.configs.json_text import locate, place_of
 from archspec.errors import Place, Problem, Source
-
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 class Origin:
@@ -25,13 +24,8 @@ class Origin:
         overrides: Mapping[str, str] | None = None,
         opened: Collection[str] = (),
     ) -> None:
-        self.name, self.text, self.path, self.overrides, self.opened = (
-            name,
-            text,
-            path,
-            overrides or {},
-            opened,
-        )
+        self.name, self.text, self.path = name, text, path
+        self.overrides, self.opened = overrides or {}, opened
 
     def child(self, key: str) -> Origin:
         return Origin(self.name, self.text, f"{self.path}{key}.", self.overrides, self.opened)
@@ -53,70 +47,15 @@ class Origin:
         if not self.text:
             return Problem(f"{self.name}: {path}: {message}", help=help_)
         parts = path.split(".")
-        found = next((at for end in range(len(parts), 0, -1) if (at := locate(self.text, parts[:end]))), None)
+        outwards = (parts[:end] for end in range(len(parts), 0, -1))
+        offset, width = next((found for part in outwards if (found := locate(self.text, part))), (0, 1))
         return Problem(
-            f"{path}: {message}", place_of(Source(self.name, self.text), *(found or (0, 1))), help=help_
+            f"{path}: {message}", place_of(Source(self.name, self.text), offset, width), help=help_
         )
 
 
-def place_of(source: Source, offset: int, width: int = 1) -> Place:
-    """The line and the column of an offset, lines counted as the message's own source line is."""
-    lines = source.text[: offset + 1].splitlines() or [""]
-    return Place(source, len(lines), max(1, len(lines[-1])), width)
+class RawConfig(NamedTuple):
+    """A config as plain data, and where it came from."""
 
-
-def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Every key of a JSON text: its path, list positions included, its offset and its length.
-
-    >>> [(".".join(path), offset) for path, offset, _ in keys('{"a": {"b": [{"c": 1}, {"c": 2}]}}')]
-    [('a', 1), ('a.b', 7), ('a.b.0.c', 14), ('a.b.1.c', 24)]
-    """
-    path: list[str] = []
-    last: re.Match[str] | None = None
-    for token in _TOKEN.finditer(text):
-        what = token.group()
-        if what in ("{", "["):
-            path.append("0")
-        elif what in ("}", "]"):
-            del path[-1:]
-        elif what == "," and path and path[-1].isdecimal():
-            path[-1] = str(int(path[-1]) + 1)
-        elif what == ":" and path and last and last.group().startswith('"'):
-            path[-1] = _unquoted(last.group())
-            yield tuple(path), last.start(), len(last.group())
-        last = token
-
-
-def locate(text: str, path: Sequence[str]) -> tuple[int, int] | None:
-    """The offset and the length of the key at a path of a JSON text, None where there is none."""
-    wanted = tuple(path)
-    return next(((offset, width) for found, offset, width in keys(text) if found == wanted), None)
-
-
-def repeated(text: str) -> tuple[str, int, int] | None:
-    """The first key that an object of a JSON text has twice: its name, offset and length."""
-    seen: set[tuple[str, ...]] = set()
-    for path, offset, width in keys(text):
-        if path in seen:
-            return path[-1], offset, width
-        seen.add(path)
-    return None
-
-
-def nesting(text: str, limit: int) -> int:
-    """The offset at which a JSON text is nested deeper than ``limit`` levels; 0 where it is not."""
-    depth = 0
-    for token in _TOKEN.finditer(text):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
-        if depth > limit:
-            return token.start()
-    return 0
-
-
-def _unquoted(text: str) -> str:
-    import json
-
-    try:
-        return str(json.loads(text))
-    except ValueError:
-        return text
+    raw: dict[str, Any]
+    origin: Origin

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from archspec.configs.origin import Origin
+from archspec.configs.origin import Origin, RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Place, Problem, Source, did_you_mean
 from archspec.specs.records import Spec
-
-if TYPE_CHECKING:
-    from archspec.configs.reader import Config
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w\-]+)*$")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
@@ -108,7 +105,7 @@ def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> 
     return frozenset(opened)
 
 
-def check_overrides(spec: Spec, overrides: Iterable[str], config: Config | None = None) -> None:
+def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig | None = None) -> None:
     """Holds the paths of overrides to the fields that a spec knows; ``config`` has them written in.
 
     Errors: :class:`ConfigError`, all at once, for a name that no count depends on and for a field that

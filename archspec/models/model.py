@@ -6,7 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from archspec.configs.reader import Config, check_overrides, choose, notes, read_config
+from archspec.configs.choice import choose
+from archspec.configs.notes import notes
+from archspec.configs.origin import RawConfig
+from archspec.configs.overrides import check_overrides
+from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.specs import library
 from archspec.tree.builder import Builder, Node
@@ -14,7 +18,7 @@ from archspec.tree.counts import counted, dtype_bytes
 from archspec.tree.tensors import Tensor, tensors
 
 if TYPE_CHECKING:
-    from archspec.symbolic.closed_form import Formula
+    from archspec.models.formula import Formula
 
 
 class Model:
@@ -23,7 +27,7 @@ class Model:
     Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
     """
 
-    def __init__(self, config: Config, model_type: str, architecture: str) -> None:
+    def __init__(self, config: RawConfig, model_type: str, architecture: str) -> None:
         self.config, self.model_type, self.architecture = config, model_type, architecture
         self.spec = library.load(model_type)
         self.scope = Scope(self.spec, config.raw, config.origin)
@@ -129,9 +133,9 @@ class Model:
 
     def quantity(self, name: str) -> Formula:
         """The closed form of any quantity of :data:`archspec.quantities.QUANTITIES`."""
-        from archspec.symbolic.closed_form import build
+        from archspec.models.formula import Formula
 
-        return build(self.scope, self.architecture, name)
+        return Formula.of(self.scope, self.architecture, name)
 
     def __repr__(self) -> str:
         return f"<{self.architecture} ({self.model_type}): {self.params:,} parameters>"
@@ -139,7 +143,7 @@ class Model:
     def _repr_html_(self) -> str:
         from archspec.render.html import model_html
 
-        return model_html(self)
+        return model_html(self.architecture, self.model_type, self.tree, self.tensors(), self.notes)
 
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Any

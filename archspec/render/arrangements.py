@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import sympy
 
@@ -17,10 +17,11 @@ from archspec.errors import FormulaError, Place, Problem, Source, SpecError, did
 from archspec.language.expression import EvaluationError, Evaluator, parse
 from archspec.language.yaml_reader import Scalar
 from archspec.render.printers import arranged
-from archspec.symbolic.closed_form import Formula
+from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
 from archspec.symbolic.values import Sym
 
+AnyForm = TypeVar("AnyForm", bound=ClosedForm)
 COMPONENTS = ("embeddings", "attention", "feed-forward", "mixer", "norms", "other", "head")
 _NORMS = (
     "LayerNorm",
@@ -74,29 +75,29 @@ def component(tensor: SymbolicTensor) -> str:
     return "other"
 
 
-def by_component(formula: Formula) -> list[Part]:
+def by_component(formula: ClosedForm) -> list[Part]:
     """Embeddings, attention, feed-forward, norms, head: the grouping of papers."""
     return _grouped(formula, component, COMPONENTS)
 
 
-def by_module(formula: Formula, depth: int = 1) -> list[Part]:
+def by_module(formula: ClosedForm, depth: int = 1) -> list[Part]:
     """One part for each module down to a depth, in the model's order."""
     return _grouped(formula, lambda tensor: ".".join(tensor.name.split(".")[:-1][:depth]) or tensor.name)
 
 
-def per_layer(formula: Formula) -> list[Part]:
+def per_layer(formula: ClosedForm) -> list[Part]:
     """One part for each stack of layers, and one for what stands once."""
     return _grouped(
         formula, lambda tensor: tensor.name.split("}")[0] + "}" if "{" in tensor.name else "not repeated"
     )
 
 
-def polynomial(formula: Formula) -> list[Part]:
+def polynomial(formula: ClosedForm) -> list[Part]:
     """The formula as one sum of monomials."""
     return [Part("", formula.expr.expand())]
 
 
-def collected(formula: Formula, name: str) -> list[Part]:
+def collected(formula: ClosedForm, name: str) -> list[Part]:
     """The formula by powers of one symbol. Errors: :class:`FormulaError` for a name that does not enter."""
     symbol = _symbol(formula, name)
     collected = sympy.collect(sympy.expand(formula.expr), symbol, evaluate=False)
@@ -108,7 +109,9 @@ def collected(formula: Formula, name: str) -> list[Part]:
     return [Part("", sympy.Add(*terms, evaluate=False))]
 
 
-def _grouped(formula: Formula, key: Callable[[SymbolicTensor], str], order: Iterable[str] = ()) -> list[Part]:
+def _grouped(
+    formula: ClosedForm, key: Callable[[SymbolicTensor], str], order: Iterable[str] = ()
+) -> list[Part]:
     groups: dict[str, list[SymbolicTensor]] = {name: [] for name in order}
     for tensor in formula.tensors:
         groups.setdefault(key(tensor), []).append(tensor)
@@ -127,7 +130,7 @@ def factored(expr: Any) -> Any:
     return sympy.factor_terms(sympy.expand(expr))
 
 
-def _symbol(formula: Formula, name: str) -> Any:
+def _symbol(formula: ClosedForm, name: str) -> Any:
     symbol = sympy.Symbol(name)
     if symbol not in formula.expr.free_symbols:
         entering = [s.name for s in formula.expr.free_symbols]
@@ -154,7 +157,7 @@ class _Names(Evaluator):
         return self.fail("write a field of a sub-config on the left side only", node)
 
 
-def assume(formula: Formula, assumptions: Iterable[str]) -> Formula:
+def assume(formula: AnyForm, assumptions: Iterable[str]) -> AnyForm:
     """The formula with fields replaced by expressions of others: `intermediate_size=4*hidden_size`.
 
     Errors: :class:`FormulaError` with line and column for an assumption that cannot be read, and for
@@ -210,7 +213,7 @@ class Leading(NamedTuple):
     dropped_share: float
 
 
-def leading(formula: Formula, symbols: Iterable[str] = ()) -> Leading:
+def leading(formula: ClosedForm, symbols: Iterable[str] = ()) -> Leading:
     """The terms of the highest degree in width and depth (or in the given symbols).
 
     The vocabulary, positions, heads, experts and other counts that stay when a model grows have
@@ -258,7 +261,7 @@ class Sensitivity(NamedTuple):
     elasticity: float
 
 
-def sensitivity(formula: Formula) -> list[Sensitivity]:
+def sensitivity(formula: ClosedForm) -> list[Sensitivity]:
     """Every field that enters, the most elastic first; derivatives ignore rounding."""
     found = []
     base = formula.evaluate()
@@ -281,8 +284,8 @@ def sensitivity(formula: Formula) -> list[Sensitivity]:
 
 
 def piecewise(
-    formula: Formula, rebuild: Callable[[dict[str, Any]], Formula], limit: int = 5
-) -> list[tuple[dict[str, bool], Formula]]:
+    formula: AnyForm, rebuild: Callable[[dict[str, Any]], AnyForm], limit: int = 5
+) -> list[tuple[dict[str, bool], AnyForm]]:
     """The formula for every combination of the yes/no flags that change it.
 
     ``rebuild`` gives the formula of the same architecture with some flags set. Errors:

@@ -2,57 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from archspec.terminal import number, share
+from archspec.tree.builder import Node
 from archspec.tree.counts import counted
 from archspec.tree.outline import Item, outline
+from archspec.tree.tensors import Tensor
 from archspec.tree.ties import tie_notes
-
-if TYPE_CHECKING:
-    from archspec.models.model import Model
 
 _MAX_ROWS = 200
 _LEFT = ' style="text-align:left"'
 _RIGHT = ' style="text-align:right"'
+_HEAD = f"<th{_LEFT}>module</th>" + "".join(
+    f"<th{_RIGHT}>{name}</th>" for name in ("params", "share", "each", "")
+)
+_FACTS = {  # said where they are not what one would think: all parameters, and no buffers
+    "trainable_params": "trainable",
+    "active_params": "active on a token",
+    "buffers": "in persistent buffers",
+}
 
 
-def model_html(model: Model) -> str:
+def model_html(
+    architecture: str, model_type: str, root: Node, tensors: list[Tensor], notes: Sequence[str]
+) -> str:
     """A table with a row per module, identical layers folded; every text is escaped.
 
     >>> import archspec
-    >>> html = model_html(archspec.load("BertModel"))
+    >>> html = archspec.load("BertModel")._repr_html_()
     >>> "109,482,240" in html, "12 × BertLayer" in html
     (True, True)
     """
-    tensors = model.tensors()
     counts = counted(tensors)
-    root = outline(model.tree, tensors)._replace(name="")
-    rows = list(_rows(root, counts["params"], 0, 1))
+    params = counts["params"]
+    rows = list(_rows(outline(root, tensors), params, 0, 1))
     left_out = len(rows) - _MAX_ROWS
-    head = "".join(
-        f"<th{_LEFT if not i else _RIGHT}>{name}</th>"
-        for i, name in enumerate(("module", "params", "share", "each", ""))
-    )
-    lines = [
-        f"<b>{escape(model.architecture)}</b> ({escape(model.model_type)}): {number(counts['params'])} parameters"
-    ]
-    kinds = {
-        "trainable_params": "trainable",
-        "active_params": "active on a token",
-        "buffers": "in persistent buffers",
-    }
+    usual = {"buffers": 0}
     facts = [
         f"{number(counts[key])} {text}"
-        for key, text in kinds.items()
-        if counts[key] != (0 if key == "buffers" else counts["params"])
+        for key, text in _FACTS.items()
+        if counts[key] != usual.get(key, params)
     ]
+    lines = [f"<b>{escape(architecture)}</b> ({escape(model_type)}): {number(params)} parameters"]
     lines += [f"<br>{', '.join(facts)}"] if facts else []
-    lines.append(f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows[:_MAX_ROWS])}</tbody></table>")
+    lines.append(f"<table><thead><tr>{_HEAD}</tr></thead><tbody>{''.join(rows[:_MAX_ROWS])}</tbody></table>")
     lines += [f"<p>and {left_out} modules more</p>"] if left_out > 0 else []
-    lines += [f"<p>{escape(note)}</p>" for note in (*tie_notes(tensors, counts["params"]), *model.notes)]
+    lines += [f"<p>{escape(note)}</p>" for note in (*tie_notes(tensors, params), *notes)]
     return f"<div>{''.join(lines)}</div>"
 
 

@@ -7,18 +7,17 @@ it: V·d + L·(4·d² + …). Integer division stays exact in every language.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.str import StrPrinter
 
+from archspec.quantities import QUANTITIES
 from archspec.render.notation import Glyph, chosen
-
-if TYPE_CHECKING:
-    from archspec.symbolic.closed_form import Formula
-    from archspec.symbolic.repetitions import SymbolicTensor
+from archspec.symbolic.closed_form import ClosedForm
+from archspec.symbolic.repetitions import SymbolicTensor
 
 C_PRELUDE = """static long long floor_div(long long a, long long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 static long long min(long long a, long long b) { return a < b ? a : b; }
@@ -31,13 +30,11 @@ def _summed(terms: list[str]) -> str:
     return " + ".join(terms).replace("+ -", "- ")
 
 
-def arranged(formula: Formula, tensors: Iterable[SymbolicTensor] | None = None) -> list[Any]:
+def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = None) -> list[Any]:
     """The terms in the model's order: what stands once, then each repetition times what it repeats.
 
     ``tensors`` are those to add up, where not all of the formula's.
     """
-    from archspec.quantities import QUANTITIES
-
     share = QUANTITIES[formula.quantity].term
     groups: dict[Any, Any] = {}
     for tensor in formula.tensors if tensors is None else tensors:
@@ -201,7 +198,7 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         return f"{function}({parts[0]}, {self._nested(function, parts[1:])})"
 
 
-def glyphs(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, Glyph]:
+def glyphs(formula: ClosedForm, own: dict[str, Glyph] | None = None) -> dict[str, Glyph]:
     """The symbols that a formula is written in."""
     return chosen([symbol.name for symbol in formula.expr.free_symbols], own)
 
@@ -212,7 +209,7 @@ def _renamed(terms: list[Any], names: dict[str, str]) -> list[Any]:
 
 
 def text(
-    formula: Formula,
+    formula: ClosedForm,
     unicode: bool = True,
     own: dict[str, Glyph] | None = None,
     terms: list[Any] | None = None,
@@ -226,14 +223,14 @@ def text(
     return TextPrinter(unicode)._terms(_renamed(terms or arranged(formula), names))
 
 
-def latex(formula: Formula, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:
+def latex(formula: ClosedForm, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:
     """LaTeX without delimiters."""
     names = {sympy.Symbol(name): glyph.latex for name, glyph in glyphs(formula, own).items()}
     printer = LatexPrinter({"symbol_names": names, "order": "none", "mul_symbol": None})
     return _summed([str(printer.doprint(term)) for term in terms or arranged(formula)])
 
 
-def mathml(formula: Formula, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:
+def mathml(formula: ClosedForm, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None) -> str:
     """A MathML element with presentation markup."""
     names = {name: glyph.text for name, glyph in glyphs(formula, own).items()}
     body = "<mo>+</mo>".join(
@@ -257,7 +254,7 @@ def identifier(name: str) -> str:
     return _spelled(name, "").text
 
 
-def code(formula: Formula, language: str, terms: list[Any] | None = None) -> str:
+def code(formula: ClosedForm, language: str, terms: list[Any] | None = None) -> str:
     """An exact integer expression in `python`, `c` or `sql`, over the field names as identifiers."""
     names = {symbol.name: identifier(symbol.name) for symbol in formula.expr.free_symbols}
     integers = frozenset(
@@ -266,7 +263,7 @@ def code(formula: Formula, language: str, terms: list[Any] | None = None) -> str
     return CodePrinter(language, integers).whole(_renamed(terms or arranged(formula), names))
 
 
-def python(formula: Formula, terms: list[Any] | None = None) -> str:
+def python(formula: ClosedForm, terms: list[Any] | None = None) -> str:
     """
     >>> import archspec
     >>> f = archspec.formula("GPT2Model")

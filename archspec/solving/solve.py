@@ -10,7 +10,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from archspec.configs.reader import check_overrides, choose, read_config
+from archspec.configs.choice import choose
+from archspec.configs.overrides import check_overrides
+from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import Problem, SweepError
 from archspec.language.expression import describe

@@ -12,7 +12,10 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from archspec.configs.reader import Config, check_overrides, choose, read_config
+from archspec.configs.choice import choose
+from archspec.configs.origin import RawConfig
+from archspec.configs.overrides import check_overrides
+from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
 from archspec.language.expression import MAX_WORK, EvaluationError, Expression, Locals, parse
@@ -146,7 +149,7 @@ class Subject:
             settings[name] = Columns(UnfinishedScope(self.spec, config.raw, config.origin), {}).read(follows)
         return settings
 
-    def configured(self, settings: Mapping[str, Any]) -> Config:
+    def configured(self, settings: Mapping[str, Any]) -> RawConfig:
         """The config with fields set to values that may be traced."""
         config = read_config(self.config, {name: at(value) for name, value in settings.items()})
         for name, value in settings.items():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import sympy
 
-from archspec.configs.reader import Config, plain, read_config
+from archspec.configs.json_text import as_json
+from archspec.configs.origin import RawConfig
+from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.quantities import QUANTITIES
@@ -18,7 +20,7 @@ from archspec.tree.counts import counted, dtype_bytes
 from archspec.tree.tensors import tensors
 
 
-class Formula:
+class ClosedForm:
     """The closed form of one quantity, specialised on one config's flags.
 
     ``expr`` is a SymPy expression whose symbols carry the names of the config's fields; ``symbols``
@@ -55,6 +57,27 @@ class Formula:
         self.unused = tuple(name for name in fields if not self._has(name) and name not in self.pinned)
         self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
+
+    @classmethod
+    def of(cls, scope: Scope, architecture: str, quantity: str = "params") -> Self:
+        """The closed form of a quantity, checked against the exact count of the same config.
+
+        Errors: :class:`FormulaError` when no closed form gives the count exactly, or for a quantity that
+        is not one of `archspec.quantities.QUANTITIES`.
+        """
+        if quantity not in QUANTITIES:
+            raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(QUANTITIES)}")
+        wanted = counted(tensors(Builder(scope).build(architecture)))[quantity]
+        for opaque in (
+            False,
+            True,
+        ):  # a float rounded by int() has no closed form where the decimal rounds otherwise
+            builder = SymbolicBuilder(scope, opaque_floats=opaque)
+            rows = symbolic_tensors(builder.build(architecture), builder)
+            found = cls(architecture, quantity, rows, builder)
+            if found.substituted(found.symbols) == wanted:
+                return found
+        raise FormulaError(f"{architecture}: the closed form does not give the exact {quantity}, {wanted:,}")
 
     @staticmethod
     def plain(expr: Any) -> Any:
@@ -103,7 +126,7 @@ class Formula:
             numbers = self._numbers(scope, list(self.symbols))
             if len(numbers) == len(self.symbols) and self.substituted(numbers) == exact:
                 return exact
-            there = build(scope, self.architecture, self.quantity)
+            there = self.of(scope, self.architecture, self.quantity)
         except ArchspecError as error:
             raise FormulaError(
                 Problem(f"at {said}: {error.problems[0].message}", help=error.problems[0].help)
@@ -117,7 +140,7 @@ class Formula:
     def _numbers(self, scope: Scope, names: list[str]) -> dict[str, Any]:
         """What symbols are worth at another config; those that it lacks are left out."""
         if self.definitions:
-            found = build(scope, self.architecture, self.quantity).config_values
+            found = self.of(scope, self.architecture, self.quantity).config_values
         else:
             found = {name: value_at(scope, name) for name in names}
         return {name: found[name] for name in names if isinstance(found.get(name), int | float)}
@@ -130,16 +153,16 @@ class Formula:
             if not indices:
                 overrides[field] = value
                 continue
-            whole = overrides.setdefault(field, plain(value_at(self.scope, field)))
+            whole = overrides.setdefault(field, as_json(value_at(self.scope, field)))
             for index in indices[:-1]:
                 whole = whole[index]
             whole[indices[-1]] = value
-        raw, origin = read_config(Config(dict(self.scope.raw), self.scope.origin), overrides)
+        raw, origin = read_config(RawConfig(dict(self.scope.raw), self.scope.origin), overrides)
         scope = Scope(self.scope.spec, raw, origin)
         scope.validate()
         return scope
 
-    def replaced(self, replacement: dict[Any, Any], assumption: str) -> Formula:
+    def replaced(self, replacement: dict[Any, Any], assumption: str) -> Self:
         """The formula with a symbol replaced by an expression of others."""
         other = copy.copy(self)
         other.expr = sympy.expand(self.expr.subs(replacement))
@@ -153,7 +176,7 @@ class Formula:
         other.symbols = {name: values[name] for name in sorted(left) if name in values}
         return other
 
-    def in_bytes(self, dtype: str) -> Formula:
+    def in_bytes(self, dtype: str) -> Self:
         """The formula times the bytes of one element. Errors: :class:`ArchspecError` for an unknown dtype.
 
         >>> import archspec
@@ -179,38 +202,8 @@ class Formula:
             raise FormulaError(f"the formula gives {number}, which is no count: a size is out of its range")
         return int(number)
 
-    def latex(self) -> str:
-        """LaTeX in the usual symbols."""
-        from archspec.render.printers import latex
-
-        return latex(self)
-
-    def text(self) -> str:
-        """Plain text with `·` and powers, in the usual symbols."""
-        from archspec.render.printers import text
-
-        return text(self)
-
-    def mathml(self) -> str:
-        """Presentation MathML in the usual symbols."""
-        from archspec.render.printers import mathml
-
-        return mathml(self)
-
-    def python(self) -> str:
-        """A Python expression over the field names."""
-        from archspec.render.printers import python
-
-        return python(self)
-
-    def __str__(self) -> str:
-        return self.text()
-
     def __repr__(self) -> str:
-        return f"Formula({self.architecture}.{self.quantity} = {self.expr})"
-
-    def _repr_latex_(self) -> str:
-        return f"$\\displaystyle {self.latex()}$"
+        return f"{type(self).__name__}({self.architecture}.{self.quantity} = {self.expr})"
 
 
 def value_at(scope: Scope, path: str) -> Any:
@@ -258,25 +251,3 @@ def _numeric_fields(scope: Scope, prefix: str) -> list[str]:
         if isinstance(value, int | float) and not isinstance(value, bool) and not name.endswith("_token_id"):
             names.append(prefix + name)
     return names
-
-
-def build(scope: Scope, architecture: str, quantity: str = "params") -> Formula:
-    """The closed form of a quantity, checked against the exact count of the same config.
-
-    Errors: :class:`FormulaError` when no closed form gives the count exactly, or for a quantity that
-    is not one of `archspec.quantities.QUANTITIES`.
-    """
-    if quantity not in QUANTITIES:
-        raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(QUANTITIES)}")
-    wanted = counted(tensors(Builder(scope).build(architecture)))[quantity]
-    for opaque in (
-        False,
-        True,
-    ):  # floats rounded by int() have no closed form where the decimal rounds otherwise
-        builder = SymbolicBuilder(scope, opaque_floats=opaque)
-        found = Formula(
-            architecture, quantity, symbolic_tensors(builder.build(architecture), builder), builder
-        )
-        if found.substituted(found.symbols) == wanted:
-            return found
-    raise FormulaError(f"{architecture}: the closed form does not give the exact {quantity}, {wanted:,}")

@@ -12,9 +12,9 @@ from archspec.terminal import table
 if TYPE_CHECKING:
     import argparse
 
+    from archspec.models.formula import Formula
     from archspec.render.arrangements import Part
     from archspec.render.notation import Glyph
-    from archspec.symbolic.closed_form import Formula
 
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql")
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")

@@ -1,0 +1,98 @@
+"""Which model type and which architecture a config stands for."""
+
+from __future__ import annotations
+
+from archspec.configs.origin import RawConfig
+from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
+from archspec.language.values import describe, shown
+from archspec.specs import library
+from archspec.specs.records import Spec
+
+_NO_MODELS = {  # a field that gives away what a file without a model type is
+    "peft_type": "it describes an adapter: give the base model's config",
+    "_class_name": "it describes a part of a diffusers pipeline",
+}
+
+
+def choose(config: RawConfig, architecture: str | None = None) -> tuple[str, str]:
+    """The model type and the architecture that a config stands for.
+
+    The argument decides, then the config's own ``architectures[0]``, then the model type's base model.
+
+    Errors: :class:`UnknownArchitectureError` for what no spec describes, :class:`ConfigError` for a config that
+    names nothing, or an architecture that is not of its model type.
+
+    >>> from archspec.configs.reader import read_config
+    >>> choose(read_config({"model_type": "llama"})), choose(read_config({"architectures": ["LlamaForCausalLM"]}))
+    (('llama', 'LlamaModel'), ('llama', 'LlamaForCausalLM'))
+    """
+    raw, origin = config
+    model_type = raw.get("model_type")
+    listed = _listed(config)
+    if model_type is not None and not isinstance(model_type, str):
+        raise ConfigError(origin.problem("model_type", f"{describe(model_type)} is not a model type"))
+    name = architecture or (listed[0] if listed else None)
+    if not model_type:
+        return _by_architecture(config, name, bool(architecture)), name or ""
+    spec = _spec(config, model_type)
+    if spec.refuse:
+        problem = origin.problem("model_type", f"{model_type} is not counted: {spec.refuse}")
+        raise UnknownArchitectureError(problem)
+    if not name and not spec.architectures:
+        raise UnknownArchitectureError(f"the spec of {model_type} has no architectures")
+    name = name or spec.architectures[0]
+    if name not in spec.architectures:
+        raise _of_another(config, spec, name, bool(architecture))
+    return model_type, name
+
+
+def _by_architecture(config: RawConfig, name: str | None, asked: bool) -> str:
+    """The model type of an architecture; the config says none."""
+    raw, origin = config
+    if not name:
+        help_ = next((text for field, text in _NO_MODELS.items() if field in raw), "add model_type")
+        raise ConfigError(f"{origin.name}: the config has neither model_type nor architectures", help=help_)
+    try:
+        return library.model_type_of(name)
+    except UnknownArchitectureError as error:
+        if asked:
+            raise
+        problem = origin.problem("architectures", error.problems[0].message, error.problems[0].help)
+        raise UnknownArchitectureError(problem) from None
+
+
+def _of_another(
+    config: RawConfig, spec: Spec, name: str, asked: bool
+) -> ConfigError | UnknownArchitectureError:
+    """An architecture that is not of the config's model type."""
+    others = [other for other in library.index().get(name, ()) if other != spec.model_type]
+    elsewhere = f", but of {' and '.join(others)}" if others else ""
+    message = f"{name} is not an architecture of the model type {spec.model_type}{elsewhere}"
+    if asked:
+        known = did_you_mean(name, spec.architectures) or f"known here: {', '.join(spec.architectures)}"
+        return UnknownArchitectureError(f"{config.origin.name}: {message}", help=known)
+    help_ = f"say which is meant with --architecture (architecture=), e.g. {spec.architectures[0]}"
+    return ConfigError(config.origin.problem("architectures", message, help_))
+
+
+def _listed(config: RawConfig) -> list[str]:
+    listed = config.raw.get("architectures")
+    if listed is None:
+        return []
+    if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+        message = f"{shown(listed)} is not a list of class names"
+        raise ConfigError(config.origin.problem("architectures", message, 'write ["LlamaForCausalLM"]'))
+    return listed
+
+
+def _spec(config: RawConfig, model_type: str) -> Spec:
+    try:
+        return library.load(model_type)
+    except UnknownArchitectureError as error:
+        problem = config.origin.problem("model_type", error.problems[0].message, error.problems[0].help)
+        if config.raw.get("auto_map"):
+            message = f"{problem.message}: its code is not part of transformers (auto_map)"
+            problem = problem._replace(
+                message=message, help="only what transformers itself builds is counted"
+            )
+        raise UnknownArchitectureError(problem) from None

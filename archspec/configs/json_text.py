@@ -1,0 +1,154 @@
+"""JSON text with positions: what a file holds, and where in it a key stands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+from archspec.errors import ConfigError, Place, Source
+from archspec.language.values import describe
+
+MAX_DEPTH = 64
+MAX_BITS = 14_284  # 4,300 digits: more than that Python does not print
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_LONG_NUMBER = re.compile(r"\d{4301}")
+_BARE: dict[type, Callable[[Any], Any]] = {  # of enumerations, too
+    int: int.__index__,
+    float: float.__float__,
+    str: str.__str__,
+}
+_NOT_FINITE = ("Infinity", "-Infinity", "NaN")  # written as {"__float__": "NaN"} by transformers
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+_TOO_LONG = "a number of more than 4,300 digits"
+
+
+def parse_json(source: Source) -> dict[str, Any]:
+    """The JSON object that a text is.
+
+    Errors: :class:`ConfigError` at line and column for text that is not JSON, keys that are given twice, values
+    that are nested too deep, numbers that are too long, and for JSON that is not an object.
+    """
+    twice = False
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal twice
+        found = dict(items)
+        twice = twice or len(found) != len(items)
+        return found
+
+    try:
+        value = json.loads(source.text, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        message = "the file is empty" if not source.text.strip() else f"not JSON: {error.msg}"
+        _refuse(source, message, error.pos, "a config is one JSON object")
+    except RecursionError:
+        _refuse(source, _TOO_DEEP, nesting(source.text, MAX_DEPTH), "no model's config is")
+    except ValueError:
+        found = _LONG_NUMBER.search(source.text)
+        _refuse(source, _TOO_LONG, found.start() if found else 0, "no size is that large")
+    if not isinstance(value, dict):
+        _refuse(source, f"{describe(value)} is not a config", 0, "a config is one JSON object")
+    if twice and (key := repeated(source.text)):
+        _refuse(source, f"{key[0]} is given twice", key[1], "keep one of the two", key[2])
+    try:
+        return {key: as_json(item, 1) for key, item in value.items()}
+    except ConfigError:
+        _refuse(source, _TOO_DEEP, nesting(source.text, MAX_DEPTH), "no model's config is")
+
+
+def _refuse(source: Source, message: str, offset: int, help_: str, width: int = 1) -> NoReturn:
+    raise ConfigError(message, place_of(source, offset, width), help=help_)
+
+
+def as_json(value: Any, depth: int = 0) -> Any:
+    """A value as JSON would hold it: config objects become mappings, dtypes text, arrays lists.
+
+    Errors: :class:`ConfigError` for what is nested deeper than 64 levels, itself included.
+    """
+    if type(value) is int and value.bit_length() > MAX_BITS:
+        raise ConfigError(_TOO_LONG, help="no size is that large")
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if depth > MAX_DEPTH:
+        raise ConfigError(f"the config is {_TOO_DEEP}", help="no model's config is")
+    if isinstance(value, Mapping):
+        if len(value) == 1 and value.get("__float__") in _NOT_FINITE:
+            return float(value["__float__"])
+        return {str(key): as_json(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [as_json(item, depth + 1) for item in value]
+    if callable(getattr(value, "to_dict", None)) and not isinstance(value, type):
+        found = as_json(value.to_dict(), depth + 1)
+        model_type = getattr(value, "model_type", None)
+        if isinstance(found, dict) and isinstance(model_type, str):
+            found["model_type"] = found.get("model_type") or model_type
+        return found
+    for kind, bare in _BARE.items():
+        if isinstance(value, kind):
+            return as_json(bare(value), depth)
+    if callable(getattr(value, "tolist", None)) and not isinstance(value, type):
+        return as_json(value.tolist(), depth + 1)
+    return str(value)
+
+
+def place_of(source: Source, offset: int, width: int = 1) -> Place:
+    """The line and the column of an offset, lines counted as the message's own source line is."""
+    lines = source.text[: offset + 1].splitlines() or [""]
+    return Place(source, len(lines), max(1, len(lines[-1])), width)
+
+
+def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """Every key of a JSON text: its path, list positions included, its offset and its length.
+
+    >>> [(".".join(path), offset) for path, offset, _ in keys('{"a": {"b": [{"c": 1}, {"c": 2}]}}')]
+    [('a', 1), ('a.b', 7), ('a.b.0.c', 14), ('a.b.1.c', 24)]
+    """
+    path: list[str] = []
+    last: re.Match[str] | None = None
+    for token in _TOKEN.finditer(text):
+        what = token.group()
+        if what in ("{", "["):
+            path.append("0")
+        elif what in ("}", "]"):
+            del path[-1:]
+        elif what == "," and path and path[-1].isdecimal():
+            path[-1] = str(int(path[-1]) + 1)
+        elif what == ":" and path and last and last.group().startswith('"'):
+            path[-1] = _unquoted(last.group())
+            yield tuple(path), last.start(), len(last.group())
+        last = token
+
+
+def locate(text: str, path: Sequence[str]) -> tuple[int, int] | None:
+    """The offset and the length of the key at a path of a JSON text, None where there is none."""
+    wanted = tuple(path)
+    return next(((offset, width) for found, offset, width in keys(text) if found == wanted), None)
+
+
+def repeated(text: str) -> tuple[str, int, int] | None:
+    """The first key that an object of a JSON text has twice: its name, offset and length."""
+    seen: set[tuple[str, ...]] = set()
+    for path, offset, width in keys(text):
+        if path in seen:
+            return path[-1], offset, width
+        seen.add(path)
+    return None
+
+
+def nesting(text: str, limit: int) -> int:
+    """The offset at which a JSON text is nested deeper than ``limit`` levels; 0 where it is not."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
+        if depth > limit:
+            return token.start()
+    return 0
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text
