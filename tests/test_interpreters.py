@@ -340,7 +340,7 @@ def test_random_specs(text: str, seed: int) -> None:
 
 
 def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from archspec.symbolic.builder import closed_form
+    from archspec.symbolic import closed_form
 
     monkeypatch.setattr(closed_form, "counted", lambda found: {**counted(found), "params": 7})
     with pytest.raises(ArchspecError, match="does not give the exact params"):
