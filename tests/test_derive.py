@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("transformers")
-
 import archspec
 from archspec.cli.main import main
 from archspec.derive.check import compiled, overlay, verified
@@ -21,6 +19,8 @@ from archspec.derive.target import find
 from archspec.lint.checks import lint
 from archspec.specs import library
 from archspec.verify.verifier import verify_spec
+
+pytestmark = pytest.mark.oracle
 
 DOC = (Path(__file__).parent.parent / "docs" / "derive.md").read_text(encoding="utf-8")
 HEAD = """

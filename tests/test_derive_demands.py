@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-pytest.importorskip("transformers")
-
 from test_derive import derived, drafted, own
 from test_derive import module as module_fixture
+
+pytestmark = pytest.mark.oracle
 
 module = module_fixture
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-pytest.importorskip("transformers")
-
 from test_derive import derived, drafted, module, own
 
 from archspec.errors import ArchspecError
+
+pytestmark = pytest.mark.oracle
 
 __all__ = ["module"]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from test_derive import drafted, module
 
-pytest.importorskip("transformers")
-
 from archspec.derive.session import draft
 from archspec.derive.target import find
+
+pytestmark = pytest.mark.oracle
 
 __all__ = ["module"]  # a fixture
 OWN = """

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-pytest.importorskip("transformers")
-
 from test_derive import derived, module, own
+
+pytestmark = pytest.mark.oracle
 
 __all__ = ["module"]
 

@@ -102,6 +102,7 @@ def test_an_expression_over_several_lines_is_named_by_its_first() -> None:
     assert altered.place.line in lines
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("model_type", ["gemma3_text", "olmo3", "modernbert", "zaya", "lfm2"])
 def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_type: str) -> None:
     """LFM2 takes all but `conv` for attention; Gemma 3 has rotary positions for two kinds only."""
@@ -124,6 +125,7 @@ def test_a_name_that_transformers_computes_is_refused() -> None:
         Scope(load("recurrent_gemma"), {"layer_types": None}).validate()
 
 
+@pytest.mark.oracle
 def test_a_computed_name_that_the_spec_lacks_is_a_difference() -> None:
     spec = load("mamba")
     (found,) = settings_differences(spec._replace(readonly={}))
@@ -165,6 +167,7 @@ def test_swin_without_stages_is_half_as_wide() -> None:
     assert Scope(load("swin"), {"depths": [], "num_heads": []}).get("hidden_size") == 48
 
 
+@pytest.mark.oracle
 def test_what_the_model_refuses_without_layers_is_not_left_to_them() -> None:
     """Persimmon's rotary embedding divides by the heads, as its layers do; without layers it still does."""
     spec = load("persimmon")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("transformers")
-
 from archspec.errors import Source
 from archspec.lint.constants import implied
 from archspec.specs.library import load
@@ -13,6 +11,8 @@ from archspec.specs.parser import parse_spec
 from archspec.verify.alterations import alterations
 from archspec.verify.hosts import standing
 from archspec.verify.mutation import mutate, mutate_file
+
+pytestmark = pytest.mark.oracle
 
 TYPES = [
     "albert",

@@ -18,8 +18,6 @@ from typing import Any
 import crashing
 import pytest
 
-pytest.importorskip("transformers")
-
 from archspec.cli.main import main
 from archspec.configs.scope import Scope
 from archspec.errors import Place
@@ -35,6 +33,8 @@ from archspec.verify.comparison import Difference, counted
 from archspec.verify.places import refused_places, trail
 from archspec.verify.pool import Failure, spread
 from archspec.verify.verifier import Verifier, verify, verify_spec
+
+pytestmark = pytest.mark.oracle
 
 SAMPLES = int(os.environ.get("ARCHSPEC_VERIFY_SAMPLES", "3"))
 FIRST = {

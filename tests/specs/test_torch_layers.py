@@ -15,9 +15,6 @@ from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
-torch = pytest.importorskip("torch")
-nn = torch.nn
-
 CALLS = [
     *("Linear(3, 4)", "Linear(3, 4, False)", "Linear(3, out_features=4, bias=True)", "Linear(0, 4)"),
     *("Bilinear(2, 3, 4)", "Bilinear(2, 3, 4, bias=False)"),
@@ -84,17 +81,22 @@ def rows(call: str, folder: Path) -> list[Row]:
 
 
 def torch_rows(call: str) -> list[Row]:
+    import torch
+    from torch import nn
+
     whole = nn.Module()
     with torch.device("meta"):
         whole.x = eval(call, dict(vars(nn)))  # the table's own text, in torch's names
     return module_rows(whole)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("call", CALLS)
 def test_leaves_are_torchs(call: str, tmp_path: Path) -> None:
     assert rows(call, tmp_path) == torch_rows(call)
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("call", REFUSED)
 def test_what_torch_refuses_is_refused(call: str, tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError, AssertionError, RuntimeError)):
@@ -103,9 +105,12 @@ def test_what_torch_refuses_is_refused(call: str, tmp_path: Path) -> None:
         rows(call, tmp_path)
 
 
+@pytest.mark.oracle
 def test_leaves_of_transformers(tmp_path: Path) -> None:
-    utils = pytest.importorskip("transformers.pytorch_utils")
-    detr = pytest.importorskip("transformers.models.detr.modeling_detr")
+    from torch import nn
+    from transformers import pytorch_utils as utils
+    from transformers.models.detr import modeling_detr as detr
+
     for call, build in (
         ("Conv1D(4, 6)", lambda: utils.Conv1D(4, 6)),
         ("FrozenBatchNorm2d(6)", lambda: detr.DetrFrozenBatchNorm2d(6)),
@@ -126,6 +131,13 @@ def test_bare_parameters(tmp_path: Path) -> None:
         ("x.0", (1,), "parameter", True, None, ""),
         ("x.1", (2,), "parameter", True, None, ""),
     ]
+
+
+@pytest.mark.oracle
+def test_named_parameters(tmp_path: Path) -> None:
+    import torch
+    from torch import nn
+
     named: Any = nn.ParameterDict({"a": nn.Parameter(torch.empty(2)), "b": nn.Parameter(torch.empty(1))})
     whole = nn.Module()
     whole.x = named

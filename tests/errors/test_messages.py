@@ -19,7 +19,7 @@ from archspec.specs import library
 from archspec.tree.builder import Builder, require_architecture
 from archspec.tree.tensors import tensors
 
-HERE = Path(__file__).parent / "errors"
+HERE = Path(__file__).parent
 ARROW = "\n--->\n"
 SECONDS = 15  # of the processor
 

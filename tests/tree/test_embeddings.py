@@ -9,10 +9,9 @@ import pytest
 import archspec
 from archspec.configs.scope import Scope
 from archspec.errors import SpecError
-from archspec.specs.library import load, load_file
+from archspec.specs.library import load_file
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import output_embeddings, tensors
-from archspec.verify.verifier import verify_spec
 
 SPEC = """# A test.
 # code: nowhere
@@ -105,18 +104,3 @@ def test_a_path_that_leads_nowhere(tmp_path: Path) -> None:
         place is not None
         and place.line == SPEC.splitlines().index("    output_embeddings: head if deep else heads") + 1
     )
-
-
-def test_verify_holds_the_split_to_the_model() -> None:
-    spec = load("bert")
-    module = spec.modules["BertForMaskedLM"]
-    silent = spec._replace(
-        modules={**spec.modules, "BertForMaskedLM": module._replace(output_embeddings=None)}
-    )
-    outcome = verify_spec(silent, "BertForMaskedLM", samples=0)
-    assert {difference.kind for difference in outcome.differences} == {"embedding"}
-    assert any(
-        place.endswith(f"bert.yaml:{module.place.line}:{module.place.column}")
-        for place in outcome.differences[0].places
-    )
-    assert not verify_spec(spec, "BertForMaskedLM", samples=0).differences

@@ -1,0 +1,44 @@
+"""What a count warns of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from archspec.configs.notes import notes
+from archspec.configs.reader import read_config
+from archspec.specs.library import load
+
+LLAMA = {
+    "model_type": "llama",
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, []),
+        ({"quantization_config": {"bits": 4}}, ["quantization_config is not read"]),
+        ({"auto_map": {"AutoModel": "x.Y"}}, ["auto_map names code of the checkpoint's own"]),
+        ({"architectures": ["LlamaModel", "LlamaForCausalLM"]}, ["architectures names 2 classes"]),
+        ({"id2label": {"0": "a"}, "num_labels": 3}, ["id2label has 1 entries, but num_labels is 3"]),
+        ({"transformers_version": "4.31.0"}, []),
+        ({"transformers_version": "6.0.0.dev0"}, ["the config was written by transformers 6.0.0.dev0"]),
+        ({"atention_bias": True}, ["atention_bias is not read; did you mean attention_bias?"]),
+        ({"rope_theta": 5, "bos_token_id": 3}, []),
+    ],
+)
+def test_notes(fields: dict[str, Any], expected: list[str]) -> None:
+    found = notes(read_config({**LLAMA, **fields}), load("llama"))
+    assert len(found) == len(expected) and all(map(str.startswith, found, expected)), found
+
+
+def test_notes_on_fields_that_stand_too_high() -> None:
+    llava = {"model_type": "llava", "hidden_size": 64, "text_config": LLAMA, "vocab_size": 50}
+    found = notes(read_config(llava), load("llava"))
+    assert [note.partition(" ")[0] for note in found] == ["hidden_size"], found

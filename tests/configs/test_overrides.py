@@ -1,0 +1,164 @@
+"""`--set`: read as JSON or text, held to a config's fields, stronger than the config."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.configs.overrides import check_overrides, parse_override
+from archspec.specs.library import load
+
+LLAMA = {
+    "model_type": "llama",
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+}
+
+
+def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:
+    with pytest.raises(archspec.ArchspecError) as caught:
+        archspec.load(source, architecture, overrides)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=2", ("a", 2)),
+        ("a.b.c = -1.5", ("a.b.c", -1.5)),
+        ("a=1e3", ("a", 1000.0)),
+        ("a=true", ("a", True)),
+        ("a=null", ("a", None)),
+        ("a=gated-gelu", ("a", "gated-gelu")),
+        ('a="2"', ("a", "2")),
+        ("a=[1, 2]", ("a", [1, 2])),
+        ('a={"0": {"b": 1}}', ("a", {"0": {"b": 1}})),
+        ("a=b=c", ("a", "b=c")),
+        ("per_layer_config.3.head_dim=8", ("per_layer_config.3.head_dim", 8)),
+    ],
+)
+def test_overrides_are_json_or_text(text: str, expected: tuple[str, Any]) -> None:
+    assert parse_override(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a", "override:1:1: 'a' is not an override"),
+        ("=3", "override:1:1: '' is not a field"),
+        ("a b=3", "override:1:1: 'a b' is not a field"),
+        ("a=True", "override:1:3: a: True is not a JSON value"),
+        ("a= None", "override:1:4: a: None is not a JSON value"),
+        ("a=", "override:1:3: a: no value is given"),
+        ("a=[1, 2", "override:1:8: a: not JSON: Expecting ',' delimiter"),
+        ("a=NaN", "override:1:3: a: NaN is not a number that a config can have"),
+        ("a=" + "9" * 5000, "override:1:3: a: a number of more than 4,300 digits"),
+        ("a=" + "[" * 99999, "override:1:3: a: nested too deep"),
+    ],
+)
+def test_overrides_that_are_none(text: str, expected: str) -> None:
+    with pytest.raises(archspec.ArchspecError) as caught:
+        parse_override(text)
+    assert str(caught.value).splitlines()[0] == expected
+
+
+def test_overrides_win_over_the_config_and_its_other_names() -> None:
+    gpt2 = {"model_type": "gpt2", "n_embd": 48, "n_head": 4, "n_layer": 1}
+    plain = archspec.load({**gpt2, "n_embd": 24}).params
+    for given in ({**gpt2}, {"model_type": "gpt2", "hidden_size": 48, "n_head": 4, "n_layer": 1}):
+        for name in ("n_embd", "hidden_size"):
+            assert archspec.load(given, overrides={name: 24}).params == plain
+    assert "the same field" in message(gpt2, {"n_embd": 24, "hidden_size": 12})
+
+
+def test_num_labels_wins_over_the_names_of_labels() -> None:
+    labels = {"id2label": {str(i): "x" for i in range(5)}, "label2id": {}}
+    head = "LlamaForTokenClassification"
+    five, three = (archspec.load({**LLAMA, "num_labels": count}, head).params for count in (5, 3))
+    assert archspec.load({**LLAMA, **labels}, head).params == five
+    assert archspec.load({**LLAMA, **labels}, head, {"num_labels": 3}).params == three
+    assert archspec.load({**LLAMA, "num_labels": 3}, head, {"id2label": labels["id2label"]}).params == five
+
+
+def test_overrides_inside_sub_configs() -> None:
+    llava = {
+        "model_type": "llava",
+        "text_config": LLAMA,
+        "vision_config": {"model_type": "clip_vision_model", "hidden_size": 24},
+    }
+    deeper = {**llava, "text_config": {**LLAMA, "num_hidden_layers": 5}}
+    assert (
+        archspec.load(llava, overrides={"text_config.num_hidden_layers": 5}).params
+        == archspec.load(deeper).params
+    )
+    opened = archspec.load(
+        {"model_type": "llava"}, overrides={"text_config.vocab_size": 10, "vision_config.hidden_size": 1024}
+    )
+    assert (
+        opened.params < archspec.load({"model_type": "llava"}).params
+    )  # what is not said keeps llava's own default
+    assert "set its fields one by one" in message(llava, {"text_config": {"num_hidden_layers": 5}})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (
+            {"hiden_size": 4},
+            [
+                "override:1:1: hiden_size: no count of llama depends on hiden_size",
+                "did you mean hidden_size?",
+            ],
+        ),
+        (
+            {"hidden_size.x": 4},
+            ["hidden_size.x: hidden_size is 8, not a sub-config", "set hidden_size as a whole"],
+        ),
+        ({"text_config.x": 4}, ["text_config.x: no count of llama depends on text_config"]),
+        (
+            {"hidden_size": "wide"},
+            ["override:1:1: hidden_size: the text 'wide' is not int", "    hidden_size=wide"],
+        ),
+        (
+            {"num_hidden_layers": -2},
+            ["override:1:1: num_hidden_layers: -2 is negative", "    num_hidden_layers=-2"],
+        ),
+        ({"a b": 4}, ["'a b' is not a field"]),
+    ],
+)
+def test_overrides_that_mean_nothing(overrides: dict[str, Any], expected: list[str]) -> None:
+    found = message(LLAMA, overrides)
+    assert all(part in found for part in expected), found
+
+
+def test_overrides_of_what_transformers_sets_itself() -> None:
+    with pytest.raises(archspec.ArchspecError, match="transformers sets attention_bias of mistral itself"):
+        check_overrides(load("mistral"), {"attention_bias": True})
+
+
+def test_overrides_of_a_flat_composite_config() -> None:
+    """Old Qwen2-VL configs have the text part's fields at the top; either way of writing an override finds them."""
+    sizes = {
+        "hidden_size": 16,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "intermediate_size": 8,
+        "vocab_size": 20,
+    }
+    flat = {
+        "model_type": "qwen2_vl",
+        **sizes,
+        "num_hidden_layers": 3,
+        "vision_config": {"depth": 1, "hidden_size": 16},
+    }
+    expected = archspec.load({**flat, "num_hidden_layers": 2}).params
+    assert archspec.load(flat).params > expected
+    for name in ("num_hidden_layers", "text_config.num_hidden_layers"):
+        assert archspec.load(flat, overrides={name: 2}).params == expected
+    nested = {**flat, "text_config": {**sizes, "num_hidden_layers": 3}}
+    assert archspec.load(nested, overrides={"text_config.num_hidden_layers": 2}).params == expected
+    assert "write text_config.num_hidden_layers" in message(nested, {"num_hidden_layers": 2})

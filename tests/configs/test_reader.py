@@ -1,0 +1,207 @@
+"""What users have is read as transformers reads it: dicts, files, folders, objects, overrides."""
+
+from __future__ import annotations
+
+import enum
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.configs.choice import choose
+from archspec.configs.reader import read_config
+
+LLAMA = {
+    "model_type": "llama",
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+}
+
+
+def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:
+    with pytest.raises(archspec.ArchspecError) as caught:
+        archspec.load(source, architecture, overrides)
+    return str(caught.value)
+
+
+def test_a_file_a_folder_and_a_path_object_are_the_same_config(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(LLAMA).encode())  # some editors put a mark first
+    found = [read_config(source).raw for source in (path, str(path), tmp_path, str(tmp_path), LLAMA)]
+    assert found == [LLAMA] * 5
+    assert found[-1] is not LLAMA
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("nowhere.json", "nowhere.json: there is no such file"),
+        ("./llama", "./llama: there is no such file"),
+        ("", "'' is not a path"),
+        ("a\0b", r"'a\x00b' is not a path"),
+        (3, "int is not a config"),
+        (None, "NoneType is not a config"),
+        (b"config.json", "bytes is not a config"),
+        (dict, "dict is not a config"),
+        (["llama"], "list is not a config"),
+    ],
+)
+def test_what_is_no_config(
+    source: Any, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(archspec.ArchspecError) as caught:
+        read_config(source)
+    assert str(caught.value).splitlines() == [
+        expected,
+        "help: give a config.json, a folder that holds one, a hub id org/name, a dict, or a transformers config",
+    ]
+
+
+def test_folders_without_a_config_say_what_they_hold(tmp_path: Path) -> None:
+    assert message(tmp_path).startswith(f"{tmp_path}: the folder has no config.json")
+    (tmp_path / "adapter_config.json").write_text("{}")
+    assert message(tmp_path).endswith("help: it describes an adapter: give the base model's config")
+
+
+def test_a_name_that_is_nearly_there(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert message(tmp_path / "confg.json").endswith("help: did you mean config.json?")
+
+
+def test_files_that_are_no_text_or_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(b'{"model_type":\n "ll\xffama"}')
+    assert message(path).splitlines()[0] == f"{path}:2:5: not UTF-8 text: invalid start byte"
+    path.write_bytes(b" " * 10_000_001)
+    assert message(path).splitlines()[0] == f"{path}: the file is larger than 10,000,000 bytes"
+    path.write_text('{"model_type": "llama",\n "vocab_size": ' + "9" * 5000 + "}")
+    assert message(path).splitlines()[0] == f"{path}:2:16: a number of more than 4,300 digits"
+    for depth in (100, 100_000):
+        path.write_text('{"a": ' + "[" * depth + "]" * depth + "}")
+        assert message(path).splitlines()[0] == f"{path}:1:70: nested deeper than 64 levels"
+
+
+def test_dicts_that_no_json_holds() -> None:
+    endless: dict[str, Any] = {}
+    endless["text_config"] = endless
+    assert "nested deeper than 64 levels" in message(endless)
+    assert "more than 4,300 digits" in message({**LLAMA, "vocab_size": 10**5000})
+
+
+def test_numbers_texts_and_enumerations_of_other_libraries_become_plain() -> None:
+    class Size(enum.IntEnum):
+        SMALL = 8
+
+    class Kind(enum.StrEnum):
+        LLAMA = "llama"
+
+    class Array:
+        def tolist(self) -> list[int]:
+            return [1, 2]
+
+    class Dtype:
+        def __str__(self) -> str:
+            return "torch.bfloat16"
+
+    given = {
+        "model_type": Kind.LLAMA,
+        "hidden_size": Size.SMALL,
+        "sizes": Array(),
+        "dtype": Dtype(),
+        3: (1, {2}),
+    }
+    raw = read_config({**given, "limit": {"__float__": "Infinity"}}).raw
+    expected = {
+        "model_type": "llama",
+        "hidden_size": 8,
+        "sizes": [1, 2],
+        "dtype": "torch.bfloat16",
+        "3": [1, [2]],
+    }
+    assert raw == {**expected, "limit": float("inf")}
+    assert type(raw["model_type"]) is str and type(raw["hidden_size"]) is int
+
+
+def test_config_objects_need_nothing_but_to_dict() -> None:
+    class Part:
+        model_type = "llama"
+
+        def to_dict(self) -> dict[str, Any]:
+            return {"hidden_size": 8}
+
+    class Whole:
+        model_type = "llava"
+
+        def to_dict(self) -> dict[str, Any]:
+            return {"text_config": Part(), "model_type": ""}
+
+    expected = {"text_config": {"hidden_size": 8, "model_type": "llama"}, "model_type": "llava"}
+    assert read_config(Whole()).raw == expected
+    assert read_config({"model_type": "llava", "text_config": Part()}).raw == expected
+
+
+@pytest.mark.oracle
+def test_transformers_objects_count_as_their_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import transformers
+
+    for config in (
+        transformers.GPT2Config(n_embd=48, num_labels=7, dtype="bfloat16"),
+        transformers.CLIPConfig(),
+    ):
+        config.save_pretrained(tmp_path)
+        model = archspec.load(config)
+        assert model.params == archspec.load(tmp_path).params == archspec.load(config.to_dict()).params
+
+
+def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    hub = types.ModuleType("huggingface_hub")
+    asked: list[str] = []
+    local: list[bool] = []
+    monkeypatch.setenv("HF_ENDPOINT", "https://no-such-host.invalid")
+
+    def download(name: str, file: str, *, local_files_only: bool, **_: Any) -> str:
+        asked.append(f"{name}/{file}")
+        local.append(local_files_only)
+        if name != "org/tiny":
+            raise OSError("we are offline\nmore of it")
+        path = tmp_path / "blob"
+        path.write_text(json.dumps({**LLAMA, "hidden_size": "8"}))
+        return str(path)
+
+    hub.hf_hub_download = download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    assert (
+        message("org/tiny").splitlines()[0]
+        == "org/tiny/config.json:1:43: hidden_size: the text '8' is not int"
+    )
+    expected = "org/large: there is no such file or folder, and the hub does not give org/large: "
+    expected += "the cache has no such config, and its host has no address from here"
+    assert message("org/large").splitlines()[0] == expected
+    for path in ("./org/tiny", "org/tiny/config.json", "org/config.json", "/org/tiny"):
+        message(path)
+    assert asked == ["org/tiny/config.json", "org/large/config.json"]
+    assert local == [True, True], "a host without an address is not asked again and again"
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert "huggingface-hub is not installed" in message("org/tiny")
+
+
+def test_the_architecture_is_the_argument_then_the_configs_then_the_base_model() -> None:
+    assert choose(read_config(LLAMA)) == ("llama", "LlamaModel")
+    for empty in (None, []):
+        assert choose(read_config({**LLAMA, "architectures": empty})) == ("llama", "LlamaModel")
+    named = read_config({**LLAMA, "architectures": ["LlamaForCausalLM"]})
+    assert choose(named) == ("llama", "LlamaForCausalLM")
+    assert choose(named, "LlamaForTokenClassification") == ("llama", "LlamaForTokenClassification")
+    assert choose(read_config({"architectures": ["LlamaForCausalLM"]})) == ("llama", "LlamaForCausalLM")
+    assert choose(read_config({}), "LlamaForCausalLM") == ("llama", "LlamaForCausalLM")
+    assert choose(read_config({"model_type": "clip_text_model"})) == ("clip_text_model", "CLIPTextModel")
+    assert "LlamaMLP is not an architecture of the model type llama" in message(
+        LLAMA, architecture="LlamaMLP"
+    )

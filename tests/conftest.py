@@ -1,0 +1,52 @@
+"""Two tiers: tests marked `oracle` need torch and transformers; all others run without either.
+
+`-m "not oracle"` is the fast tier. In it torch and transformers cannot be imported, installed or not: a test that needs
+them and does not say so fails on every machine.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archspec.configs.scope import Scope
+from archspec.oracle.transformers import Row, spec_rows
+from archspec.specs.library import load_file
+from archspec.tree.builder import Builder, require_architecture
+from archspec.tree.tensors import tensors
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+class WithoutOracle(importlib.abc.MetaPathFinder):
+    """Asked for torch or transformers, says that this tier has neither."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] in ("torch", "transformers"):
+            raise ModuleNotFoundError(f"the fast tier has no {name}: mark the test `oracle`", name=name)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "not oracle" in config.option.markexpr:
+        sys.meta_path.insert(0, WithoutOracle())
+
+
+@pytest.fixture
+def says(tmp_path: Path) -> Callable[..., list[Row]]:
+    """The rows of the first architecture of a spec text, for a config."""
+
+    def rows(text: str, /, **config: Any) -> list[Row]:
+        path = tmp_path / "toy.yaml"
+        path.write_text(f"model_type: toy\n{text}", encoding="utf-8")
+        spec = load_file(str(path))
+        scope = Scope(spec, config)
+        scope.validate()
+        return spec_rows(tensors(Builder(scope).build(require_architecture(spec))))
+
+    return rows

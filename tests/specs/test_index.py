@@ -1,0 +1,14 @@
+"""The index of names is what parsing every spec gives."""
+
+from __future__ import annotations
+
+from archspec.specs import library
+
+
+def test_the_catalogue_is_what_parsing_gives() -> None:
+    found = library.catalogue()
+    assert list(found) == library.model_types()
+    assert {name: list(library.load(name).architectures) for name in found} == {
+        name: list(names) for name, names in found.items()
+    }
+    assert sum(map(len, found.values())) > 100
