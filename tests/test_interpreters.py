@@ -260,7 +260,7 @@ def specs(draw: st.DrawFn) -> str:
     target, argument = ("(i, v)", "i") if loop.startswith("enumerate") else ("i", "i")
     return f"""{CONFIG}fixed:
   derived: = {draw(plain)}
-  dims: "= [{draw(sizes(SIZES[:-2], TESTS))}, a * 2, b]"
+  dims: '= [{draw(sizes(SIZES[:-2], TESTS))}, a * 2, b]'
 modules:
   Layer(i):
     where:
