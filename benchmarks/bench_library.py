@@ -26,11 +26,11 @@ RUNS = 15
 COMPILE = """
 import json, sys, time
 from archspec import load
-from archspec.specs import library
+from archspec.specs.library import shipped
 from archspec.errors import ArchspecError
 load("BertModel").formula  # imports sympy
 start = time.perf_counter()
-specs = [library.load(name) for name in json.loads(sys.argv[1])]
+specs = [shipped().load(name) for name in json.loads(sys.argv[1])]
 read = time.perf_counter()
 compiled = refused = 0
 for spec in specs:
@@ -76,9 +76,9 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the specs to take")
     share = parser.parse_args().share
     sys.path.insert(0, str(ROOT))
-    from archspec.specs import library
+    from archspec.specs.library import shipped
 
-    names = library.model_types()
+    names = shipped().model_types()
     random.Random(0).shuffle(names)
     names = names[: int(len(names) * share)]
     smallest: tuple[float, float] | None = None
@@ -94,7 +94,9 @@ def main() -> None:
         )
     twenty = [
         "bert",
-        *[name for name in names if name != "bert" and "extends" not in library.load(name).source.text][:19],
+        *[name for name in names if name != "bert" and "extends" not in shipped().load(name).source.text][
+            :19
+        ],
     ]
     with tempfile.TemporaryDirectory() as folder:
         few = smaller(Path(folder), twenty)

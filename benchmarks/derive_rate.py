@@ -99,8 +99,8 @@ def measured(task: Task) -> dict[str, Verdict]:
     for name, reason in drafts[0].failed.items():
         found[name] = buildable(task, name, reason[:200])
     try:
-        with overlay(drafts) as folder:
-            spec = compiled(drafts[0], folder)
+        with overlay(drafts) as library:
+            spec = compiled(drafts[0], library)
             for name in drafts[0].architectures:
                 outcome = verify_spec(spec, name, task.samples, task.seed)
                 found[name] = verdict(task, name, outcome)._replace(lines=lines(drafts[0].text))
@@ -174,10 +174,10 @@ def main() -> int:
     args = parser.parse_args()
 
     from archspec.derive.session import known_types, mapped_classes
-    from archspec.specs import library
+    from archspec.specs.library import shipped
     from archspec.verify.pool import Failure, cores, spread
 
-    described = set(library.model_types())
+    described = set(shipped().model_types())
     types = args.types or [
         t
         for t in sorted(known_types())

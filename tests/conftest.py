@@ -17,7 +17,7 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.oracle.transformers import Row, spec_rows
-from archspec.specs.library import load_file
+from archspec.specs.library import shipped
 from archspec.tree.builder import Builder, require_architecture
 from archspec.tree.tensors import tensors
 
@@ -44,7 +44,7 @@ def says(tmp_path: Path) -> Callable[..., list[Row]]:
     def rows(text: str, /, **config: Any) -> list[Row]:
         path = tmp_path / "toy.yaml"
         path.write_text(f"model_type: toy\n{text}", encoding="utf-8")
-        spec = load_file(str(path))
+        spec = shipped().load_file(str(path))
         scope = Scope(spec, config)
         scope.validate()
         return spec_rows(tensors(Builder(scope).build(require_architecture(spec))))

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from archspec.specs.library import load
+from archspec.specs.library import shipped
 from archspec.specs.records import leaves
 from archspec.specs.references import conditions
 from archspec.verify.alterations import alterations
@@ -48,7 +48,7 @@ from archspec.verify.generate.sampling import Sampler
     ],
 )
 def test_a_condition_is_broken(model_type: str, architecture: str, text: str, seed: int) -> None:
-    spec = load(model_type)
+    spec = shipped().load(model_type)
     (condition,) = (
         found for found in conditions(spec) if found.text.startswith(text) and "layer_types" not in found.text
     )
@@ -60,13 +60,13 @@ def test_a_condition_is_broken(model_type: str, architecture: str, text: str, se
 
 def test_a_text_that_is_told_from_all_others_is_not_drawn_alone() -> None:
     """LFM2's code compares a layer with "conv" only, and there is no default: attention layers must be drawn all the same."""
-    sampler = Sampler(load("lfm2_moe"), 0)
+    sampler = Sampler(shipped().load("lfm2_moe"), 0)
     assert len({kind for _ in range(20) for kind in sampler.sample().get("layer_types", ())}) > 1
 
 
 def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
     """V-JEPA 2's pooler demands of its cross-attention what all its layers demand: it shows where there are no layers."""
-    spec = load("vjepa2")
+    spec = shipped().load("vjepa2")
     owner = spec.modules["VJEPA2PoolerCrossAttention"]
     architecture = "VJEPA2ForVideoClassification"
     guide = Guide(spec, architecture, Sampler(spec, 0))
@@ -79,7 +79,7 @@ def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
 
 
 def test_a_part_that_is_null_by_default_is_drawn_too() -> None:
-    sampler = Sampler(load("gemma4_unified"), 0)
+    sampler = Sampler(shipped().load("gemma4_unified"), 0)
     assert {type(sampler.sample().get("vision_config")) for _ in range(20)} == {dict, type(None)}
 
 
@@ -94,7 +94,7 @@ def test_a_flag_and_what_it_needs_are_drawn_together() -> None:
             ("use_gated_mlp", False),
         ),
     ):
-        spec = load(model_type)
+        spec = shipped().load(model_type)
         raw = {"model_type": model_type, "num_hidden_layers": 1, **given}
         found = list(Guide(spec, name, Sampler(spec, 0)).branches([raw]))
         assert any(one.get(field) is other for one in found)
@@ -102,7 +102,7 @@ def test_a_flag_and_what_it_needs_are_drawn_together() -> None:
 
 def test_what_never_is_in_a_line_that_was_taken_over() -> None:
     """DeepSeek-V3.2 always has low-rank queries: a slip in the others is no slip of its own, as it would be with a null."""
-    spec = load("deepseek_v32")
+    spec = shipped().load("deepseek_v32")
     nullable = {**spec.fields, "q_lora_rank": spec.fields["q_lora_rank"]._replace(types=("int", "None"))}
     for fields, there in ((spec.fields, False), (nullable, True)):
         found = [
@@ -121,7 +121,7 @@ def test_what_never_is_in_a_line_that_was_taken_over() -> None:
     ],
 )
 def test_a_text_without_default_and_a_mapping_are_at_an_edge(architecture: str, text: str) -> None:
-    spec = load("cohere_compass_text")
+    spec = shipped().load("cohere_compass_text")
     (condition,) = (found for found in conditions(spec) if found.text.startswith(text))
     guide = Guide(spec, architecture, Sampler(spec, 0))
     kinds = {"full_attention": {"rope_theta": 1e4}}
@@ -135,7 +135,7 @@ def test_a_text_without_default_and_a_mapping_are_at_an_edge(architecture: str, 
 
 def test_a_branch_that_needs_other_fields_is_taken() -> None:
     """Gemma 4's experts need three numbers that are null by default: what refuses a config is drawn anew."""
-    spec = load("gemma4_text")
+    spec = shipped().load("gemma4_text")
     guide = Guide(spec, "Gemma4TextModel", Sampler(spec, 0))
     configs = list(guide.branches([{"model_type": "gemma4_text", "num_hidden_layers": 1}]))
     assert any(raw.get("enable_moe_block") for raw in configs)
@@ -143,7 +143,7 @@ def test_a_branch_that_needs_other_fields_is_taken() -> None:
 
 def test_one_more_would_change_a_quotient() -> None:
     """ConvBERT's grouped layers round down: only a size that is one short of the next quotient shows a size that is one off."""
-    spec = load("convbert")
+    spec = shipped().load("convbert")
     guide = Guide(spec, "ConvBertModel", Sampler(spec, 0))
     configs = guide.branches([{"model_type": "convbert", "num_hidden_layers": 1, "num_groups": 2}])
     assert any(
@@ -155,7 +155,7 @@ def test_one_more_would_change_a_quotient() -> None:
 
 def test_one_more_would_break_a_condition() -> None:
     """DETR's heads may be as many as it is wide, and not one more."""
-    spec = load("detr")
+    spec = shipped().load("detr")
     guide = Guide(spec, "DetrModel", Sampler(spec, 0))
     small = {
         "encoder_layers": 1,
@@ -169,7 +169,7 @@ def test_one_more_would_break_a_condition() -> None:
 
 def test_a_condition_is_broken_alone_where_others_hold_the_same_field() -> None:
     """M2M-100's positions refuse a width of 2 or 3, its attention a width that the heads do not divide."""
-    spec = load("m2m_100")
+    spec = shipped().load("m2m_100")
     owner = spec.modules["M2M100SinusoidalPositionalEmbedding"]
     guide = Guide(spec, "M2M100Model", Sampler(spec, 0))
     others = Guide(without(spec, owner.require[0], owner), "M2M100Model", guide.sampler)
@@ -178,7 +178,7 @@ def test_a_condition_is_broken_alone_where_others_hold_the_same_field() -> None:
 
 def test_what_a_call_by_a_parents_name_hands_on_is_found() -> None:
     """M2M-100 has BartEncoderLayer's line, which calls BartAttention: here that is M2M100Attention."""
-    spec = load("m2m_100")
+    spec = shipped().load("m2m_100")
     guide = Guide(spec, "M2M100Model", Sampler(spec, 0))
     found = guide.read({"num_heads"}, spec.modules["M2M100Attention"])
     assert {"encoder_attention_heads", "decoder_attention_heads"} <= {*found}
@@ -186,7 +186,7 @@ def test_what_a_call_by_a_parents_name_hands_on_is_found() -> None:
 
 def test_what_a_part_is_called_with_is_refused_by_the_module_around_it() -> None:
     """TrOCR's decoder adds one to the padding's position for its embeddings: null fails there, not within them."""
-    spec = load("trocr")
+    spec = shipped().load("trocr")
     raw = {"model_type": "trocr", "use_learned_position_embeddings": False}
     tree = counted(spec, "TrOCRForCausalLM", raw).tree
     lines = [place.line for place in blamed(spec, tree, "accepted", "", ("TrOCRDecoder", "TrOCRForCausalLM"))]
@@ -196,7 +196,7 @@ def test_what_a_part_is_called_with_is_refused_by_the_module_around_it() -> None
 
 def test_what_is_behind_a_branch_is_looked_for_too() -> None:
     """XLM's adaptive softmax needs three fields; only within it does a tie decide whether there is a weight."""
-    spec = load("xlm")
+    spec = shipped().load("xlm")
     guide = Guide(spec, "XLMWithLMHeadModel", Sampler(spec, 0))
     (test,) = (
         leaf.tree
@@ -214,7 +214,7 @@ def test_what_is_behind_a_branch_is_looked_for_too() -> None:
 
 def test_a_default_that_is_refused_is_mended_by_one_field_of_a_part() -> None:
     """Gemma 4 Unified's drafter shares the keys of all its layers by default, which leaves none to share; fewer will do."""
-    spec = load("gemma4_unified_assistant")
+    spec = shipped().load("gemma4_unified_assistant")
     (architecture,) = spec.architectures
     sampler = Sampler(spec, 0)
     sampler.sample()
@@ -223,7 +223,7 @@ def test_a_default_that_is_refused_is_mended_by_one_field_of_a_part() -> None:
 
 def test_a_condition_of_two_kinds_of_layers_is_broken_where_only_one_is() -> None:
     """MiniMax's layers want keys and values above zero, as its softmax attention does: it shows where all attention is linear."""
-    spec = load("minimax")
+    spec = shipped().load("minimax")
     valid = {"model_type": "minimax", "num_hidden_layers": 2, "hidden_size": 24, "num_attention_heads": 4}
     starts = []
     for seed in range(4):
@@ -236,7 +236,7 @@ def test_a_condition_of_two_kinds_of_layers_is_broken_where_only_one_is() -> Non
 
 def test_what_decides_a_computed_default_is_drawn() -> None:
     """Mistral Large 4 shares indexers between layers by default, but only with a frequency above one."""
-    spec = load("mistral_large4_text")
+    spec = shipped().load("mistral_large4_text")
     guide = Guide(spec, "MistralLarge4TextModel", Sampler(spec, 0))
     configs = list(guide.branches([{"model_type": "mistral_large4_text", "num_hidden_layers": 3}]))
     (shared,) = (
@@ -250,7 +250,7 @@ def test_what_decides_a_computed_default_is_drawn() -> None:
 
 def test_a_parameter_is_read_apart_from_the_others_of_its_call() -> None:
     """A SegFormer layer is called with a width, heads, a reduction and a ratio, each from a list of its own."""
-    spec = load("segformer")
+    spec = shipped().load("segformer")
     guide = Guide(spec, "SegformerModel", Sampler(spec, 0))
     attention = spec.modules["SegformerAttention"]
     assert {*guide.read({"reduction"}, attention)} == {
@@ -262,7 +262,7 @@ def test_a_parameter_is_read_apart_from_the_others_of_its_call() -> None:
 
 def test_a_value_grows_past_what_else_refuses_it() -> None:
     """DETR's mask head wants its width and the heads to be a multiple of eight together, its attention fewer heads than that."""
-    spec = load("detr")
+    spec = shipped().load("detr")
     owner = spec.modules["DetrMHAttentionMap"]
     (condition,) = owner.require
     maps = {"model_type": "resnet", "out_features": ["stage2", "stage3", "stage4"]}
@@ -277,7 +277,7 @@ def test_a_value_grows_past_what_else_refuses_it() -> None:
 
 def test_a_default_decides_a_branch_both_ways() -> None:
     """How many of Mistral Large 4's first layers share no indexer by default shows where a config leaves that out."""
-    spec = load("mistral_large4_text")
+    spec = shipped().load("mistral_large4_text")
     guide = Guide(spec, "MistralLarge4TextModel", Sampler(spec, 0))
     given = {"num_hidden_layers": 4, "index_topk_freq": 2, "index_skip_topk_offset": 1}
     for raw in guide.branches([{"model_type": "mistral_large4_text", **given}]):
@@ -288,7 +288,7 @@ def test_a_default_decides_a_branch_both_ways() -> None:
 
 def test_a_model_ties_what_its_part_does_not() -> None:
     """BLIP's caption writer and the BERT in it may both say that the head is tied."""
-    spec = load("blip")
+    spec = shipped().load("blip")
     guide = Guide(spec, "BlipForConditionalGeneration", Sampler(spec, 0))
     found = [
         (raw["tie_word_embeddings"], raw["text_config"]["tie_word_embeddings"])
@@ -299,7 +299,7 @@ def test_a_model_ties_what_its_part_does_not() -> None:
 
 def test_what_may_be_negative_is_so_far_below_zero() -> None:
     """TrOCR's computed positions hold twice a negative padding's number against their own."""
-    spec = load("trocr")
+    spec = shipped().load("trocr")
     edges = Guide(spec, "TrOCRForCausalLM", Sampler(spec, 0)).edges
     assert edges.beyond(
         "pad_token_id", ["pad_token_id", "max_position_embeddings"], {"max_position_embeddings": 6}
@@ -309,7 +309,7 @@ def test_what_may_be_negative_is_so_far_below_zero() -> None:
 
 def test_a_condition_with_alternatives_is_broken_where_the_others_do_not_hold() -> None:
     """An odd head breaks Cohere Compass' condition only where some layer has rotary positions: few valid configs have."""
-    spec = load("cohere_compass_text")
+    spec = shipped().load("cohere_compass_text")
     guide = Guide(spec, "CohereCompassTextModel", Sampler(spec, 0))
     plain, rotary = (
         {"num_hidden_layers": 1, "rope_parameters": {"full_attention": one}}

@@ -13,11 +13,13 @@ import pytest
 
 import archspec
 from archspec.cli.main import main
+from archspec.configs.reader import read_config
 from archspec.derive.check import compiled, overlay, verified
 from archspec.derive.session import Draft, draft
 from archspec.derive.target import find
 from archspec.lint.checks import lint
-from archspec.specs import library
+from archspec.models.model import Model
+from archspec.specs.library import shipped
 from archspec.verify.verifier import verify_spec
 
 pytestmark = pytest.mark.oracle
@@ -100,9 +102,9 @@ CLASSES = [
 def test_a_draft_is_exact(name: str) -> None:
     made, drafts = drafted(name)
     assert made.failed == {} and made.architectures == [name]
-    with overlay(drafts) as folder:
-        assert lint(f"{folder}/{made.model_type}.yaml") == []
-        outcome = verify_spec(compiled(made, folder), name, 3)
+    with overlay(drafts) as library:
+        assert lint(f"{library.folder}/{made.model_type}.yaml", library) == []
+        outcome = verify_spec(compiled(made, library), name, 3)
         assert outcome.differences == () and outcome.compared == 4
         ours = archspec.load({"model_type": made.model_type, "architectures": [name]}).params
     assert ours == archspec.load(name).params
@@ -119,8 +121,8 @@ def test_a_draft_that_says_something_else_is_not_exact() -> None:
     made.text = made.text.replace(
         "o_proj: Linear(num_attention_heads * head_dim", "o_proj: Linear(hidden_size"
     )
-    with overlay(drafts) as folder:
-        outcome = verified(made, find("LlamaModel"), folder, 10, 0)[0]
+    with overlay(drafts) as library:
+        outcome = verified(made, find("LlamaModel"), library, 10, 0)[0]
     assert outcome.verdict == "wrong"
 
 
@@ -131,11 +133,9 @@ def test_sub_configs_come_with_their_own_drafts(tmp_path: Path, capsys: pytest.C
 
 
 def test_the_library_is_left_as_it_was() -> None:
-    before = library.folder()
     drafts = drafted("LlamaModel")[1]
-    with overlay(drafts) as folder:
-        assert library.folder() == folder != before
-    assert library.folder() == before
+    with overlay(drafts) as library:
+        assert library.load("llama").source.text == drafts[0].text != shipped().load("llama").source.text
     assert archspec.load("LlamaModel").params == 6_607_343_616
 
 
@@ -156,13 +156,14 @@ def test_an_own_module_is_counted_like_any_other(module: Callable[..., None]) ->
     module(own(blocks, "self.scale = nn.Parameter(torch.ones(3))"))
     target = find("own:Net")
     drafts = draft(target.model_type, target.config, target.classes)
-    with overlay(drafts) as folder:
-        assert [outcome.verdict for outcome in verified(drafts[0], target, folder, 4, 0)] == ["exact"]
+    with overlay(drafts) as library:
+        assert [outcome.verdict for outcome in verified(drafts[0], target, library, 4, 0)] == ["exact"]
         for depth, width in ((3, 64), (5, 8)):
             config = {"model_type": "net", "architectures": ["Net"], "depth": depth, "width": width}
             net = target.classes[0](type(target.config)(depth=depth, width=width))
             assert isinstance(net, torch.nn.Module)
-            assert archspec.load(config).params == sum(p.numel() for p in net.parameters())
+            model = Model(read_config(config), library.load("net"), "Net")
+            assert model.params == sum(p.numel() for p in net.parameters())
 
 
 BOTH_WAYS = {

@@ -8,7 +8,7 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import ConfigError
-from archspec.specs.library import load
+from archspec.specs.library import shipped
 from archspec.specs.references import conditions
 from archspec.verify.alterations import alterations
 from archspec.verify.attribution import blamed, refusing
@@ -22,7 +22,7 @@ from archspec.verify.verifier import Verifier
 
 
 def guide_of(model_type: str, seed: int = 0) -> Guide:
-    spec = load(model_type)
+    spec = shipped().load(model_type)
     return Guide(spec, spec.architectures[0], Sampler(spec, seed))
 
 
@@ -67,23 +67,25 @@ def test_a_default_is_read() -> None:
 
 def test_null_under_another_name_is_no_value() -> None:
     """transformers sets the other name last, null as well."""
-    assert Scope(load("gpt2"), {"n_layer": 3}).get("n_layer") == 3
+    assert Scope(shipped().load("gpt2"), {"n_layer": 3}).get("n_layer") == 3
     with pytest.raises(ConfigError, match="num_hidden_layers: is null, but n_layer, the same field, is 3"):
-        Scope(load("gpt2"), {"n_layer": 3, "num_hidden_layers": None})
+        Scope(shipped().load("gpt2"), {"n_layer": 3, "num_hidden_layers": None})
     with pytest.raises(ConfigError, match="n_layer: null is not int"):  # its own name is checked too
-        Scope(load("gpt2"), {"n_layer": None, "num_hidden_layers": 3}).get("n_layer")
-    assert Scope(load("dbrx"), {"n_layers": None, "num_hidden_layers": 3}).get("n_layers") == 3
+        Scope(shipped().load("gpt2"), {"n_layer": None, "num_hidden_layers": 3}).get("n_layer")
+    assert Scope(shipped().load("dbrx"), {"n_layers": None, "num_hidden_layers": 3}).get("n_layers") == 3
     with pytest.raises(ConfigError, match="transformers demands"):  # DBRX's own name is read as it is given
-        Scope(load("dbrx"), {"d_model": None, "hidden_size": 1, "attn_config": {"rope_theta": 1}}).validate()
+        Scope(
+            shipped().load("dbrx"), {"d_model": None, "hidden_size": 1, "attn_config": {"rope_theta": 1}}
+        ).validate()
 
 
 def test_a_frozen_parameter_is_altered_to_be_trained() -> None:
-    whats = [alteration.what for alteration in alterations(load("idefics_vision"))]
+    whats = [alteration.what for alteration in alterations(shipped().load("idefics_vision"))]
     assert "IdeficsVisionEmbeddings: trainable becomes not trainable" in whats
 
 
 def test_the_lines_of_local_names_are_named_where_a_module_is_given_by_a_call() -> None:
-    spec = load("inkling2_text")
+    spec = shipped().load("inkling2_text")
     tree = counted(spec, "Inkling2TextModel", {"model_type": "inkling2_text", "num_hidden_layers": 1}).tree
     width = spec.modules["Inkling2Attention"].where["width"].place.line
     places = blamed(
@@ -93,7 +95,7 @@ def test_the_lines_of_local_names_are_named_where_a_module_is_given_by_a_call() 
 
 
 def test_an_expression_over_several_lines_is_named_by_its_first() -> None:
-    spec = load("moshi")
+    spec = shipped().load("moshi")
     altered = next(one for one in alterations(spec) if one.what.startswith("fixed.audio_codes"))
     raw = {"model_type": "moshi"}
     ours = counted(altered.spec, "MoshiModel", raw)
@@ -106,7 +108,7 @@ def test_an_expression_over_several_lines_is_named_by_its_first() -> None:
 @pytest.mark.parametrize("model_type", ["gemma3_text", "olmo3", "modernbert", "zaya", "lfm2"])
 def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_type: str) -> None:
     """LFM2 takes all but `conv` for attention; Gemma 3 has rotary positions for two kinds only."""
-    spec = load(model_type)
+    spec = shipped().load(model_type)
     verifier = Verifier(spec, spec.architectures[0], 1, 0)
     verifier.run()
     kinds = [
@@ -120,14 +122,14 @@ def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_
 
 def test_a_name_that_transformers_computes_is_refused() -> None:
     with pytest.raises(ConfigError, match="layer_types: is what transformers computes itself"):
-        Scope(load("falcon_mamba"), {"layer_types": ["linear_attention"]}).validate()
+        Scope(shipped().load("falcon_mamba"), {"layer_types": ["linear_attention"]}).validate()
     with pytest.raises(ConfigError, match="layer_types: is what"):  # under its other name too
-        Scope(load("recurrent_gemma"), {"layer_types": None}).validate()
+        Scope(shipped().load("recurrent_gemma"), {"layer_types": None}).validate()
 
 
 @pytest.mark.oracle
 def test_a_computed_name_that_the_spec_lacks_is_a_difference() -> None:
-    spec = load("mamba")
+    spec = shipped().load("mamba")
     (found,) = settings_differences(spec._replace(readonly={}))
     assert (found.kind, found.name, found.expected) == ("readonly", "layer_types", "readonly")
     more = {"hidden_act": spec.readonly["layer_types"], **spec.readonly}
@@ -154,8 +156,8 @@ def test_what_an_equation_wants_is_computed() -> None:
 
 def test_true_is_no_number_of_heads() -> None:
     with pytest.raises(ConfigError, match="num_key_value_heads: true is not int or null"):
-        Scope(load("seed_oss"), {"num_key_value_heads": True}).validate()
-    spec = load("seed_oss")
+        Scope(shipped().load("seed_oss"), {"num_key_value_heads": True}).validate()
+    spec = shipped().load("seed_oss")
     raws = [
         raw for raw in misfits(spec, {"num_hidden_layers": 1}, ()) if raw.get("num_key_value_heads") is True
     ]
@@ -164,13 +166,13 @@ def test_true_is_no_number_of_heads() -> None:
 
 def test_swin_without_stages_is_half_as_wide() -> None:
     """transformers takes int(96 * 2 ** -1)."""
-    assert Scope(load("swin"), {"depths": [], "num_heads": []}).get("hidden_size") == 48
+    assert Scope(shipped().load("swin"), {"depths": [], "num_heads": []}).get("hidden_size") == 48
 
 
 @pytest.mark.oracle
 def test_what_the_model_refuses_without_layers_is_not_left_to_them() -> None:
     """Persimmon's rotary embedding divides by the heads, as its layers do; without layers it still does."""
-    spec = load("persimmon")
+    spec = shipped().load("persimmon")
     found = Verifier(spec._replace(require=()), "PersimmonModel", 1, 0).run().differences
     assert found and {one.kind for one in found} == {"accepted"}
     assert all(one.config["num_hidden_layers"] == one.config["num_attention_heads"] == 0 for one in found)

@@ -16,7 +16,7 @@ from archspec.errors import ArchspecError, Source
 from archspec.models.formula import Formula
 from archspec.quantities import QUANTITIES
 from archspec.render.arrangements import assume as assuming
-from archspec.specs.library import load
+from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.symbolic.builder import SymbolicBuilder
@@ -30,7 +30,7 @@ from archspec.verify.undeclared import source_texts
 
 REFUSED = {"gemma3n"}  # whatever the config: its image tower is timm's
 TYPES = sorted(everything())
-PAIRS = [(model_type, name) for model_type in TYPES for name in load(model_type).architectures]
+PAIRS = [(model_type, name) for model_type in TYPES for name in shipped().load(model_type).architectures]
 LENIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
@@ -118,7 +118,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
 @pytest.mark.oracle
 @pytest.mark.parametrize("model_type", TYPES)
 def test_every_architecture(model_type: str) -> None:
-    spec = load(model_type)
+    spec = shipped().load(model_type)
     for architecture in spec.architectures:
         sampler = Sampler(spec, 3, source_texts(spec))
         default = {"model_type": model_type}
@@ -139,7 +139,7 @@ def test_every_architecture(model_type: str) -> None:
 @given(st.sampled_from(PAIRS), st.integers(0, 10**6))
 def test_random_configs(pair: tuple[str, str], seed: int) -> None:
     model_type, architecture = pair
-    spec = load(model_type)
+    spec = shipped().load(model_type)
     sampler = Sampler(spec, seed)
     for _ in range(2):
         raw = valid(spec, architecture, sampler)
@@ -149,7 +149,7 @@ def test_random_configs(pair: tuple[str, str], seed: int) -> None:
 
 def test_a_closed_form_is_held_for_other_numbers() -> None:
     """The test above is of use: most other numbers fulfil the same assumptions."""
-    spec = load("llama")
+    spec = shipped().load("llama")
     sampler = Sampler(spec, 0)
     raw = valid(spec, "LlamaForCausalLM", sampler)
     assert raw is not None
@@ -309,7 +309,7 @@ def toy(text: str) -> Spec:
     def none(name: str, place: Any) -> Spec:
         raise AssertionError(name)
 
-    return parse_spec(Source("toy.yaml", text), none)
+    return parse_spec(Source("toy.yaml", text), none, shipped())
 
 
 def drawn(chance: random.Random) -> dict[str, Any]:
@@ -345,7 +345,7 @@ def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(closed_form, "counted", lambda found: {**counted(found), "params": 7})
     with pytest.raises(ArchspecError, match="does not give the exact params"):
-        Formula.of(Scope(load("bert"), {"model_type": "bert"}), "BertModel")
+        Formula.of(Scope(shipped().load("bert"), {"model_type": "bert"}), "BertModel")
 
 
 def test_a_closed_form_holds_for_its_number_of_recurrent_layers_alone() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from archspec.errors import Source
 from archspec.lint.constants import implied
-from archspec.specs.library import load
+from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.verify.alterations import alterations
 from archspec.verify.hosts import standing
@@ -63,7 +63,7 @@ PARTS = [
 
 @pytest.mark.parametrize("model_type", TYPES)
 def test_every_alteration_is_found(model_type: str) -> None:
-    results = mutate(load(model_type))
+    results = mutate(shipped().load(model_type))
     assert len(results) > 5
     assert [result.alteration.what for result in results if not result.found and not result.hidden] == []
     assert [result.alteration.what for result in results if result.found and not result.named] == []
@@ -81,7 +81,9 @@ def test_every_alteration_is_found_in_the_models_that_have_the_lines(name: str) 
 def test_a_line_is_tried_where_another_spec_has_it() -> None:
     """Whether Qwen2-VL's text model ties its embeddings only the whole model reads."""
     line = "config.tie_word_embeddings: False becomes True"
-    (alone,) = [result for result in mutate(load("qwen2_vl_text")) if result.alteration.what == line]
+    (alone,) = [
+        result for result in mutate(shipped().load("qwen2_vl_text")) if result.alteration.what == line
+    ]
     (whole,) = [result for result in mutate_file("qwen2_vl_text") if result.alteration.what == line]
     assert (alone.found, whole.found) == (False, True)
 
@@ -96,7 +98,7 @@ def test_the_specs_that_have_a_line() -> None:
 
 def test_a_line_that_a_module_takes_over_is_altered_in_the_specs_that_have_the_module() -> None:
     """BLT's cross-attention stands with the model that does not have any; what it takes over only the others' show."""
-    decoder = load("blt_local_decoder")
+    decoder = shipped().load("blt_local_decoder")
     file = "formulas/blt_global_transformer.yaml"
     few, all_ = ({one.what for one in alterations(decoder, file, wide)} for wide in (False, True))
     assert "BltCrossAttention: q_norm left out" in few
@@ -107,7 +109,7 @@ def test_an_alteration_that_nothing_shows_is_told(monkeypatch: pytest.MonkeyPatc
     """The test above can fail: without configs other than the default most slips stay unseen."""
     from archspec.verify import mutation
 
-    spec = load("gpt2")
+    spec = shipped().load("gpt2")
     everything = mutation.answers(spec, 1, 0)
     monkeypatch.setattr(
         mutation,
@@ -121,7 +123,7 @@ def test_an_architecture_that_the_default_config_does_not_make_is_altered_too() 
     """Hiera's decoder has three sizes without defaults: a config that has them all is brought near to by mending."""
     from archspec.verify.mutation import answers
 
-    spec = load("hiera")
+    spec = shipped().load("hiera")
     name = "HieraForPreTraining"
     told = answers(spec._replace(architectures=(name,)), 2, 0)
     assert sum(answer.rows is not None for answer in told) >= 2
@@ -160,6 +162,6 @@ modules:
 architectures:
   B:
     a: A()
-"""), load)  # fmt: skip
+"""), lambda name, place: shipped().load(name), shipped())  # fmt: skip
     module = spec.modules["A"]
     assert implied(module.require[0], spec.require, module, spec) is expected

@@ -17,7 +17,7 @@ from archspec.errors import ArchspecError, SweepError
 from archspec.solving.completion import complete
 from archspec.solving.goals import Goal, goal, ratio_condition, size_of
 from archspec.solving.solve import Solution, solve
-from archspec.specs import library
+from archspec.specs.library import shipped
 from archspec.sweeping import search as search_module
 from archspec.verify.generate.sampling import Sampler
 
@@ -513,9 +513,9 @@ def test_transformers_builds_what_is_written(
         assert solution.config["model_type"] and solution.config["transformers_version"]
 
 
-@pytest.mark.parametrize("model_type", library.model_types())
+@pytest.mark.parametrize("model_type", shipped().model_types())
 def test_every_config_is_written_whole(model_type: str) -> None:
-    spec = library.load(model_type)
+    spec = shipped().load(model_type)
     sampler = Sampler(spec, seed=3)
     for raw in [{"model_type": model_type}, *(sampler.sample() for _ in range(4))] if not spec.refuse else []:
         for architecture in spec.architectures[:2]:
@@ -544,11 +544,11 @@ def test_every_config_is_written_whole(model_type: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "model_type", [name for name in library.model_types() if not library.load(name).refuse]
+    "model_type", [name for name in shipped().model_types() if not shipped().load(name).refuse]
 )
 def test_transformers_builds_what_is_written_of_every_model_type(model_type: str, tmp_path: Path) -> None:
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    spec, tried = library.load(model_type), 0
+    spec, tried = shipped().load(model_type), 0
     sampler = Sampler(spec, seed=7)
     known = [name for name in spec.architectures if hasattr(transformers, name)][-1:]
     for architecture, raw in [(name, sampler.sample()) for name in known for _ in range(6)]:

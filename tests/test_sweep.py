@@ -26,7 +26,7 @@ from archspec.cli.main import main
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, SweepError
 from archspec.quantities import QUANTITIES
-from archspec.specs import library
+from archspec.specs.library import shipped
 from archspec.sweeping import files
 from archspec.sweeping.axes import Axis, axes_of, axis, parse_axis
 from archspec.sweeping.engine import Engine
@@ -128,9 +128,9 @@ def random_axis(name: str, value: Any, chosen: random.Random) -> Axis:
     return axis(name, range(low, max(low, value) + chosen.randrange(1, 5)))
 
 
-@pytest.mark.parametrize("model_type", library.model_types())
+@pytest.mark.parametrize("model_type", shipped().model_types())
 def test_random_grids_of_every_model_type(model_type: str) -> None:
-    spec = library.load(model_type)
+    spec = shipped().load(model_type)
     if spec.refuse or not spec.architectures:
         return
     chosen = random.Random(model_type)

@@ -23,7 +23,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import Place
 from archspec.oracle.transformers import Refused, Unavailable, built, config_of, spec_rows, transformers_rows
 from archspec.specs import library
-from archspec.specs.library import load
+from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
@@ -89,23 +89,23 @@ def altered(spec: Spec, old: str, new: str, times: int = 1) -> Spec:
     from archspec.errors import Source
     from archspec.specs.parser import parse_spec
 
-    shared = {file.stem: file for file in (Path(library.folder()) / "shared").glob("*.yaml")}
+    shared = {file.stem: file for file in (Path(shipped().folder) / "shared").glob("*.yaml")}
     holds = [name for name, file in shared.items() if file.read_text().count(old) == times]
     here = spec.source.text.count(old) == times
     assert here or len(holds) == 1, f"{old!r} is not in {spec.source.name}, or one shared part, {times} times"
 
     def loaded(name: str, _: object) -> Spec:
         if name not in shared:
-            return load(name)
+            return shipped().load(name)
         text = shared[name].read_text()
         return parse_spec(
             Source(f"shared/{name}.yaml", text.replace(old, new) if not here and name in holds else text),
             loaded,
+            spec.library,
         )
 
-    return parse_spec(
-        Source(spec.source.name, spec.source.text.replace(old, new) if here else spec.source.text), loaded
-    )
+    text = spec.source.text.replace(old, new) if here else spec.source.text
+    return parse_spec(Source(spec.source.name, text), loaded, spec.library)
 
 
 def line(spec: Spec, start: str) -> str:
@@ -213,7 +213,7 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_slip_is_found_and_its_line_named(slip: str) -> None:
     model_type, architecture, old, new, kind, start = SLIPS[slip]
-    wrong = altered(load(model_type), old, new)
+    wrong = altered(shipped().load(model_type), old, new)
     outcome = verify_spec(wrong, architecture, 12)
     assert outcome.verdict == "wrong"
     found = [difference for difference in outcome.differences if difference.kind == kind]
@@ -223,7 +223,7 @@ def test_a_slip_is_found_and_its_line_named(slip: str) -> None:
 
 def test_a_field_that_the_spec_does_not_mention() -> None:
     spec = altered(
-        altered(load("llama"), "  mlp_bias: false\n", ""),
+        altered(shipped().load("llama"), "  mlp_bias: false\n", ""),
         "GatedMLP(intermediate_size, mlp_bias)",
         "GatedMLP(intermediate_size)",
     )
@@ -236,7 +236,7 @@ def test_a_field_that_the_spec_does_not_mention() -> None:
 
 def test_a_fixed_field_that_is_read_after_all() -> None:
     spec = altered(
-        altered(load("llama"), "  mlp_bias: false\n", ""),
+        altered(shipped().load("llama"), "  mlp_bias: false\n", ""),
         "require:\n",
         "fixed:\n  mlp_bias: false\nrequire:\n",
     )
@@ -247,7 +247,9 @@ def test_a_fixed_field_that_is_read_after_all() -> None:
 
 def test_a_difference_is_shown_at_the_smallest_config() -> None:
     spec = altered(
-        load("bert"), "BertAttention(is_cross_attention=True) if add_cross_attention else None", "None"
+        shipped().load("bert"),
+        "BertAttention(is_cross_attention=True) if add_cross_attention else None",
+        "None",
     )
     configs = [
         difference.config
@@ -261,7 +263,7 @@ def test_a_zero_that_transformers_takes_for_nothing_given_is_found() -> None:
     """wav2vec 2.0's config has `output_hidden_size or hidden_size`; only an adapter, off by default, has tensors of it."""
     from archspec.verify.defaults import settings_differences
 
-    spec = load("wav2vec2")
+    spec = shipped().load("wav2vec2")
     assert settings_differences(spec) == []
     field = spec.fields["output_hidden_size"]
     altered = spec._replace(fields={**spec.fields, field.name: field._replace(falsy=False)})
@@ -276,7 +278,7 @@ def test_a_zero_that_transformers_takes_for_nothing_given_is_found() -> None:
 
 def test_a_spec_that_transformers_cannot_confirm_is_not_exact_by_default() -> None:
     outcome = verify_spec(
-        altered(load("llama"), "- head_dim % 2 == 0 or head_dim < 5", "- hidden_size == 4096"),
+        altered(shipped().load("llama"), "- head_dim % 2 == 0 or head_dim < 5", "- hidden_size == 4096"),
         "LlamaModel",
         5,
     )
@@ -285,9 +287,9 @@ def test_a_spec_that_transformers_cannot_confirm_is_not_exact_by_default() -> No
 
 def test_the_same_seed_draws_the_same_configs() -> None:
     code = (
-        "import json; from archspec.specs.library import load; from archspec.verify.generate.sampling import Sampler\n"
+        "import json; from archspec.specs.library import shipped; from archspec.verify.generate.sampling import Sampler\n"
         "for name in ('bert', 'wav2vec2', 'swin', 'llava'):\n"
-        "    sampler = Sampler(load(name), 5)\n"
+        "    sampler = Sampler(shipped().load(name), 5)\n"
         "    for _ in range(20): print(json.dumps(sampler.sample())); sampler.accept()"
     )
     runs = [
@@ -307,7 +309,7 @@ def test_the_same_seed_draws_the_same_configs() -> None:
 )
 def test_valid_configs_show_every_side_of_a_spec(model_type: str) -> None:
     """At 20 samples: each flag both ways, nulls, one layer, odd sizes, lists of other lengths."""
-    spec = load(model_type)
+    spec = shipped().load(model_type)
     verifier = Verifier(spec, spec.architectures[0], 20, 0)
     assert verifier.run().verdict == "exact"
     assert len(verifier.valid) > 20
@@ -366,7 +368,9 @@ def test_what_this_machine_lacks_is_no_refusal() -> None:
 
 
 def places(model_type: str, architecture: str, name: str) -> list[Place]:
-    return trail(Builder(Scope(load(model_type), {"model_type": model_type})).build(architecture), name)
+    return trail(
+        Builder(Scope(shipped().load(model_type), {"model_type": model_type})).build(architecture), name
+    )
 
 
 @pytest.mark.parametrize(
@@ -413,7 +417,7 @@ def test_a_class_that_has_no_constructor_of_its_own_is_told_with_its_parent() ->
     ],
 )
 def test_a_class_that_refuses_leads_to_its_lines(owners: tuple[str, ...], start: str) -> None:
-    spec = load("bert")
+    spec = shipped().load("bert")
     found = refused_places(spec, Builder(Scope(spec, {"model_type": "bert"})).build("BertModel"), owners)
     assert any(place.source.line(place.line).strip().startswith(start) for place in found)
 
@@ -442,7 +446,7 @@ def test_a_class_that_refuses_leads_to_its_lines(owners: tuple[str, ...], start:
 def test_a_refusal_leads_to_what_was_read(
     model_type: str, architecture: str, old: str, new: str, raw: dict[str, Any], start: str
 ) -> None:
-    wrong = altered(load(model_type), old, new)
+    wrong = altered(shipped().load(model_type), old, new)
     config = {"model_type": model_type, **raw}
     count = counted(wrong, architecture, config)
     assert count.error is not None
@@ -486,22 +490,18 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = tmp_path / "formulas"
     folder.mkdir()
     (tmp_path / "docs").mkdir()
-    shutil.copytree(Path(library.folder()) / "shared", folder / "shared")
+    shutil.copytree(Path(shipped().folder) / "shared", folder / "shared")
     part = folder / "shared" / "encoder.yaml"
     part.write_text(
         part.read_text().replace("query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, 7)")
     )
-    (folder / "bert.yaml").write_text(load("bert").source.text)
-    (folder / "gpt2.yaml").write_text(load("gpt2").source.text)
+    (folder / "bert.yaml").write_text(shipped().load("bert").source.text)
+    (folder / "gpt2.yaml").write_text(shipped().load("gpt2").source.text)
     (folder / "llama.yaml").write_text("model_type: llama\nmodules: [\n")
-    for cached in (library.folder, library.load, library.index):
-        cached.cache_clear()
     monkeypatch.setattr(library, "folder", lambda: str(folder))
-    monkeypatch.setattr(campaign, "folder", lambda: str(folder))
-    monkeypatch.setattr(coverage, "folder", lambda: str(folder))
+    shipped.cache_clear()
     yield folder
-    for cached in (library.load, library.index):
-        cached.cache_clear()
+    shipped.cache_clear()
 
 
 def test_a_difference_is_told_by_its_line_and_ends_in_1(
@@ -639,14 +639,14 @@ def test_a_digest_follows_parents_and_parts(checkout: Path) -> None:
 
 def test_a_zero_that_no_condition_forbids_is_found() -> None:
     """BART divides by the root of its heads' width: without the condition, a width of 0 would be counted."""
-    bare = altered(load("bart"), "ScaledMultiHeadProjections", "MultiHeadProjections")
+    bare = altered(shipped().load("bart"), "ScaledMultiHeadProjections", "MultiHeadProjections")
     found = verify_spec(bare, "BartModel", 2).differences
     assert [(difference.kind, difference.config["d_model"]) for difference in found] == [("accepted", 0)]
 
 
 def test_what_no_line_refuses_leads_to_where_a_condition_would_be() -> None:
     """DeepSeek-V4 has lists of layers longer than they need be: without its condition the rule for all specs refuses them."""
-    spec = load("deepseek_v4")
+    spec = shipped().load("deepseek_v4")
     raw = {"model_type": "deepseek_v4"}
     count = counted(spec._replace(require=spec.require[1:]), "DeepseekV4Model", raw)
     assert count.error is not None
@@ -658,7 +658,7 @@ def test_what_no_line_refuses_leads_to_where_a_condition_would_be() -> None:
 
 def test_an_item_of_a_list_leads_to_the_class_that_may_lack_another() -> None:
     """An item too few in a Sequential moves those after it: no line of an item is at fault."""
-    spec = load("regnet")
+    spec = shipped().load("regnet")
     tree = Builder(Scope(spec, {"model_type": "regnet"})).build("RegNetModel")
     name = next(row[0] for row in spec_rows(tensors(tree)) if ".attention.2.weight" in row[0])
     lines = [place.line for place in trail(tree, name)]

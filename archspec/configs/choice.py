@@ -5,7 +5,7 @@ from __future__ import annotations
 from archspec.configs.origin import RawConfig
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.values import describe, shown
-from archspec.specs import library
+from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 
 _NO_MODELS = {  # a field that gives away what a file without a model type is
@@ -53,7 +53,7 @@ def _by_architecture(config: RawConfig, name: str | None, asked: bool) -> str:
         help_ = next((text for field, text in _NO_MODELS.items() if field in raw), "add model_type")
         raise ConfigError(f"{origin.name}: the config has neither model_type nor architectures", help=help_)
     try:
-        return library.model_type_of(name)
+        return shipped().model_type_of(name)
     except UnknownArchitectureError as error:
         if asked:
             raise
@@ -65,7 +65,7 @@ def _of_another(
     config: RawConfig, spec: Spec, name: str, asked: bool
 ) -> ConfigError | UnknownArchitectureError:
     """An architecture that is not of the config's model type."""
-    others = [other for other in library.index().get(name, ()) if other != spec.model_type]
+    others = [other for other in shipped().index().get(name, ()) if other != spec.model_type]
     elsewhere = f", but of {' and '.join(others)}" if others else ""
     message = f"{name} is not an architecture of the model type {spec.model_type}{elsewhere}"
     if asked:
@@ -87,7 +87,7 @@ def _listed(config: RawConfig) -> list[str]:
 
 def _spec(config: RawConfig, model_type: str) -> Spec:
     try:
-        return library.load(model_type)
+        return shipped().load(model_type)
     except UnknownArchitectureError as error:
         problem = config.origin.problem("model_type", error.problems[0].message, error.problems[0].help)
         if config.raw.get("auto_map"):

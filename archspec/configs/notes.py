@@ -18,8 +18,8 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     """Warnings about a config, as text; empty where there is nothing to say. ``scope`` saves its evaluation.
 
     >>> from archspec.configs.reader import read_config
-    >>> from archspec.specs.library import load
-    >>> notes(read_config({"model_type": "llama", "hiden_size": 64}), load("llama"))
+    >>> from archspec.specs.library import shipped
+    >>> notes(read_config({"model_type": "llama", "hiden_size": 64}), shipped().load("llama"))
     ['hiden_size is not read; did you mean hidden_size?']
     """
     return [*_general(config.raw), *_fields(config, spec, scope or Scope(spec, config.raw, config.origin))]

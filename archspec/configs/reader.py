@@ -14,7 +14,7 @@ from archspec.configs.json_text import as_json, parse_json, place_of
 from archspec.configs.origin import Origin, RawConfig
 from archspec.configs.overrides import apply, written
 from archspec.errors import ConfigError, Source, did_you_mean
-from archspec.specs import library
+from archspec.specs.library import shipped
 
 MAX_BYTES = 10_000_000
 _HELP = "give a config.json, a folder that holds one, a hub id org/name, a dict, or a transformers config"
@@ -87,7 +87,7 @@ def _missing(path: str) -> ConfigError:
     help_ = did_you_mean(name, beside) if name else ""
     if not help_.startswith("did you mean"):
         help_ = _HELP
-    if path in library.model_types():
+    if path in shipped().model_types():
         help_ = f'for the defaults of {path} give {{"model_type": "{path}"}}'
     return ConfigError(f"{_printable(path)}: there is no such file", help=help_)
 

@@ -16,7 +16,7 @@ from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureErro
 from archspec.language.expression import SEEN, EvaluationError, Evaluator, Expression, Locals, describe
 from archspec.language.values import MAX_INT, fits, frozen, has_negative, kind_of, numbers, shown
 from archspec.specs.layer_types import ALLOWED, renamed
-from archspec.specs.records import Field, Spec
+from archspec.specs.records import Field, Spec, SpecLibrary
 from archspec.specs.references import compared_texts
 
 MAX_PATH = 300  # a sub-config within a sub-config, and so on
@@ -26,24 +26,23 @@ class SubConfig:
     """A part of a config that another spec describes; resolved when it is asked for."""
 
     def __init__(
-        self, model_type: str, raw: Mapping[str, Any], origin: Origin, dynamic: bool, place: Place
+        self,
+        library: SpecLibrary,
+        model_type: str,
+        raw: Mapping[str, Any],
+        origin: Origin,
+        dynamic: bool,
+        place: Place,
     ) -> None:
-        self.model_type, self.raw, self.origin, self.dynamic, self.place = (
-            model_type,
-            raw,
-            origin,
-            dynamic,
-            place,
-        )
+        self.library, self.model_type, self.raw = library, model_type, raw
+        self.origin, self.dynamic, self.place = origin, dynamic, place
         self._scope: Scope | None = None
 
     @property
     def scope(self) -> Scope:
         if self._scope is None:
-            from archspec.specs.library import load
-
             try:
-                spec = load(self.model_type)
+                spec = self.library.load(self.model_type)
             except UnknownArchitectureError as error:
                 message, help_ = error.problems[0].message, error.problems[0].help
                 problem = Problem(message, self.place, help=help_)
@@ -416,7 +415,7 @@ class Scope(Evaluator):
             raise ConfigError(
                 Problem("sub-configs contain each other without end", field.place, f"config.{field.name}")
             )
-        return SubConfig(model_type, value, origin, dynamic, field.place)
+        return SubConfig(self.spec.library, model_type, value, origin, dynamic, field.place)
 
 
 @lru_cache(maxsize=SEEN)

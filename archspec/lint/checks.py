@@ -28,7 +28,7 @@ from archspec.lint.names import Place as Where
 from archspec.lint.names import has_field, safely, sub_config, sub_config_field
 from archspec.lint.tie_paths import leads_somewhere
 from archspec.render import notation
-from archspec.specs import library
+from archspec.specs.library import Library, shipped
 from archspec.specs.records import OPTIONS, TYPES, Module, Spec, leaves
 from archspec.specs.references import output_embeddings, reads
 from archspec.tree.builder import Builder
@@ -41,20 +41,10 @@ _READ_BY_ITSELF = {
 }  # layer types are checked with every config
 
 
-def shipped() -> list[str]:
-    """Every spec file of the package, the shared parts and the notation included."""
-    folders = (library.folder(), os.path.join(library.folder(), "shared"))
-    names = [
-        os.path.join(folder, name)
-        for folder in folders
-        if os.path.isdir(folder)
-        for name in sorted(os.listdir(folder))
-    ]
-    return [name for name in names if name.endswith(".yaml")]
-
-
-def lint(path: str) -> list[Problem]:
+def lint(path: str, library: Library | None = None) -> list[Problem]:
     """All that is wrong with one spec file, in the order of its lines; empty where nothing is.
+
+    ``library`` has what the file extends and uses, and its sub-configs' specs: the shipped one, if none is given.
 
     Errors: :class:`ConfigError` for a file that cannot be read.
     """
@@ -62,7 +52,7 @@ def lint(path: str) -> list[Problem]:
         if os.path.basename(path) == "notation.yaml":
             notation.read(path)
             return []
-        spec = library.load_file(path)
+        spec = (library or shipped()).load_file(path)
     except SpecError as error:
         return list(error.problems)
     found = [*_header(spec), *_named(spec, path)]
@@ -268,7 +258,7 @@ def _fields(spec: Spec) -> Iterator[Problem]:
             if not keyword.arg or keyword.arg in OPTIONS or has_field(sub.spec, keyword.arg):
                 continue
             if not merged or not any(
-                has_field(library.load(name), keyword.arg) for name in library.model_types()
+                has_field(spec.library.load(name), keyword.arg) for name in spec.library.model_types()
             ):
                 help_ = did_you_mean(keyword.arg, sub.spec.fields)
                 place = found[0].default.at(keyword) if found[0].default else start
@@ -308,7 +298,7 @@ def _unused(spec: Spec) -> Iterator[Problem]:
 def _read_elsewhere(name: str, spec: Spec) -> bool:
     """Whether another spec of the library reads `sub_config.name`, or a spec made from this one reads it."""
     word = re.compile(rf"\b{re.escape(name)}\b")
-    for path in shipped():
+    for path in spec.library.files():
         if os.path.basename(path) == f"{spec.model_type}.yaml":
             continue
         with open(path, encoding="utf-8") as file:

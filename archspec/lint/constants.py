@@ -53,8 +53,8 @@ def living(tree: ast.AST, module: Module, spec: Spec) -> Iterator[ast.AST]:
 def masked(name: str, spec: Spec) -> bool:
     """Whether a spec reads a field, but only where no config comes to.
 
-    >>> from archspec.specs.library import load
-    >>> masked("is_decoder", load("luke")), masked("is_decoder", load("bert"))  # read only where there is cross-attention
+    >>> from archspec.specs.library import shipped
+    >>> [masked("is_decoder", shipped().load(name)) for name in ("luke", "bert")]  # read only where there is cross-attention
     (True, False)
     """
     reading = False
@@ -88,8 +88,8 @@ def nothing(tree: ast.expr, module: Module, spec: Spec) -> bool:
 def implied(condition: Expression, others: Iterable[Expression], module: Module, spec: Spec) -> bool:
     """Whether some conditions leave a condition nothing to refuse: fields that it wants above zero are so by those.
 
-    >>> from archspec.specs.library import load
-    >>> spec = load("beam")  # 48 heads for 8 keys and values: the one is divided by the other
+    >>> from archspec.specs.library import shipped
+    >>> spec = shipped().load("beam")  # 48 heads for 8 keys and values: the one is divided by the other
     >>> implied(spec.modules["BeamAttention"].require[0], spec.require, spec.modules["BeamAttention"], spec)
     True
     """

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import FUNCTIONS, Expression
-from archspec.specs.library import load
 from archspec.specs.records import Field, Module, Spec, leaves
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import auto_class
@@ -135,7 +134,9 @@ def _declared(spec: Spec, name: str) -> Sub | None:
     )
     if not isinstance(model_type, str):
         return Sub(None, True)
-    return Sub(load(model_type), isinstance(tree.func, ast.Name) and tree.func.id == "AutoConfig")
+    return Sub(
+        spec.library.load(model_type), isinstance(tree.func, ast.Name) and tree.func.id == "AutoConfig"
+    )
 
 
 def called(place: Place, node: ast.Call) -> tuple[Spec, Module] | Problem | None:

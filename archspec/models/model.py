@@ -12,7 +12,8 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.specs import library
+from archspec.specs.library import shipped
+from archspec.specs.records import Spec
 from archspec.tree.builder import Builder, Node
 from archspec.tree.counts import counted, dtype_bytes
 from archspec.tree.tensors import Tensor, tensors
@@ -27,10 +28,10 @@ class Model:
     Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
     """
 
-    def __init__(self, config: RawConfig, model_type: str, architecture: str) -> None:
-        self.config, self.model_type, self.architecture = config, model_type, architecture
-        self.spec = library.load(model_type)
-        self.scope = Scope(self.spec, config.raw, config.origin)
+    def __init__(self, config: RawConfig, spec: Spec, architecture: str) -> None:
+        self.config, self.spec, self.architecture = config, spec, architecture
+        self.model_type = spec.model_type
+        self.scope = Scope(spec, config.raw, config.origin)
         self.scope.validate()
         self._tree: Node | None = None
         self._tensors: list[Tensor] | None = None
@@ -168,9 +169,10 @@ def load(
     config, architecture = source_of(config, architecture)
     found = read_config(config, overrides)
     model_type, chosen = choose(found, architecture)
+    spec = shipped().load(model_type)
     if overrides:
-        check_overrides(library.load(model_type), overrides, found)
-    return Model(found, model_type, chosen)
+        check_overrides(spec, overrides, found)
+    return Model(found, spec, chosen)
 
 
 def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:
@@ -186,9 +188,9 @@ def _is_name(text: str) -> bool:
 
 
 def _named(name: str) -> tuple[str, str | None]:
-    if name in library.model_types():
+    if name in shipped().model_types():
         return name, None
-    return library.model_type_of(name), name
+    return shipped().model_type_of(name), name
 
 
 def formula(architecture: str, quantity: str = "params") -> Formula:
@@ -203,4 +205,4 @@ def formula(architecture: str, quantity: str = "params") -> Formula:
 
 def architectures() -> list[str]:
     """Every architecture name that :func:`load` accepts, sorted."""
-    return sorted(library.index())
+    return sorted(shipped().index())

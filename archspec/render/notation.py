@@ -10,7 +10,7 @@ from typing import NamedTuple
 from archspec.errors import FormulaError, Problem, Source, SpecError
 from archspec.language.yaml_reader import Mapping as YamlMapping
 from archspec.language.yaml_reader import Scalar, Sequence, parse
-from archspec.specs.library import folder
+from archspec.specs.library import shipped
 
 _FILE = "notation.yaml"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
@@ -26,7 +26,7 @@ class Glyph(NamedTuple):
 
 def standard() -> dict[str, Glyph]:
     """Field -> its usual symbol."""
-    return read(os.path.join(folder(), _FILE))
+    return read(os.path.join(shipped().folder, _FILE))
 
 
 def read(path: str) -> dict[str, Glyph]:

@@ -21,7 +21,7 @@ from archspec.solving.completion import complete
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.goals import MAX_BUDGET, Goal, goal, ratio_condition
 from archspec.solving.search import Found, Search
-from archspec.specs import library
+from archspec.specs.library import shipped
 from archspec.sweeping.axes import Axis, axes_of, axis
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.subject import Subject
@@ -149,7 +149,7 @@ class _Task:
     def own(self, name: str, fixed: Mapping[str, Any]) -> Any:
         config = read_config(self.config, fixed)
         model_type, _ = choose(config, self.architecture)
-        spec = library.load(model_type)
+        spec = shipped().load(model_type)
         check_overrides(spec, {name: 1}, config)
         scope: Any = Scope(spec, config.raw, config.origin)
         *outer, leaf = name.split(".")

@@ -5,23 +5,30 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from archspec.specs.records import Field
+from archspec.errors import UnknownArchitectureError
+from archspec.specs.records import Field, SpecLibrary
 
 DEEP = ("layer", "depth", "block")
 WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
 
 
-def branches(field: Field, sole: bool = False) -> list[str]:
+def branches(library: SpecLibrary, field: Field, sole: bool = False) -> list[str]:
     """The model types between which a sub-config's own default chooses, those that are counted; ``sole``: or the only one."""
-    from archspec.specs.library import load
-
     tree = field.default.tree if field.default else None
     first = tree.args[0] if isinstance(tree, ast.Call) and tree.args else None
     both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else ()
     types = [str(branch.value) for branch in both if isinstance(branch, ast.Constant)]
     if sole and isinstance(tree, ast.Call) and ast.unparse(tree.func) in ("Config", "AutoConfig"):
         types += [ast.unparse(first)] if isinstance(first, ast.Name) else []
-    return [model_type for model_type in types if not load(model_type).refuse]
+    return [model_type for model_type in types if not library.load(model_type).refuse]
+
+
+def part_types(library: SpecLibrary, field: Field) -> list[str]:
+    """The model types between which a sub-config's default chooses, those that are described."""
+    try:
+        return branches(library, field, sole=True)
+    except UnknownArchitectureError:
+        return []
 
 
 def kinds_of(field: Field) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from archspec.errors import (
@@ -21,143 +22,185 @@ from archspec.errors import (
 )
 from archspec.language.yaml_reader import MAX_SPEC_BYTES
 from archspec.specs.parser import parse_spec
-from archspec.specs.records import Spec
+from archspec.specs.records import Spec, camel_case
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRANSFORMERS_VERSION = "5.23.0"  # which the specs describe
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_\-]+$")
+_SAFE_PATH = re.compile(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*$")
+LIST_HELP = "archspec list shows what is described"
 
 
-@cache
 def folder() -> str:
-    """The folder of the specs: beside the package in a checkout, within it when installed."""
+    """The folder of the package's specs: beside it in a checkout, within it when installed."""
     for path in (os.path.join(_PACKAGE, "formulas"), os.path.join(os.path.dirname(_PACKAGE), "formulas")):
         if os.path.isdir(path):
             return path
     raise SpecError("the specs are missing: there is no folder formulas/ in or beside the package")
 
 
-def model_types() -> list[str]:
-    """Every model type that a spec describes or refuses, sorted."""
-    names = (name for name in os.listdir(folder()) if name.endswith(".yaml") and name != "notation.yaml")
-    return sorted(name.removesuffix(".yaml") for name in names)
-
-
 @cache
-def load(model_type: str) -> Spec:
-    """The spec of a model type.
+def shipped() -> Library:
+    """The library of the package itself."""
+    return Library(folder())
 
-    Errors: :class:`UnknownArchitectureError` for a model type that no spec describes,
-    :class:`SpecError` for a file that is wrong.
+
+class Library:
+    """The specs of some folders, each with its shared parts in `shared/`; what the first of them has hides the others'.
+
+    Every spec knows the library that it was read from: there its sub-configs find their own specs.
     """
-    if not _SAFE_NAME.match(model_type) or not os.path.isfile(
-        path := os.path.join(folder(), model_type + ".yaml")
-    ):
-        raise UnknownArchitectureError(
-            Problem(
-                f"no spec describes the model type {model_type!r}",
-                help=did_you_mean(model_type, model_types()) or LIST_HELP,
-            )
+
+    def __init__(self, *folders: str) -> None:
+        self.folders = folders
+        self._specs: dict[str, Spec] = {}
+        self._index: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def folder(self) -> str:
+        """The first folder."""
+        return self.folders[0]
+
+    def model_types(self) -> list[str]:
+        """Every model type that a spec describes or refuses, sorted."""
+        names = {name for path in self.folders for name in os.listdir(path) if name.endswith(".yaml")}
+        return sorted(name.removesuffix(".yaml") for name in names - {"notation.yaml"})
+
+    def files(self) -> list[str]:
+        """Every file of the first folder, the shared parts and the notation included."""
+        folders = [path for path in (self.folder, os.path.join(self.folder, "shared")) if os.path.isdir(path)]
+        paths = (os.path.join(path, name) for path in folders for name in sorted(os.listdir(path)))
+        return [path for path in paths if path.endswith(".yaml")]
+
+    def load(self, model_type: str) -> Spec:
+        """The spec of a model type.
+
+        Errors: :class:`UnknownArchitectureError` for a model type that no spec describes,
+        :class:`SpecError` for a file that is wrong.
+        """
+        if model_type not in self._specs:
+            self._specs[model_type] = self._read(self._path(model_type), ())
+        return self._specs[model_type]
+
+    def load_file(self, path: str) -> Spec:
+        """The spec in a file of the user's own; what it extends or uses may stand beside it."""
+        return self._read(path, ())
+
+    def with_spec(self, spec: Spec) -> Library:
+        """This library with another spec of one model type, for the sub-configs of that type, too."""
+        return _Changed(self, spec)
+
+    def catalogue(self) -> dict[str, tuple[str, ...]]:
+        """Model type -> its architectures, the base model first; specs are not parsed for it."""
+        from archspec.specs.index import architectures
+
+        return architectures(
+            self.model_types(), self._text, lambda model_type: self.load(model_type).architectures
         )
-    return _read(path, ())
 
+    def index(self) -> dict[str, tuple[str, ...]]:
+        """Architecture -> the model types that have it."""
+        if not self._index:
+            found: dict[str, list[str]] = {}
+            for model_type, names in self.catalogue().items():
+                for name in names:
+                    found.setdefault(name, []).append(model_type)
+            self._index = {name: tuple(types) for name, types in found.items()}
+        return self._index
 
-LIST_HELP = "archspec list shows what is described"
+    def model_type_of(self, architecture: str) -> str:
+        """The model type whose spec describes an architecture by that name.
 
-
-def load_file(path: str) -> Spec:
-    """The spec in a file of the user's own; what it extends or uses may stand beside it."""
-    return _read(path, ())
-
-
-def _read(path: str, trail: tuple[str, ...]) -> Spec:
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(MAX_SPEC_BYTES + 1)
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: the file is not UTF-8 text: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from None
-    trail = (*trail, os.path.realpath(path))
-
-    def named(name: str, place: Place) -> Spec:
-        beside = os.path.dirname(path)
-        places = [
-            os.path.join(base, name + ".yaml")
-            for base in (beside, folder(), os.path.join(folder(), "shared"))
-        ]
-        safe = re.fullmatch(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*", name)
-        found = [candidate for candidate in places if safe and os.path.isfile(candidate)]
-        if not found:
-            raise SpecError(
-                Problem(f"there is no spec {name!r}", place, "", did_you_mean(name, model_types()))
+        Errors: :class:`UnknownArchitectureError` when there is none, or more than one to choose from.
+        """
+        types = self.index().get(architecture, ())
+        if not types:
+            help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
+            raise UnknownArchitectureError(
+                Problem(f"no spec describes the architecture {architecture!r}", help=help_)
             )
-        if os.path.realpath(found[0]) in trail:
-            raise SpecError(Problem(f"{name} is extended or used in a circle", place, "", "break the circle"))
-        return _read(found[0], trail)
+        if len(types) == 1:
+            return types[0]
+        chosen = next(self._nearest(architecture, types), "")
+        if not chosen:
+            message = f"{architecture} belongs to several model types: {', '.join(types)}"
+            raise UnknownArchitectureError(Problem(message, help="give a config with model_type"))
+        return chosen
 
-    return parse_spec(Source(_shown(path), text), named)
+    def _nearest(self, architecture: str, types: tuple[str, ...]) -> Iterator[str]:
+        """Of several model types those whose class has the name, then by prefix, then what all others extend."""
+        own = architecture.split("For")[0].removesuffix("Model")
+        yield from (name for name in types if architecture.startswith(camel_case(name)))
+        yield from (name for name in types if self.load(name).prefix == own)
+        for name in types:
+            if all(other == name or self._parent(other) == name for other in types):
+                yield name
+
+    def _parent(self, model_type: str) -> str:
+        """The model type that a spec extends, '' for none."""
+        found = re.search(r"^extends: *(\S+)", self._text(model_type), re.MULTILINE)
+        return found[1] if found else ""
+
+    def _text(self, model_type: str) -> str:
+        with open(self._path(model_type), encoding="utf-8", errors="replace") as file:
+            return file.read(MAX_SPEC_BYTES + 1)
+
+    def _path(self, model_type: str) -> str:
+        """The file of a model type. Errors: :class:`UnknownArchitectureError`."""
+        paths = [os.path.join(path, model_type + ".yaml") for path in self.folders]
+        found = [path for path in paths if _SAFE_NAME.match(model_type) and os.path.isfile(path)]
+        if not found:
+            help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
+            message = f"no spec describes the model type {model_type!r}"
+            raise UnknownArchitectureError(Problem(message, help=help_))
+        return found[0]
+
+    def _read(self, path: str, trail: tuple[str, ...]) -> Spec:
+        """The spec of a file; ``trail`` are the files that extend or use it, so that none does so in a circle."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read(MAX_SPEC_BYTES + 1)
+        except UnicodeDecodeError as error:
+            message = f"{path}: the file is not UTF-8 text: {error.reason} at byte {error.start}"
+            raise SpecError(message) from None
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror or error}") from None
+        trail = (*trail, os.path.realpath(path))
+
+        def named(name: str, place: Place) -> Spec:
+            found = self._named(name, os.path.dirname(path))
+            if not found:
+                help_ = did_you_mean(name, self.model_types())
+                raise SpecError(Problem(f"there is no spec {name!r}", place, "", help_))
+            if os.path.realpath(found) in trail:
+                message = f"{name} is extended or used in a circle"
+                raise SpecError(Problem(message, place, "", "break the circle"))
+            return self._read(found, trail)
+
+        return parse_spec(Source(_shown(path), text), named, self)
+
+    def _named(self, name: str, beside: str) -> str:
+        """The file that a spec names: beside it where that is a folder of the user's own; '' for none."""
+        own = [*self.folders, *(os.path.join(path, "shared") for path in self.folders)]
+        bases = own if beside in own else [beside, *own]
+        paths = (os.path.join(base, name + ".yaml") for base in bases)
+        return next((path for path in paths if _SAFE_PATH.match(name) and os.path.isfile(path)), "")
+
+
+class _Changed(Library):
+    """A library with one spec in place of its own; the other specs find it by the library that they know."""
+
+    def __init__(self, base: Library, spec: Spec) -> None:
+        super().__init__(*base.folders)
+        self._base = base
+        self._specs[spec.model_type] = spec._replace(library=self)
+
+    def load(self, model_type: str) -> Spec:
+        if model_type not in self._specs:
+            self._specs[model_type] = self._base.load(model_type)._replace(library=self)
+        return self._specs[model_type]
 
 
 def _shown(path: str) -> str:
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative
-
-
-def catalogue() -> dict[str, tuple[str, ...]]:
-    """Model type -> its architectures, the base model first; specs are not parsed for it."""
-    from archspec.specs.index import architectures
-
-    def text(model_type: str) -> str:
-        with open(os.path.join(folder(), model_type + ".yaml"), encoding="utf-8", errors="replace") as file:
-            return file.read(MAX_SPEC_BYTES + 1)
-
-    return architectures(model_types(), text, lambda model_type: load(model_type).architectures)
-
-
-@cache
-def index() -> dict[str, tuple[str, ...]]:
-    """Architecture -> the model types that have it."""
-    found: dict[str, list[str]] = {}
-    for model_type, names in catalogue().items():
-        for name in names:
-            found.setdefault(name, []).append(model_type)
-    return {name: tuple(types) for name, types in found.items()}
-
-
-def _parent(model_type: str) -> str:
-    """The model type that a spec extends, '' for none."""
-    with open(os.path.join(folder(), model_type + ".yaml"), encoding="utf-8") as file:
-        found = re.search(r"^extends: *(\S+)", file.read(), re.MULTILINE)
-    return found[1] if found else ""
-
-
-def model_type_of(architecture: str) -> str:
-    """The model type whose spec describes an architecture by that name.
-
-    Errors: :class:`UnknownArchitectureError` when there is none, or more than one to choose from.
-    """
-    types = index().get(architecture, ())
-    if not types:
-        help_ = did_you_mean(architecture, [*index(), *model_types()]) or LIST_HELP
-        raise UnknownArchitectureError(
-            Problem(f"no spec describes the architecture {architecture!r}", help=help_)
-        )
-    if len(types) > 1:
-        from archspec.specs.records import camel_case
-
-        own = architecture.split("For")[0].removesuffix("Model")
-        named = [
-            name for name in types if architecture.startswith(camel_case(name))
-        ]  # the class carries its name
-        named += [name for name in types if load(name).prefix == own]
-        named += [name for name in types if all(other == name or _parent(other) == name for other in types)]
-        if named:
-            return named[0]
-        raise UnknownArchitectureError(
-            Problem(
-                f"{architecture} belongs to several model types: {', '.join(types)}",
-                help="give a config with model_type",
-            )
-        )
-    return types[0]

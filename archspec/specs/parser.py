@@ -12,7 +12,7 @@ from archspec.language import yaml_reader as source
 from archspec.language.expression import Expression
 from archspec.specs.inheritance import Inheritance
 from archspec.specs.module_parser import ModuleParser
-from archspec.specs.records import KEYS, TYPES, Field, Module, Spec, camel_case
+from archspec.specs.records import KEYS, TYPES, Field, Module, Spec, SpecLibrary, camel_case
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _FIELD_TYPE = re.compile(r"(?:list\[[a-z| \[\]]*\]|[A-Za-z]+)(?:\s*\|\s*(?:list\[[a-z| \[\]]*\]|[A-Za-z]+))*")
@@ -20,20 +20,20 @@ _FIELD_TYPE = re.compile(r"(?:list\[[a-z| \[\]]*\]|[A-Za-z]+)(?:\s*\|\s*(?:list\
 Loader = Callable[[str, Place], Spec]
 
 
-def parse_spec(text: Source, load: Loader) -> Spec:
-    """A spec from its text; ``load`` gives the specs that it names.
+def parse_spec(text: Source, load: Loader, library: SpecLibrary) -> Spec:
+    """A spec from its text; ``load`` gives the specs that it names, ``library`` those of its sub-configs.
 
     Errors: :class:`SpecError` with all problems of the file at once.
     """
-    return _Parser(text, load).spec()
+    return _Parser(text, load, library).spec()
 
 
 class _Parser(ModuleParser):
     """Reads one file as a whole."""
 
-    def __init__(self, text: Source, load: Loader) -> None:
+    def __init__(self, text: Source, load: Loader, library: SpecLibrary) -> None:
         super().__init__(text)
-        self.load = load
+        self.load, self.library = load, library
 
     def spec(self) -> Spec:
         root = source.parse(self.source)
@@ -145,6 +145,7 @@ class _Parser(ModuleParser):
             refuse=self.text(root, "refuse"),
             notes=inherited_notes + tuple(self.notes(root)),
             header=_header(self.source.text),
+            library=self.library,
         )
 
     def inherit(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from archspec.errors import Place, Source
 from archspec.language.expression import Expression
@@ -99,6 +99,18 @@ def leaves(part: Part) -> Iterator[Expression]:
             yield from leaves(item)
 
 
+class SpecLibrary(Protocol):
+    """Where the specs of sub-configs are found (see :class:`archspec.specs.library.Library`)."""
+
+    def load(self, model_type: str) -> Spec: ...
+
+    def model_types(self) -> list[str]: ...
+
+    def files(self) -> list[str]: ...
+
+    def with_spec(self, spec: Spec) -> SpecLibrary: ...
+
+
 class Spec(NamedTuple):
     """A whole spec, with parents and shared parts merged in."""
 
@@ -118,6 +130,7 @@ class Spec(NamedTuple):
     refuse: str
     notes: tuple[tuple[Expression, str], ...]
     header: str
+    library: SpecLibrary
 
     def module(self, name: str) -> Module | None:
         return self.modules.get(self.renames.get(name, name)) or self.modules.get(name)

@@ -21,7 +21,7 @@ from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, 
 from archspec.language.expression import MAX_WORK, EvaluationError, Expression, Locals, parse
 from archspec.language.yaml_reader import Scalar
 from archspec.models.model import Model, load, source_of
-from archspec.specs import library
+from archspec.specs.library import shipped
 from archspec.sweeping.algebra import Space, TooLarge
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.growing import Traced
@@ -124,7 +124,7 @@ class Subject:
         first = {axis.name: axis.values[0] for axis in self.axes}
         config = read_config(self.config, first)
         self.model_type, self.architecture = choose(config, architecture)
-        self.spec = library.load(self.model_type)
+        self.spec = shipped().load(self.model_type)
         settings = self.settled(first)
         try:
             check_overrides(self.spec, settings, self.configured(settings))

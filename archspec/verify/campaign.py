@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Problem, SpecError, UnknownArchitectureError, did_you_mean
-from archspec.specs.library import folder, index, load, model_types
+from archspec.specs.library import shipped
 from archspec.verify.comparison import Difference
 from archspec.verify.pool import Failure, spread
 from archspec.verify.verifier import Outcome, verify
@@ -159,9 +159,9 @@ def _failed(task: Task, name: str, failure: Failure) -> Outcome:
 def everything() -> dict[str, tuple[str, ...]]:
     """Every architecture that the library describes, by model type."""
     found: dict[str, tuple[str, ...]] = {}
-    for model_type in model_types():
+    for model_type in shipped().model_types():
         try:
-            spec = load(model_type)
+            spec = shipped().load(model_type)
         except SpecError:  # told with the results, so that the others are verified all the same
             found[model_type] = (model_type,)
             continue
@@ -179,13 +179,15 @@ def named(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     chosen: dict[str, list[str]] = {}
     for name in names:
         pairs = [(name, architecture) for architecture in known[name]] if name in known else []
-        pairs = pairs or [(model_type, name) for model_type in index().get(name, ())]
+        pairs = pairs or [(model_type, name) for model_type in shipped().index().get(name, ())]
         if not pairs:
-            refusal = load(name).refuse if name in model_types() else ""
+            refusal = shipped().load(name).refuse if name in shipped().model_types() else ""
             message = f"{name} is not counted: {refusal}" if refusal else f"no spec describes {name!r}"
-            if not refusal and name in model_types():
+            if not refusal and name in shipped().model_types():
                 message = f"{name} is described as a part of other models only: verify one of those"
-            raise UnknownArchitectureError(Problem(message, help=did_you_mean(name, [*index(), *known])))
+            raise UnknownArchitectureError(
+                Problem(message, help=did_you_mean(name, [*shipped().index(), *known]))
+            )
         for model_type, architecture in pairs:
             if architecture not in chosen.setdefault(model_type, []):
                 chosen[model_type].append(architecture)
@@ -197,7 +199,7 @@ def changed(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
 
     Errors: :class:`ArchspecError` where git does not answer.
     """
-    specs = folder()
+    specs = shipped().folder
     lines: list[str] = []
     for command in (
         ["diff", "--name-only", "--relative", since, "--", "."],
@@ -229,7 +231,7 @@ def dependents(names: set[str]) -> set[str]:
 def texts_and_needs() -> tuple[dict[str, str], dict[str, set[str]]]:
     """Each spec file's text by its name, and the names of the specs that it extends, uses or contains."""
     texts: dict[str, str] = {}
-    for path, _, files in os.walk(folder()):
+    for path, _, files in os.walk(shipped().folder):
         for file in files:
             if file.endswith(".yaml"):
                 with open(os.path.join(path, file), encoding="utf-8") as stream:

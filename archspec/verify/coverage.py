@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
-from archspec.specs.library import folder, index
+from archspec.specs.library import shipped
 from archspec.verify import campaign
 from archspec.verify.pool import Failure, spread
 
@@ -61,7 +61,7 @@ def digests() -> dict[str, str]:
 
 def paths() -> tuple[str, str]:
     """The results and the page, in the checkout's docs/. Errors: :class:`ArchspecError` outside of one."""
-    docs = os.path.join(os.path.dirname(folder()), "docs")
+    docs = os.path.join(os.path.dirname(shipped().folder), "docs")
     if not os.path.isdir(docs):
         raise ArchspecError("docs/ is not here: coverage is written in a checkout")
     return os.path.join(docs, "coverage.json"), os.path.join(docs, "coverage.md")
@@ -107,7 +107,7 @@ def stale() -> list[str]:
 
 def _described(now: dict[tuple[str, str], tuple[str, ...]]) -> dict[tuple[str, str], str]:
     """The pairs that a spec describes, with the digest of its files."""
-    current, known = digests(), index()
+    current, known = digests(), shipped().index()
     return {key: current[key[0]] for key in now if key[0] in known.get(key[1], ())}
 
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, Place
 from archspec.oracle.transformers import Refused, Unavailable, config_class, config_of, readonly_names
-from archspec.specs import library
+from archspec.specs.field_kinds import part_types
 from archspec.specs.records import Spec
-from archspec.verify.hosts import part_types
 from archspec.verify.places import read_places
 
 _ABSENT = object()
@@ -69,8 +68,10 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
 def _absent(scope: Scope) -> Iterator[SettingDifference]:
     """The same for sub-configs that are null by default, where no architecture of their own is verified."""
     for name, field in scope.spec.fields.items():
-        for model_type in part_types(field) if scope.values.get(name, ...) is None else ():
-            part = library.load(model_type)
+        for model_type in (
+            part_types(scope.spec.library, field) if scope.values.get(name, ...) is None else ()
+        ):
+            part = scope.spec.library.load(model_type)
             if not part.architectures:
                 raw = {"model_type": model_type}
                 yield from _defaults(Scope(part, raw), config_of(model_type, raw), f"{name}.")
@@ -119,7 +120,7 @@ def _sub_config(
         return
     try:
         scope = ours.opened(
-            library.load(ours.model_type)
+            ours.library.load(ours.model_type)
         )  # which may be refused; its defaults are told all the same
     except ArchspecError:  # not described yet
         return

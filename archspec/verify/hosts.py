@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 
-from archspec.errors import Place, UnknownArchitectureError
-from archspec.specs import library
-from archspec.specs.field_kinds import branches
-from archspec.specs.records import Field, Spec
+from archspec.errors import Place
+from archspec.specs.field_kinds import part_types
+from archspec.specs.library import shipped
+from archspec.specs.records import Spec
 
 
 def shared() -> list[str]:
@@ -22,7 +21,7 @@ def shared() -> list[str]:
     >>> "shared/experts" in shared()
     True
     """
-    files = os.listdir(os.path.join(library.folder(), "shared"))
+    files = os.listdir(os.path.join(shipped().folder, "shared"))
     return sorted("shared/" + file.removesuffix(".yaml") for file in files if file.endswith(".yaml"))
 
 
@@ -73,29 +72,10 @@ def hosts(part: Spec) -> list[Spec]:
 
 def types(spec: Spec) -> set[str]:
     """The model types of the sub-configs that a spec declares."""
-    return {name for field in spec.fields.values() for name in part_types(field)}
-
-
-def part_types(field: Field) -> list[str]:
-    """The model types between which a sub-config's default chooses, those that are described."""
-    try:
-        return branches(field, sole=True)
-    except UnknownArchitectureError:
-        return []
+    return {name for field in spec.fields.values() for name in part_types(spec.library, field)}
 
 
 @cache
 def _described() -> tuple[Spec, ...]:
-    specs = (library.load(name) for name in library.model_types())
+    specs = (shipped().load(name) for name in shipped().model_types())
     return tuple(sorted((spec for spec in specs if not spec.refuse), key=lambda spec: len(spec.source.text)))
-
-
-@contextmanager
-def replaced(spec: Spec) -> Iterator[None]:
-    """Within it a sub-config of a spec's model type is read by that spec, an altered one, and not by the library's own."""
-    own = library.load
-    setattr(library, "load", lambda name: spec if name == spec.model_type else own(name))  # noqa: B010 - a cached function
-    try:
-        yield
-    finally:
-        setattr(library, "load", own)  # noqa: B010

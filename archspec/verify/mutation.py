@@ -7,7 +7,6 @@ those answers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from archspec.oracle.transformers import Refused, Row, Unavailable, transformers_rows
@@ -22,7 +21,7 @@ from archspec.verify.generate.aim import modules_of
 from archspec.verify.generate.guided_parts import aimed
 from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
-from archspec.verify.hosts import replaced, standing
+from archspec.verify.hosts import standing
 from archspec.verify.undeclared import layer_lists, source_texts
 
 TRIES = 12
@@ -120,26 +119,21 @@ class Bench:
         self.known = self.settings(part or spec)
         self.reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
 
-    @contextmanager
-    def held(self, altered: Spec) -> Iterator[Spec]:
-        """Within it, the spec to count by: an altered one, or the model's own where that stands for its part."""
+    def held(self, altered: Spec) -> Spec:
+        """The spec to count by: an altered one, or the model's own, whose sub-configs find the altered part."""
         if self.part is None:
-            yield altered
-        else:
-            with replaced(altered):
-                yield self.spec
+            return altered
+        return self.spec._replace(library=self.spec.library.with_spec(altered))
 
     def settings(self, altered: Spec) -> frozenset[SettingDifference]:
         """Where the config class has other defaults; none are told where it refuses its own."""
         try:
-            with self.held(altered) as spec:
-                return frozenset(settings_differences(spec))
+            return frozenset(settings_differences(self.held(altered)))
         except Refused:
             return frozenset()
 
     def counted(self, altered: Spec, answer: Answer) -> Count:
-        with self.held(altered) as spec:
-            return counted(spec, answer.architecture, answer.raw)
+        return counted(self.held(altered), answer.architecture, answer.raw)
 
     def fared(self, alteration: Alteration) -> Found:
         """Whether an alteration is found, and named."""
@@ -187,11 +181,9 @@ class Bench:
             if answer.rows is None and ours.error is None:
                 return [str(place) for place in blamed(spec, ours.tree, "accepted", "", answer.owners)]
             if answer.rows is not None and ours.error is not None:
-                with self.held(alteration.spec) as held:
-                    return [
-                        str(place)
-                        for place in refusing(held, answer.architecture, answer.raw, ours.tree, ours.error)
-                    ]
+                held = self.held(alteration.spec)
+                named = refusing(held, answer.architecture, answer.raw, ours.tree, ours.error)
+                return [str(place) for place in named]
             if answer.rows is not None and answer.rows != ours.rows:
                 tree = ours.tree
                 differences = compare(

@@ -70,8 +70,6 @@ def others(spec: Spec) -> tuple[Other, ...]:
 
 
 def _others(spec: Spec) -> list[Other]:
-    from archspec.specs.library import load
-
     model_type = spec.model_type
     found = [Other((name,), value) for name, values in _candidates(spec) for value in values]
     found = [other for other in found if _builds(model_type, other)]
@@ -82,7 +80,7 @@ def _others(spec: Spec) -> list[Other]:
             if isinstance(sub, SubConfig):
                 found += [
                     Other((field, *other.path), other.value)
-                    for other in others(load(sub.model_type))
+                    for other in others(spec.library.load(sub.model_type))
                     if len(other.path) == 1
                 ]
         except (ArchspecError, Unavailable):

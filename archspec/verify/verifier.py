@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Place
 from archspec.oracle.transformers import Refused, Row, Unavailable, transformers_rows
-from archspec.specs.library import load
+from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verify.attribution import blamed, refusing
 from archspec.verify.comparison import Config, Count, Difference, compare, counted, tree_of
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 def verify(model_type: str, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:
     """Compares an architecture at its default config and at ``samples`` random valid configs."""
-    return verify_spec(load(model_type), architecture, samples, seed)
+    return verify_spec(shipped().load(model_type), architecture, samples, seed)
 
 
 def verify_spec(spec: Spec, architecture: str, samples: int = 20, seed: int = 0) -> Outcome:

@@ -8,7 +8,7 @@ import pytest
 
 from archspec.configs.notes import notes
 from archspec.configs.reader import read_config
-from archspec.specs.library import load
+from archspec.specs.library import shipped
 
 LLAMA = {
     "model_type": "llama",
@@ -34,11 +34,11 @@ LLAMA = {
     ],
 )
 def test_notes(fields: dict[str, Any], expected: list[str]) -> None:
-    found = notes(read_config({**LLAMA, **fields}), load("llama"))
+    found = notes(read_config({**LLAMA, **fields}), shipped().load("llama"))
     assert len(found) == len(expected) and all(map(str.startswith, found, expected)), found
 
 
 def test_notes_on_fields_that_stand_too_high() -> None:
     llava = {"model_type": "llava", "hidden_size": 64, "text_config": LLAMA, "vocab_size": 50}
-    found = notes(read_config(llava), load("llava"))
+    found = notes(read_config(llava), shipped().load("llava"))
     assert [note.partition(" ")[0] for note in found] == ["hidden_size"], found

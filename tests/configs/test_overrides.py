@@ -8,7 +8,7 @@ import pytest
 
 import archspec
 from archspec.configs.overrides import check_overrides, parse_override
-from archspec.specs.library import load
+from archspec.specs.library import shipped
 
 LLAMA = {
     "model_type": "llama",
@@ -137,7 +137,7 @@ def test_overrides_that_mean_nothing(overrides: dict[str, Any], expected: list[s
 
 def test_overrides_of_what_transformers_sets_itself() -> None:
     with pytest.raises(archspec.ArchspecError, match="transformers sets attention_bias of mistral itself"):
-        check_overrides(load("mistral"), {"attention_bias": True})
+        check_overrides(shipped().load("mistral"), {"attention_bias": True})
 
 
 def test_overrides_of_a_flat_composite_config() -> None:

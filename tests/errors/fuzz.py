@@ -33,7 +33,7 @@ from archspec.configs.scope import Scope  # noqa: E402
 from archspec.errors import ArchspecError, Problem, Source, SpecError  # noqa: E402
 from archspec.language import yaml_subset  # noqa: E402
 from archspec.language.yaml_reader import with_pyyaml  # noqa: E402
-from archspec.specs import library  # noqa: E402
+from archspec.specs.library import shipped  # noqa: E402
 from archspec.tree.builder import Builder  # noqa: E402
 from archspec.tree.counts import counted  # noqa: E402
 from archspec.tree.tensors import tensors  # noqa: E402
@@ -80,7 +80,7 @@ class TooSlow(BaseException):
 
 
 def count(model_type: str, architecture: str, raw: Any) -> None:
-    spec = library.load(model_type)
+    spec = shipped().load(model_type)
     scope = Scope(spec, raw)
     scope.validate()
     counted(tensors(Builder(scope).build(architecture)))
@@ -126,9 +126,9 @@ def value(random: Random, depth: int = 0) -> Any:
 
 def config_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
     """A config of a real model type with fields changed, through load and the notes."""
-    model_type = random.choice(library.model_types())
+    model_type = random.choice(shipped().model_types())
     raw: dict[str, Any] = {"model_type": model_type}
-    spec = library.load(model_type)
+    spec = shipped().load(model_type)
     names = [
         *spec.fields,
         *spec.fixed,
@@ -159,10 +159,10 @@ def config_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
     def run() -> None:
         config = read_config(raw, overrides)
         chosen_type, chosen = choose(config, architecture)
-        check_overrides(library.load(chosen_type), overrides, config)
-        scope = Scope(library.load(chosen_type), config.raw, config.origin)
+        check_overrides(shipped().load(chosen_type), overrides, config)
+        scope = Scope(shipped().load(chosen_type), config.raw, config.origin)
         scope.validate()
-        notes(config, library.load(chosen_type))
+        notes(config, shipped().load(chosen_type))
         counted(tensors(Builder(scope).build(chosen)))
 
     return shown, run
@@ -186,7 +186,7 @@ def json_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
             **config.raw,
             **{name: 1 for name in config.raw if "layers" in name and isinstance(config.raw[name], int)},
         }
-        notes(config, library.load(model_type))
+        notes(config, shipped().load(model_type))
         count(model_type, architecture, raw)
 
     return repr(data), run
@@ -197,7 +197,7 @@ def spec_run(text: str, folder: Path) -> Callable[[], None]:
 
     def run() -> None:
         path.write_text(text, encoding="utf-8", errors="surrogatepass")
-        spec = library.load_file(str(path))
+        spec = shipped().load_file(str(path))
         for raw in ({"num_classes": 2, "num_labels": 3}, {"num_classes": 2, "kinds": ["full", "x"]}):
             with contextlib.suppress(ArchspecError):
                 scope = Scope(spec, raw)
@@ -213,14 +213,14 @@ def spec_run(text: str, folder: Path) -> Callable[[], None]:
 
 def spec_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
     """A spec file with its text changed: the toy, or a real one."""
-    paths = [TOY] * 3 + [Path(library.folder()) / f"{name}.yaml" for name in library.model_types()]
+    paths = [TOY] * 3 + [Path(shipped().folder) / f"{name}.yaml" for name in shipped().model_types()]
     text = mutated_text(random.choice(paths).read_text(encoding="utf-8"), random)
     return repr(text), spec_run(text, folder)
 
 
 def yaml_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
     """The package's own reader of plain YAML against PyYAML: the same nodes at the same places, or it declines."""
-    paths = [TOY, *Path(library.folder()).glob("*.yaml"), *Path(library.folder()).glob("shared/*.yaml")]
+    paths = [TOY, *Path(shipped().folder).glob("*.yaml"), *Path(shipped().folder).glob("shared/*.yaml")]
     text = mutated_text(random.choice(paths).read_text(encoding="utf-8"), random)
 
     def run() -> None:
@@ -351,7 +351,7 @@ def override_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]
     def run() -> None:
         path, found = parse_override(text)
         config = read_config({"model_type": "llava", "text_config": {"model_type": "llama"}}, {path: found})
-        check_overrides(library.load("llava"), {path: found}, config)
+        check_overrides(shipped().load("llava"), {path: found}, config)
 
     return repr(text), run
 

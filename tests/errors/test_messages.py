@@ -16,6 +16,7 @@ import pytest
 import archspec
 from archspec.configs.scope import Scope
 from archspec.specs import library
+from archspec.specs.library import shipped
 from archspec.tree.builder import Builder, require_architecture
 from archspec.tree.tensors import tensors
 
@@ -41,14 +42,11 @@ def limited() -> Iterator[None]:
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """The specs of tests/errors/specs instead of the real ones, so that messages do not change with them."""
-    caches = (library.load, library.index)
-    for cache in caches:
-        cache.cache_clear()
     monkeypatch.setattr(library, "folder", lambda: str(HERE / "specs"))
     monkeypatch.chdir(HERE)
+    shipped.cache_clear()
     yield tmp_path
-    for cache in caches:
-        cache.cache_clear()
+    shipped.cache_clear()
 
 
 def cases(name: str) -> list[tuple[str, str, str]]:
@@ -87,7 +85,7 @@ def spec_error(folder: Path, text: str) -> str:
     path = folder / "toy.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(archspec.ArchspecError) as caught:
-        spec = library.load_file(str(path))
+        spec = shipped().load_file(str(path))
         scope = Scope(spec, {})
         scope.validate()
         tensors(Builder(scope).build(require_architecture(spec)))

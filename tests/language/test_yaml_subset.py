@@ -13,9 +13,9 @@ from archspec.errors import Source, SpecError
 from archspec.language import yaml_reader as source
 from archspec.language import yaml_subset as plain
 from archspec.language.yaml_nodes import Mapping, Node, Scalar
-from archspec.lint.checks import shipped
+from archspec.specs.library import shipped
 
-SPECS = [path for path in shipped() if not path.endswith("notation.yaml")]
+SPECS = [path for path in shipped().files() if not path.endswith("notation.yaml")]
 TEXTS = [Path(path).read_text(encoding="utf-8") for path in SPECS]
 SNIPPETS = [
     *(

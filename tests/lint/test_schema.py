@@ -9,12 +9,12 @@ import jsonschema
 import pytest
 import yaml
 
-from archspec.lint.checks import shipped
 from archspec.lint.schema import text
+from archspec.specs.library import shipped
 from archspec.specs.records import KEYS
 
 ROOT = Path(__file__).parents[2]
-SPECS = [path for path in shipped() if not path.endswith("notation.yaml")]
+SPECS = [path for path in shipped().files() if not path.endswith("notation.yaml")]
 SCHEMA = jsonschema.Draft7Validator(
     json.loads((ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8"))
 )

@@ -8,7 +8,7 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, SpecError
-from archspec.specs.library import load_file
+from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder, require_architecture
 from archspec.tree.tensors import tensors
@@ -31,7 +31,7 @@ modules:
 def read(folder: Path, text: str, name: str = "toy") -> Spec:
     path = folder / f"{name}.yaml"
     path.write_text(f"model_type: {name}\n{text}", encoding="utf-8")
-    return load_file(str(path))
+    return shipped().load_file(str(path))
 
 
 def shapes(spec: Spec, **config: object) -> dict[str, tuple[int, ...]]:

@@ -10,7 +10,7 @@ import pytest
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.oracle.transformers import Row, module_rows, spec_rows
-from archspec.specs.library import load_file
+from archspec.specs.library import shipped
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
@@ -76,7 +76,7 @@ REFUSED = [
 def rows(call: str, folder: Path) -> list[Row]:
     path = folder / "toy.yaml"
     path.write_text(f'model_type: toy\narchitectures:\n  Toy:\n    x: "{call}"\n', encoding="utf-8")
-    scope = Scope(load_file(str(path)), {})
+    scope = Scope(shipped().load_file(str(path)), {})
     return spec_rows(tensors(Builder(scope).build("Toy")))
 
 

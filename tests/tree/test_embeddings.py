@@ -9,7 +9,7 @@ import pytest
 import archspec
 from archspec.configs.scope import Scope
 from archspec.errors import SpecError
-from archspec.specs.library import load_file
+from archspec.specs.library import shipped
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import output_embeddings, tensors
 
@@ -39,7 +39,7 @@ architectures:
 
 def spec_at(folder: Path, text: str = SPEC) -> archspec.Model:
     (folder / "tiny.yaml").write_text(text, encoding="utf-8")
-    return load_file(str(folder / "tiny.yaml"))
+    return shipped().load_file(str(folder / "tiny.yaml"))
 
 
 def parts(spec: object, **config: object) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import archspec
 from archspec.configs.scope import Scope
-from archspec.specs.library import load_file
+from archspec.specs.library import shipped
 from archspec.tree.builder import Builder
 from archspec.tree.outline import Item, outline
 from archspec.tree.tensors import tensors
@@ -88,7 +88,7 @@ architectures:
 def test_a_layer_that_is_another_one_again_is_not_folded_with_it(tmp_path: Path) -> None:
     spec = tmp_path / "toy.yaml"
     spec.write_text(SHARED)
-    tree = Builder(Scope(load_file(str(spec)), {})).build("ToyModel")
+    tree = Builder(Scope(shipped().load_file(str(spec)), {})).build("ToyModel")
     [layers] = outline(tree, tensors(tree)).children
     assert [(layer.name, layer.copies, layer.params) for layer in layers.children] == [
         ("0-1", 2, 40),

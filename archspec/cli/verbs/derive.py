@@ -62,13 +62,13 @@ def run(args: argparse.Namespace) -> int:
     outcomes: list[Outcome] = []
     counts: dict[str, int | None] = {}
     refused: SpecError | None = None
-    with overlay(drafts) as folder:
+    with overlay(drafts) as library:
         try:
             for part in drafts:
-                compiled(part, folder)
+                compiled(part, library)
             if not args.no_verify:
-                outcomes = verified(drafts[0], target, folder, args.samples, args.seed)
-            counts = {name: params(drafts[0], folder, name) for name in drafts[0].architectures}
+                outcomes = verified(drafts[0], target, library, args.samples, args.seed)
+            counts = {name: params(drafts[0], library, name) for name in drafts[0].architectures}
         except SpecError as error:
             refused = error
     for outcome in outcomes:
@@ -85,9 +85,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, drafts: list[Any], outcomes: list[Any]) -> None:
-    from archspec.specs import library
+    from archspec.specs.library import shipped
 
-    described = set(library.model_types())
+    described = set(shipped().model_types())
     parts = [part for index, part in enumerate(drafts) if not index or part.model_type not in described]
     if args.json:
         report = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from archspec.cli.arguments import add_json, print_json
 from archspec.errors import Problem, UnknownArchitectureError, did_you_mean
-from archspec.specs.library import catalogue
+from archspec.specs.library import shipped
 from archspec.terminal import table
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found = catalogue()
+    found = shipped().catalogue()
     wanted = args.filter.lower()
     shown = {
         model_type: list(names)

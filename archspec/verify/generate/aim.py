@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, Place
 from archspec.language.expression import Expression, names
+from archspec.specs.field_kinds import part_types
 from archspec.specs.layer_types import ALLOWED
 from archspec.specs.records import Module, Spec, leaves
 from archspec.specs.references import conditions, reads
@@ -32,7 +33,6 @@ from archspec.verify.generate.watching import (
     optional,
     rounded_up,
 )
-from archspec.verify.hosts import part_types
 from archspec.verify.places import within
 
 TRIES = 12
@@ -87,7 +87,7 @@ class Aim:
         """The same for a sub-config, of the type that it has by default."""
         field = self.spec.fields.get(name)
         if field is not None and name not in self.inner:
-            types = part_types(field)
+            types = part_types(self.spec.library, field)
             child = self.sampler.children.get(name) or (
                 self.sampler.child(field, types[0]) if types else None
             )

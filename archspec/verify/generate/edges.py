@@ -7,7 +7,6 @@ from typing import Any
 
 from archspec.configs.scope import SubConfig, may_be_negative
 from archspec.specs.field_kinds import ints, is_deep
-from archspec.specs.library import model_types
 from archspec.specs.records import Field
 from archspec.specs.references import conditions
 from archspec.verify.generate.sampling import EDGES, Sampler
@@ -254,7 +253,8 @@ class Edges:
         """A sub-config: at times of a type that is compared, or of any other, or with a field that it is asked for."""
         compared = self.types.get(field.name) if value is not None and value.dynamic else None
         if compared and self.sampler.random.random() < 0.3:
-            others = [model_type for model_type in model_types() if model_type not in compared]
+            library = self.sampler.spec.library
+            others = [model_type for model_type in library.model_types() if model_type not in compared]
             return {"model_type": self.sampler.random.choice(self.sampler.random.choice((compared, others)))}
         drawn = self.sampler.sub_config(field, value, types)
         if self.sampler.random.random() < 0.1:

@@ -8,14 +8,13 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from archspec.specs.library import load
+from archspec.specs.field_kinds import part_types
 from archspec.specs.records import Spec
 from archspec.specs.references import conditions
 from archspec.verify.generate.aim import Config, Watched
 from archspec.verify.generate.guided import Guide
 from archspec.verify.generate.sampling import Sampler
 from archspec.verify.generate.watching import Refusing, WatchedScope
-from archspec.verify.hosts import part_types, replaced
 
 _BASES = 2  # valid configs of the model that a part's are put into
 
@@ -47,8 +46,9 @@ class PartGuide(Guide):
     def __init__(
         self, spec: Spec, architecture: str, sampler: Sampler, host: Spec, base: Config, path: Path
     ) -> None:
-        super().__init__(spec, architecture, sampler)
-        self.host, self.base, self.path = host, base, path
+        library = host.library.with_spec(spec)
+        super().__init__(library.load(spec.model_type), architecture, sampler)
+        self.host, self.base, self.path = host._replace(library=library), base, path
 
     def whole(self, raw: Config) -> Config:
         """The host's config with this sub-config; what the host wants equal in another part is so there too."""
@@ -77,8 +77,7 @@ class PartGuide(Guide):
         return PartGuide(spec, self.architecture, self.sampler, self.host, self.base, self.path)
 
     def watched(self, raw: Config) -> Watched:
-        with replaced(self.spec):
-            seen = super().watched(raw)
+        seen = super().watched(raw)
         own = {id(module) for module in self.spec.modules.values()}
         for number in [number for number, test in self.tests.items() if id(test.module) not in own]:
             del self.tests[number]  # the host's are aimed at by its own guide
@@ -105,8 +104,8 @@ class PartGuide(Guide):
 def _parts(spec: Spec, sampler: Sampler, path: Path) -> Iterator[tuple[Path, Spec, Sampler]]:
     """The sub-configs without architectures, each with the fields on the way to it; also those within them."""
     for field in spec.fields.values():
-        for model_type in part_types(field):
-            part, child = load(model_type), sampler.child(field, model_type)
+        for model_type in part_types(spec.library, field):
+            part, child = spec.library.load(model_type), sampler.child(field, model_type)
             if not part.architectures and child is not None:
                 yield (*path, field.name), part, child
                 yield from _parts(part, child, (*path, field.name))

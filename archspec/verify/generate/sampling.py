@@ -238,8 +238,8 @@ class Sampler(Drawing):
     def parts(self, field: Field, value: Any) -> list[str]:
         """The model types that a sub-config may be of, also where it is null by default; none for any other field."""
         if isinstance(value, SubConfig):
-            return branches(field) or [value.model_type]
-        return branches(field, sole=True) if value is None else []
+            return branches(self.spec.library, field) or [value.model_type]
+        return branches(self.spec.library, field, sole=True) if value is None else []
 
     def sub_config(self, field: Field, value: SubConfig | None, types: list[str]) -> dict[str, Any]:
         """A drawn sub-config; where its model type is not described yet, its defaults will do."""
@@ -256,12 +256,10 @@ class Sampler(Drawing):
 
     def child(self, field: Field, model_type: str) -> Sampler | None:
         """The sampler of a sub-config: one for each field and model type remembers what was valid there."""
-        from archspec.specs.library import load
-
         child = self.children.get(field.name)
         if child is None or child.spec.model_type != model_type:
             try:
-                child = Sampler(load(model_type), self.random.randrange(2**30))
+                child = Sampler(self.spec.library.load(model_type), self.random.randrange(2**30))
             except ArchspecError:  # not described yet
                 return None
             self.children[field.name] = child
