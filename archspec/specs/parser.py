@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from archspec.errors import Place, Problem, Source, SpecError, did_you_mean
-from archspec.language import yaml_reader as source
+from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
+from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
+from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.inheritance import Inheritance
 from archspec.specs.module_parser import ModuleParser
-from archspec.specs.records import KEYS, TYPES, Field, Module, Spec, SpecLibrary, camel_case
+from archspec.specs.records import KEYS, TYPES, Field, Module, Spec, SpecLibrary, camel_case, empty_spec
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _FIELD_TYPE = re.compile(r"(?:list\[[a-z| \[\]]*\]|[A-Za-z]+)(?:\s*\|\s*(?:list\[[a-z| \[\]]*\]|[A-Za-z]+))*")
@@ -29,167 +30,130 @@ def parse_spec(text: Source, load: Loader, library: SpecLibrary) -> Spec:
 
 
 class _Parser(ModuleParser):
-    """Reads one file as a whole."""
+    """Reads one file as a whole: what it takes over of other specs first, then what it describes itself."""
 
     def __init__(self, text: Source, load: Loader, library: SpecLibrary) -> None:
         super().__init__(text)
         self.load, self.library = load, library
 
     def spec(self) -> Spec:
-        root = source.parse(self.source)
-        if not isinstance(root, source.Mapping):
-            raise SpecError(
-                Problem("a spec is a mapping of keys", root.place, "", f"keys: {', '.join(KEYS)}")
-            )
+        root = parse_yaml(self.source)
+        keys = f"keys: {', '.join(KEYS)}"
+        if not isinstance(root, Mapping):
+            raise SpecError("a spec is a mapping of keys", root.place, help=keys)
         for key in root.items:
             if key not in KEYS:
-                help_ = did_you_mean(key, KEYS) or f"keys: {', '.join(KEYS)}"
+                help_ = did_you_mean(key, KEYS) or keys
                 self.problem(f"{key} is not a key of a spec", root.keys[key], "", help_)
+        spec = self.taken_over(root)
+        fields = self.add_fields(root, spec)
+        spec, modules = self.with_modules(root, spec)
+        spec = self.without_dropped(root, spec, fields | modules)
+        spec = spec._replace(
+            require=(*spec.require, *self.expressions(root, "require")),
+            flat=self.text(root, "flat") if "flat" in root.items else spec.flat,
+            refuse=self.text(root, "refuse"),
+            notes=(*spec.notes, *self.notes(root)),
+            header=_header(self.source.text),
+        )
+        if self.problems:
+            raise SpecError(self.problems)
+        return spec
+
+    def taken_over(self, root: Mapping) -> Spec:
+        """A spec of the file's own name with what `extends` and `uses` give it, and nothing else."""
         model_type = self.text(root, "model_type")
         if not model_type:
             self.problem("the spec has no model_type", root.place, "", "a spec starts with model_type:")
         prefix = self.text(root, "prefix") or camel_case(model_type)
-        parent = self.loaded(root, "extends")
-        inherited = parent[0].base_model_prefix if parent else model_type.replace("-", "_")
+        parent = next(iter(self.loaded(root, "extends")), None)
+        inherited = parent.base_model_prefix if parent else model_type.replace("-", "_")
         base_model_prefix = self.text(root, "base_model_prefix") or inherited
-        fields: dict[str, Field] = {}
-        fixed: dict[str, Expression] = {}
-        readonly: dict[str, Place] = {}
-        attribute_map: dict[str, str] = {}
-        modules: dict[str, Module] = {}
-        renames: dict[str, str] = {}
-        architectures: list[str] = []
-        require: list[Expression] = []
+        spec = empty_spec(model_type, prefix, base_model_prefix, self.source, self.library)
         for used in self.loaded(root, "uses"):
-            modules |= _named_base(used, model_type, base_model_prefix)
-            renames |= used.renames
-            fields |= used.fields
-        for spec in parent[:1]:
-            attribute_map |= spec.attribute_map
-            fields |= spec.fields
-            fixed |= spec.fixed
-            readonly |= spec.readonly
-            require += spec.require
-            self.inherit(spec, (model_type, prefix, base_model_prefix), modules, renames, architectures)
+            spec.modules.update(_named_base(used, spec))
+            spec.renames.update(used.renames)
+            spec.fields.update(used.fields)
+        return _inherit(parent, spec) if parent else spec
+
+    def add_fields(self, root: Mapping, spec: Spec) -> set[str]:
+        """Puts the file's own fields, other names and fixed values in place of those taken over; gives their names."""
         own = self.fields(self.mapping(root, "config"))
-        fields |= own
-        for name in own:
-            fixed.pop(name, None)
         aliases = self.mapping(root, "attribute_map")
-        attribute_map = {alias: name for alias, name in attribute_map.items() if alias not in own}
-        attribute_map |= {alias: self.scalar(node) for alias, node in aliases.items.items()}
-        fields = {name: field for name, field in fields.items() if name in own or name not in aliases.items}
-        settled = self.mapping(root, "fixed").items
-        for name, node in settled.items():
+        fixed = self.mapping(root, "fixed").items
+        for name in own:
+            spec.fixed.pop(name, None)
+            spec.attribute_map.pop(name, None)
+        for alias, node in aliases.items.items():
+            spec.attribute_map[alias] = self.scalar(node)
+            spec.fields.pop(alias, None)
+        spec.fields.update(own)
+        for name, node in fixed.items():
             if (value := self.value(node, f"fixed.{name}")) is not None:
-                fixed[name] = value
+                spec.fixed[name] = value
                 if name not in own:
-                    fields.pop(name, None)
-        for alias in aliases.items.keys() & (fields.keys() | fixed.keys()):
-            self.problem(
-                f"{alias} is a field, and another name of one",
-                aliases.keys[alias],
-                "attribute_map",
-                "keep one of the two",
-            )
-        described = self.modules(self.mapping(root, "modules"), model_type, "modules")
+                    spec.fields.pop(name, None)
+        for alias in aliases.items:
+            if alias in spec.fields or alias in spec.fixed:
+                message = f"{alias} is a field, and another name of one"
+                self.problem(message, aliases.keys[alias], "attribute_map", "keep one of the two")
+        return {*own, *aliases.items, *fixed}
+
+    def with_modules(self, root: Mapping, spec: Spec) -> tuple[Spec, set[str]]:
+        """The spec with the file's own modules and architectures, whole, and the names of these modules."""
         named = self.mapping(root, "architectures")
-        described |= self.modules(named, model_type, "architectures")
-        inheritance = Inheritance(described, self.bases, modules, renames)
-        modules = {**modules, **inheritance.modules()}
+        described = self.modules(self.mapping(root, "modules"), spec.model_type, "modules")
+        described |= self.modules(named, spec.model_type, "architectures")
+        inheritance = Inheritance(described, self.bases, spec.modules, spec.renames)
+        spec.modules.update(inheritance.modules())
         self.problems += inheritance.problems
-        own_architectures = {key.partition("(")[0]: key for key in named.items}
-        architectures += [name for name in own_architectures if name not in architectures]
-        for name, key in own_architectures.items():
-            if name not in modules and name not in renames.values():
-                self.problem(
-                    f"{name} is not described", named.keys[key], "architectures", did_you_mean(name, modules)
-                )
-        readonly |= dict.fromkeys(self.names(root, "readonly"), root.keys.get("readonly", root.place))
+        own = {key.partition("(")[0]: key for key in named.items}
+        for name, key in own.items():
+            if name not in spec.modules and name not in spec.renames.values():
+                help_ = did_you_mean(name, spec.modules)
+                self.problem(f"{name} is not described", named.keys[key], "architectures", help_)
+        architectures = dict.fromkeys((*spec.architectures, *own))
+        return spec._replace(architectures=tuple(architectures)), set(described)
+
+    def without_dropped(self, root: Mapping, spec: Spec, described: set[str]) -> Spec:
+        """The spec without what `drop` names, which must be the parent's; with the names that are readonly."""
+        spec.readonly.update(
+            dict.fromkeys(self.names(root, "readonly"), root.keys.get("readonly", root.place))
+        )
+        groups: tuple[dict[str, Any], ...] = (
+            spec.modules, spec.fields, spec.fixed, spec.readonly, spec.attribute_map,
+        )  # fmt: skip
         for name in self.names(root, "drop"):
             if name == "require":
-                require.clear()
+                spec = spec._replace(require=())
                 continue
-            if any(name in here for here in (own, described, settled, aliases.items)):
+            if name in described:
                 help_ = "leave it out of drop: what is described here takes the parent's place"
                 self.problem(f"{name} is dropped, and described here", root.keys["drop"], "", help_)
-            elif not any(name in known for known in (modules, fields, fixed, readonly, attribute_map)):
-                self.problem(
-                    f"{name} is not there to be dropped", root.keys["drop"], "", did_you_mean(name, modules)
-                )
-            modules.pop(name, None)
-            fields.pop(name, None)
-            fixed.pop(name, None)
-            readonly.pop(name, None)
-            attribute_map.pop(name, None)
-            architectures = [kept for kept in architectures if kept != name]
-        require += self.expressions(root, "require")
-        flat = self.text(root, "flat") if "flat" in root.items else (parent[0].flat if parent else "")
-        inherited_notes = parent[0].notes if parent else ()
-        if self.problems:
-            raise SpecError(self.problems)
-        return Spec(
-            model_type=model_type,
-            prefix=prefix,
-            base_model_prefix=base_model_prefix,
-            source=self.source,
-            attribute_map=attribute_map,
-            fields=fields,
-            fixed=fixed,
-            readonly=readonly,
-            flat=flat,
-            require=tuple(require),
-            modules=modules,
-            architectures=tuple(architectures),
-            renames=renames,
-            refuse=self.text(root, "refuse"),
-            notes=inherited_notes + tuple(self.notes(root)),
-            header=_header(self.source.text),
-            library=self.library,
-        )
+            elif not any(name in group for group in groups):
+                help_ = did_you_mean(name, spec.modules)
+                self.problem(f"{name} is not there to be dropped", root.keys["drop"], "", help_)
+            for group in groups:
+                group.pop(name, None)
+            spec = spec._replace(architectures=tuple(kept for kept in spec.architectures if kept != name))
+        return spec
 
-    def inherit(
-        self,
-        spec: Spec,
-        to: tuple[str, str, str],
-        modules: dict[str, Module],
-        renames: dict[str, str],
-        names: list[str],
-    ) -> None:
-        """The parent's modules under the child's prefixes; calls inside them follow by ``renames``."""
-        model_type, prefix, base_model_prefix = to
-
-        def renamed(name: str) -> str:
-            return prefix + name[len(spec.prefix) :] if name.startswith(spec.prefix) else name
-
-        for name, module in spec.modules.items():
-            own = module.home == spec.model_type
-            new = renamed(name) if own else name
-            attributes = {spec.base_model_prefix: base_model_prefix} if own else {}
-            modules[new] = _reattributed(module, attributes)._replace(
-                name=new, home=model_type if own else module.home
-            )
-            if new != name:
-                renames[name] = new
-        renames |= {old: renames.get(new, new) for old, new in spec.renames.items()}
-        names += [renames.get(name, name) for name in spec.architectures]
-
-    def fields(self, mapping: source.Mapping) -> dict[str, Field]:
+    def fields(self, mapping: Mapping) -> dict[str, Field]:
         fields = {}
         for name, node in mapping.items.items():
             place, path = mapping.keys[name], f"config.{name}"
             if not _NAME.match(name):
                 self.problem(f"{name!r} is not a field name", place, "config", "a field is a Python name")
-            elif isinstance(node, source.Sequence):
+            elif isinstance(node, Sequence):
                 if (default := self.value(node, path)) is not None:
                     fields[name] = Field(name, (), default, False, place)
-            elif not isinstance(node, source.Scalar):
+            elif not isinstance(node, Scalar):
                 self.problem("a default is one expression", node.place, path, "write a list as [1, 2]")
             elif (field := self.field(name, node, place, path)) is not None:
                 fields[name] = field
         return fields
 
-    def field(self, name: str, node: source.Scalar, place: Place, path: str) -> Field | None:
+    def field(self, name: str, node: Scalar, place: Place, path: str) -> Field | None:
         """`LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` alone where the field is required."""
         text = node.raw
         if not node.quoted and (match := _FIELD_TYPE.match(text)):
@@ -210,15 +174,15 @@ class _Parser(ModuleParser):
         default = self.value(node, path)
         return default and Field(name, (), default, False, place)
 
-    def value(self, node: source.Node, path: str) -> Expression | None:
+    def value(self, node: Node, path: str) -> Expression | None:
         """A literal as YAML writes it (true, null, text without quotes), or `= expression`."""
-        if isinstance(node, source.Sequence):
+        if isinstance(node, Sequence):
             items = [item for inner in node.items if (item := self.value(inner, path)) is not None]
             text = ", ".join(item.text for item in items)
             return Expression(
                 ast.List([item.tree for item in items], ast.Load()), f"[{text}]", node.place, path
             )
-        if not isinstance(node, source.Scalar):
+        if not isinstance(node, Scalar):
             self.problem("one expression is expected here", node.place, path, "write a list as [1, 2]")
             return None
         constant: Any = node.text
@@ -232,15 +196,15 @@ class _Parser(ModuleParser):
                 return self.parsed(node, path, 0)
         return Expression(ast.Constant(constant), node.text, node.place, path)
 
-    def notes(self, root: source.Mapping) -> list[tuple[Expression, str]]:
+    def notes(self, root: Mapping) -> list[tuple[Expression, str]]:
         notes = []
         for condition, node in self.mapping(root, "notes").items.items():
-            scalar = source.Scalar(condition, root.keys["notes"], False, condition)
+            scalar = Scalar(condition, root.keys["notes"], False, condition)
             if (parsed := self.parsed(scalar, "notes")) is not None:
                 notes.append((parsed, self.scalar(node)))
         return notes
 
-    def loaded(self, root: source.Mapping, key: str) -> list[Spec]:
+    def loaded(self, root: Mapping, key: str) -> list[Spec]:
         specs = []
         for name in self.names(root, key):
             try:
@@ -250,15 +214,35 @@ class _Parser(ModuleParser):
         return specs
 
 
-def _named_base(used: Spec, model_type: str, base_model_prefix: str) -> dict[str, Module]:
+def _named_base(used: Spec, spec: Spec) -> dict[str, Module]:
     """A shared part's modules; the base model, where its heads call it `base_model`, under the own name for it."""
     if used.base_model_prefix != "base_model":
         return used.modules
-    attributes = {"base_model": base_model_prefix}
-    return {
-        name: _reattributed(module, attributes)._replace(home=model_type)
-        for name, module in used.modules.items()
-    }
+    own = {"base_model": spec.base_model_prefix}
+    return {name: _reattributed(m, own)._replace(home=spec.model_type) for name, m in used.modules.items()}
+
+
+def _inherit(parent: Spec, spec: Spec) -> Spec:
+    """The parent's fields, and its modules under the child's prefixes; calls inside them follow by ``renames``."""
+    spec.attribute_map.update(parent.attribute_map)
+    spec.fields.update(parent.fields)
+    spec.fixed.update(parent.fixed)
+    spec.readonly.update(parent.readonly)
+    for name, module in parent.modules.items():
+        new = name
+        if module.home == parent.model_type:
+            if name.startswith(parent.prefix):
+                new = spec.prefix + name.removeprefix(parent.prefix)
+            module = _reattributed(module, {parent.base_model_prefix: spec.base_model_prefix})
+            module = module._replace(home=spec.model_type)
+        spec.modules[new] = module._replace(name=new)
+        if new != name:
+            spec.renames[name] = new
+    spec.renames.update({old: spec.renames.get(new, new) for old, new in parent.renames.items()})
+    architectures = tuple(spec.renames.get(name, name) for name in parent.architectures)
+    return spec._replace(
+        architectures=architectures, require=parent.require, flat=parent.flat, notes=parent.notes
+    )
 
 
 def _reattributed(module: Module, attributes: dict[str, str]) -> Module:

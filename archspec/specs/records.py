@@ -136,6 +136,11 @@ class Spec(NamedTuple):
         return self.modules.get(self.renames.get(name, name)) or self.modules.get(name)
 
 
+def empty_spec(model_type: str, prefix: str, base: str, source: Source, library: SpecLibrary) -> Spec:
+    """A spec that describes nothing yet; whoever asks fills it."""
+    return Spec(model_type, prefix, base, source, {}, {}, {}, {}, "", (), {}, (), {}, "", (), "", library)
+
+
 def camel_case(model_type: str) -> str:
     """
     >>> camel_case("qwen3_moe")
