@@ -1,6 +1,6 @@
 """The JSON Schema of spec files, made from the tables that the parser itself reads.
 
-Editors complete and check specs with it. `python -m archspec.lint.schema` prints it; docs/spec.schema.json is that.
+Editors complete and check specs with it. `python -m archspec.lint.schema` prints docs/spec.schema.json.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _CLASS = r"^[A-Za-z_][A-Za-z0-9_]*(\(.*\))?$"
 _FIELD = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_PART: Schema = {"$ref": "#/definitions/part"}
 _EXPRESSION: Schema = {"$ref": "#/definitions/expression"}
 _EXPRESSIONS: Schema = {"anyOf": [_EXPRESSION, {"type": "array", "items": _EXPRESSION}]}
 
@@ -45,23 +46,22 @@ _VALUES: dict[str, Schema] = {
     "refuse": _TEXT,
     "notes": _mapping(_TEXT),
 }
-_RESERVED: dict[str, Schema] = {
-    "extends": {**_TEXT, "description": "a call of the module, or layer, whose attributes come first"},
-    "where": {
-        **_mapping(_EXPRESSION, _FIELD),
-        "description": "local names, computed when they are first read",
-    },
-    "require": {**_EXPRESSIONS, "description": "what the constructor enforces"},
-    "tied": {
-        **_mapping(_TEXT),
-        "description": "target: source, where the config's tie_word_embeddings holds",
-    },
-    "alias": {**_mapping(_TEXT), "description": "target: source, always: one object under two names"},
-    "output_embeddings": {
-        **_TEXT,
-        "description": "the path that get_output_embeddings() returns, if not lm_head; or None",
-    },
+_RESERVED: dict[str, tuple[Schema, str]] = {
+    "extends": (_TEXT, "a call of the module, or layer, whose attributes come first"),
+    "where": (_mapping(_EXPRESSION, _FIELD), "local names, computed when they are first read"),
+    "require": (_EXPRESSIONS, "what the constructor enforces"),
+    "tied": (_mapping(_TEXT), "target: source, where the config's tie_word_embeddings holds"),
+    "alias": (_mapping(_TEXT), "target: source, always: one object under two names"),
+    "output_embeddings": (_TEXT, "the path that get_output_embeddings() returns, if not lm_head; or None"),
 }
+_FIELD_HELP = "a default, `= expression`, `type = default`, or a type alone where required"
+
+
+def _constructor(description: str, attributes: Schema) -> Schema:
+    """One expression, a list of parts, or a mapping of attributes to parts."""
+    parts = {"type": "array", "items": _PART}
+    mapping = {"type": "object", **attributes, "additionalProperties": _PART}
+    return {"description": description, "anyOf": [{"type": ["string", "null"]}, parts, mapping]}
 
 
 def spec_schema() -> Schema:
@@ -70,34 +70,13 @@ def spec_schema() -> Schema:
     >>> sorted(spec_schema()["properties"]) == sorted(KEYS)
     True
     """
-    part: Schema = {
-        "description": f"a constructor expression; layers: {_layers()}",
-        "anyOf": [
-            {"type": ["string", "null"]},
-            {"type": "array", "items": {"$ref": "#/definitions/part"}},
-            {"type": "object", "additionalProperties": {"$ref": "#/definitions/part"}},
-        ],
-    }
-    module: Schema = {
-        "description": "a module class: attribute -> constructor, in the constructor's order",
-        "anyOf": [
-            {"type": ["string", "null"]},
-            {"type": "array", "items": {"$ref": "#/definitions/part"}},
-            {
-                "type": "object",
-                "properties": {name: _RESERVED[name] for name in RESERVED},
-                "additionalProperties": {"$ref": "#/definitions/part"},
-            },
-        ],
-    }
-    field = {
-        "description": f"a default, `= expression`, `type = default`, or a type alone where required; types: {', '.join(TYPES)}",
-        "type": ["string", "number", "boolean", "null", "array"],
-    }
-    expression = {
-        "description": "Python over the config's field names",
-        "type": ["string", "number", "boolean"],
-    }
+    reserved = {name: {**_RESERVED[name][0], "description": _RESERVED[name][1]} for name in RESERVED}
+    part = _constructor(f"a constructor expression; layers: {_layers()}", {})
+    about = "a module class: attribute -> constructor, in the constructor's order"
+    module = _constructor(about, {"properties": reserved})
+    scalars = ["string", "number", "boolean"]
+    field = {"description": f"{_FIELD_HELP}; types: {', '.join(TYPES)}", "type": [*scalars, "null", "array"]}
+    expression = {"description": "Python over the config's field names", "type": scalars}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "archspec spec",
@@ -111,14 +90,13 @@ def spec_schema() -> Schema:
 
 
 def _layers() -> str:
-    """The layers with their arguments, as the table of layers has them; those without tensors by name alone."""
+    """The layers with their arguments; those without tensors by name alone."""
     shown = []
     for name, function in LEAVES.items():
-        parameters = inspect.signature(function).parameters.values()
-        plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
-        shown.append(
-            name if any(p.kind is p.VAR_KEYWORD for p in plain) else f"{name}({', '.join(map(str, plain))})"
-        )
+        listed = inspect.signature(function).parameters.values()
+        bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in listed]
+        without_tensors = any(parameter.kind is parameter.VAR_KEYWORD for parameter in bare)
+        shown.append(name if without_tensors else f"{name}({', '.join(map(str, bare))})")
     return ", ".join(shown)
 
 

@@ -6,20 +6,21 @@ import ast
 from typing import Any
 
 from archspec.errors import UnknownArchitectureError
-from archspec.specs.records import Field, SpecLibrary
+from archspec.language.trees import callee
+from archspec.specs.records import CONFIGS, Field, SpecLibrary
 
 DEEP = ("layer", "depth", "block")
 WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
 
 
 def branches(library: SpecLibrary, field: Field, sole: bool = False) -> list[str]:
-    """The model types between which a sub-config's own default chooses, those that are counted; ``sole``: or the only one."""
+    """The counted model types between which a sub-config's own default chooses; ``sole``: or the only one."""
     tree = field.default.tree if field.default else None
     first = tree.args[0] if isinstance(tree, ast.Call) and tree.args else None
     both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else ()
     types = [str(branch.value) for branch in both if isinstance(branch, ast.Constant)]
-    if sole and isinstance(tree, ast.Call) and ast.unparse(tree.func) in ("Config", "AutoConfig"):
-        types += [ast.unparse(first)] if isinstance(first, ast.Name) else []
+    if sole and callee(tree) in CONFIGS and isinstance(first, ast.Name):
+        types.append(first.id)
     return [model_type for model_type in types if not library.load(model_type).refuse]
 
 

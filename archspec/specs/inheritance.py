@@ -1,4 +1,4 @@
-"""`extends:` within a module: the attributes of another module first, then the own ones, as a subclass has them."""
+"""`extends:` within a module: the attributes of another module, then the own ones, as a subclass has them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from archspec.errors import Problem, did_you_mean
 from archspec.language.expression import Expression, names
+from archspec.language.trees import callee
 from archspec.specs.records import Module, leaves
 from archspec.specs.torch_layers import LEAVES
 
@@ -43,42 +44,36 @@ class Inheritance:
         if base is None or not isinstance(base.body, dict):
             return module
         ties = {tie.target: tie for tie in (*base.ties, *module.ties)}
+        where = {name: value for name, value in base.where.items() if name not in module.parameters}
         merged = module._replace(
             body={**base.body, **module.body},
-            where={**{k: v for k, v in base.where.items() if k not in module.parameters}, **module.where},
+            where={**where, **module.where},
             require=(*base.require, *module.require),
             ties=tuple(ties.values()),
             layer=base.layer,
             output_embeddings=module.output_embeddings or base.output_embeddings,
         )
-        used = _used(merged)  # what an attribute needed that is replaced or taken away goes with it
-        return merged._replace(
-            where={
-                name: value for name, value in merged.where.items() if name in used or name in module.where
-            }
-        )
+        needed = _used(merged) | module.where.keys()  # what only a replaced attribute needed goes with it
+        return merged._replace(where={name: v for name, v in merged.where.items() if name in needed})
 
     def _spread(self, module: Module, call: Expression, trail: tuple[str, ...]) -> Module | None:
         """The base that a call names, its parameters among its local names, whose body is a mapping."""
-        tree = call.tree
-        if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)):
+        name = callee(call.tree)
+        if not name:
             self._fail(module, call, f"{call.text} is not a call of a module", _HELP)
             return None
-        base = self._find(tree.func.id, module, trail)
+        base = self._find(name, module, trail)
         if base is None:
             known = [*self.own, *self.inherited, *self.renames]
-            self._fail(
-                module, call, f"{tree.func.id} is not described", did_you_mean(tree.func.id, known) or _HELP
-            )
+            self._fail(module, call, f"{name} is not described", did_you_mean(name, known) or _HELP)
             return None
-        where = self._arguments(module, base, tree, call)
+        where = self._arguments(module, base, call)
         if isinstance(base.body, Expression):
             inner = self._spread(base, base.body, (*trail, base.name)) if len(trail) < 20 else None
             if inner is None:
                 return None
-            base = inner._replace(
-                where={**inner.where, **base.where}, require=(*base.require, *inner.require)
-            )
+            require = (*base.require, *inner.require)
+            base = inner._replace(where={**inner.where, **base.where}, require=require)
         elif not isinstance(base.body, dict):
             self._fail(module, call, f"{base.name} is a list, it has no attributes to extend", _HELP)
             return None
@@ -89,10 +84,10 @@ class Inheritance:
             return self._merged(self.own[name], trail)
         return self.inherited.get(self.renames.get(name, name)) or self.inherited.get(name)
 
-    def _arguments(
-        self, module: Module, base: Module, tree: ast.Call, call: Expression
-    ) -> dict[str, Expression]:
+    def _arguments(self, module: Module, base: Module, call: Expression) -> dict[str, Expression]:
         """The base's parameters as local names; one that is handed on under its own name needs none."""
+        tree = call.tree
+        assert isinstance(tree, ast.Call)
         help_ = f"parameters: {', '.join(base.parameters)}"
         given = dict(zip(base.parameters, tree.args, strict=False))
         for keyword in tree.keywords:
@@ -101,12 +96,8 @@ class Inheritance:
             else:
                 given[keyword.arg] = keyword.value
         if len(tree.args) > len(base.parameters):
-            self._fail(
-                module,
-                call,
-                f"{base.name} takes {len(base.parameters)} arguments, {len(tree.args)} are given",
-                help_,
-            )
+            counts = f"takes {len(base.parameters)} arguments, {len(tree.args)} are given"
+            self._fail(module, call, f"{base.name} {counts}", help_)
         where: dict[str, Expression] = {}
         for name, default in base.parameters.items():
             node = given.get(name)
@@ -127,16 +118,13 @@ def _is_layer(tree: ast.expr) -> bool:
     """Whether an expression is a call of one of torch's layers, frozen or not."""
     while isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
         tree = tree.func.value
-    return isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id in LEAVES
+    return callee(tree) in LEAVES
 
 
 def _used(module: Module) -> set[str]:
     """The names that a module's attributes, conditions and ties read, through its local names."""
-    turns = (tie.turns for tie in module.ties if tie.turns is not None)
-    own = (one for one in (module.layer, module.output_embeddings) if one is not None)
-    pending = [
-        expression for part in (module.body, *module.require, *own, *turns) for expression in leaves(part)
-    ]
+    own = (module.layer, module.output_embeddings, *(tie.turns for tie in module.ties))
+    pending = [*leaves(module.body), *module.require, *(one for one in own if one is not None)]
     found: set[str] = set()
     while pending:
         for name in names(pending.pop().tree) - found:

@@ -1,4 +1,4 @@
-"""Lists of layer types as transformers' base config class reads them: old names renamed, unknown ones refused.
+"""Lists of layer types as transformers' base config class reads them: old names renamed, others refused.
 
 Source: transformers/configuration_utils.py.
 """
@@ -13,11 +13,12 @@ RENAMED = {
     "deepseek_sparse_attention": "indexed_attention",
     "qwen_sparse_attention": "indexed_attention",
 }
-_ATTENTION = (
-    "full_attention sliding_attention chunked_attention window_attention indexed_attention compressed_sparse_attention "
-    "heavily_compressed_attention minimax_m3_sparse conv moe hybrid hybrid_sliding reference_sliding_attention linear_attention"
+_LAYER_TYPES = (
+    "full_attention sliding_attention chunked_attention window_attention indexed_attention "
+    "compressed_sparse_attention heavily_compressed_attention minimax_m3_sparse conv moe hybrid "
+    "hybrid_sliding reference_sliding_attention linear_attention"
 )
-ALLOWED = {"layer_types": tuple(_ATTENTION.split()), "mlp_layer_types": ("sparse", "dense")}
+ALLOWED = {"layer_types": tuple(_LAYER_TYPES.split()), "mlp_layer_types": ("sparse", "dense")}
 
 
 def renamed(listed: Any) -> Any:

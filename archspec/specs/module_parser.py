@@ -1,4 +1,4 @@
-"""Module classes of a spec file read into records: signatures, attributes, local names, conditions and ties."""
+"""Module classes of a spec file as records: signatures, attributes, local names, conditions and ties."""
 
 from __future__ import annotations
 
@@ -38,69 +38,51 @@ class ModuleParser:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             body = []
         tree = body[0] if len(body) == 1 else None
+        help_ = "write Name or Name(parameter, other=default)"
         if not isinstance(tree, ast.FunctionDef) or tree.returns:
-            self.problem(
-                f"{key!r} is not a class name", place, path, "write Name or Name(parameter, other=default)"
-            )
+            self.problem(f"{key!r} is not a class name", place, path, help_)
             return "", {}
         arguments = tree.args
         if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
-            self.problem(
-                "a module has plain parameters only", place, path, "write Name(parameter, other=default)"
-            )
+            self.problem("a module has plain parameters only", place, path, help_.replace("Name or ", ""))
             return "", {}
         defaults: list[ast.expr | None] = [None] * (len(arguments.args) - len(arguments.defaults))
         defaults += arguments.defaults
         parameters: dict[str, Expression | None] = {}
         for argument, default in zip(arguments.args, defaults, strict=True):
-            parameters[argument.arg] = None
-            if default is not None:
-                scalar = Scalar(ast.unparse(default), place, False, ast.unparse(default))
-                parameters[argument.arg] = self.parsed(scalar, f"{path}.{tree.name}", 0)
+            written = ast.unparse(default) if default is not None else ""
+            parameters[argument.arg] = self.made(written, place, f"{path}.{tree.name}") if written else None
         return tree.name, parameters
 
     def module(
         self, name: str, parameters: dict[str, Expression | None], node: Node, place: Place, home: str
     ) -> Module:
-        where: dict[str, Expression] = {}
-        require: list[Expression] = []
+        if not isinstance(node, Mapping):
+            return Module(name, parameters, self.part(node, name), {}, (), (), place, home)
+        own = {key: value for key, value in node.items.items() if key not in RESERVED}
+        body = self.part(Mapping(own, node.keys, node.place), name)
+        where = {}
+        for local, value in self.mapping(node, "where").items.items():
+            if isinstance(value, Scalar) and (parsed := self.parsed(value, f"{name}.where.{local}")):
+                where[local] = parsed
+        base = node.items.get("extends")
+        if isinstance(base, Scalar) and (call := self.parsed(base, f"{name}.extends")):
+            self.bases[name] = call
+        elif base is not None and not isinstance(base, Scalar):
+            help_ = "write Name() or Name(argument)"
+            self.problem("extends is one call of a module", base.place, f"{name}.extends", help_)
+        require = tuple(self.expressions(node, "require", f"{name}."))
         ties: list[Tie] = []
-        output: Expression | None = None
-        body: Part
-        if isinstance(node, Mapping):
-            reserved = {key: value for key, value in node.items.items() if key in RESERVED}
-            own = {key: value for key, value in node.items.items() if key not in RESERVED}
-            body = self.part(Mapping(own, node.keys, node.place), name)
-            for local, value in self.mapping(node, "where").items.items():
-                if isinstance(value, Scalar) and (parsed := self.parsed(value, f"{name}.where.{local}")):
-                    where[local] = parsed
-            if isinstance(base := reserved.get("extends"), Scalar) and (
-                call := self.parsed(base, f"{name}.extends")
-            ):
-                self.bases[name] = call
-            elif base is not None and not isinstance(base, Scalar):
-                self.problem(
-                    "extends is one call of a module",
-                    base.place,
-                    f"{name}.extends",
-                    "write Name() or Name(argument)",
-                )
-            require = self.expressions(node, "require", f"{name}.")
-            for key in ("tied", "alias"):
-                if key in reserved:
-                    ties += self.ties(self.mapping(node, key), f"{name}.{key}", key == "alias")
-            if isinstance(said := reserved.get("output_embeddings"), Scalar):
-                output = self.parsed(said, f"{name}.output_embeddings")
-        else:
-            body = self.part(node, name)
-        return Module(name, parameters, body, where, tuple(require), tuple(ties), place, home, None, output)
+        for key in ("tied", "alias"):
+            ties += self.ties(self.mapping(node, key), f"{name}.{key}", key == "alias")
+        said = node.items.get("output_embeddings")
+        output = self.parsed(said, f"{name}.output_embeddings") if isinstance(said, Scalar) else None
+        return Module(name, parameters, body, where, require, tuple(ties), place, home, None, output)
 
     def part(self, node: Node, path: str) -> Part:
         if isinstance(node, Mapping):
-            return {
-                key: self.numbered(key, self.part(value, f"{path}.{key}"))
-                for key, value in node.items.items()
-            }
+            parts = {key: self.part(value, f"{path}.{key}") for key, value in node.items.items()}
+            return {key: self.numbered(key, part) for key, part in parts.items()}
         if isinstance(node, Sequence):
             return [self.part(value, f"{path}.{index}") for index, value in enumerate(node.items)]
         if node.empty:
@@ -108,18 +90,16 @@ class ModuleParser:
         return self.parsed(node, path) or {}
 
     def numbered(self, key: str, part: Part) -> Part:
-        """Under a key with `{…}`, a loop gives one attribute a turn: the part becomes a mapping of names to constructors."""
+        """Under a key with `{…}`, a loop gives one attribute a turn: a mapping of names to constructors."""
         if "{" not in key or not isinstance(part, Expression):
             return part
         if not isinstance(part.tree, ast.GeneratorExp):
             self.problem(f"{key} needs a loop", part.place, part.path, "add: for i in range(n)")
             return part
-        pieces = [
-            piece for text in key.split("{") for piece in text.split("}")
-        ]  # texts and expressions in turn
+        pieces = re.split(r"[{}]", key)  # texts and expressions in turn
         terms = [piece if i % 2 else repr(piece) for i, piece in enumerate(pieces)]
         text = " + ".join(f"str({term})" for term in terms)
-        if (name := self.parsed(Scalar(text, part.place, False, text), part.path)) is None:
+        if (name := self.made(text, part.place, part.path)) is None:
             return part
         tree = ast.DictComp(key=name.tree, value=part.tree.elt, generators=part.tree.generators)
         return part._replace(tree=ast.copy_location(tree, part.tree))
@@ -130,20 +110,15 @@ class ModuleParser:
         for target, node in mapping.items.items():
             text = self.scalar(node)
             origin = _TIE.match(text).group()  # type: ignore[union-attr]  # it matches nothing, too
-            rest = text[len(origin) :]
+            rest = text[len(origin) :].strip()
             turns = None
-            if rest.strip():
-                loops = (
-                    rest.strip() if rest.strip().startswith("for ") else f"for _ in range(1) {rest.strip()}"
-                )
-                assert isinstance(node, Scalar)
+            if rest:
+                loops = rest if rest.startswith("for ") else f"for _ in range(1) {rest}"
                 names = re.findall(r"\{([^{}]*)\}", target + origin)
-                listed = f"[[{', '.join(names)}] {loops}]"
-                turns = self.parsed(Scalar(listed, node.place, False, listed), f"{path}.{target}", 0)
+                turns = self.made(f"[[{', '.join(names)}] {loops}]", node.place, f"{path}.{target}")
             elif "{" in target + origin:
-                self.problem(
-                    "a tie with {…} needs a loop", mapping.keys[target], path, "add: for i in range(n)"
-                )
+                message = "a tie with {…} needs a loop"
+                self.problem(message, mapping.keys[target], path, "add: for i in range(n)")
             ties.append(Tie(target, origin, turns, mapping.keys[target], always))
         return ties
 
@@ -154,9 +129,8 @@ class ModuleParser:
         items = node.items if isinstance(node, Sequence) else [node]
         scalars = [item for item in items if isinstance(item, Scalar)]
         if len(scalars) != len(items):
-            self.problem(
-                f"{key} is a list of expressions", node.place, path + key, "one line each: - a % b == 0"
-            )
+            message = f"{key} is a list of expressions"
+            self.problem(message, node.place, path + key, "one line each: - a % b == 0")
         return [found for item in scalars if (found := self.parsed(item, path + key)) is not None]
 
     def names(self, root: Mapping, key: str) -> list[str]:
@@ -189,6 +163,10 @@ class ModuleParser:
         except SpecError as error:
             self.problems += error.problems
             return None
+
+    def made(self, text: str, place: Place, path: str) -> Expression | None:
+        """An expression that was put together here, read as if it stood at a place."""
+        return self.parsed(Scalar(text, place, False, text), path)
 
     def problem(self, message: str, place: Place, path: str, help_: str) -> None:
         self.problems.append(Problem(message, place, path, help_))

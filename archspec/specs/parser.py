@@ -17,6 +17,8 @@ from archspec.specs.records import KEYS, TYPES, Field, Module, Spec, SpecLibrary
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _FIELD_TYPE = re.compile(r"(?:list\[[a-z| \[\]]*\]|[A-Za-z]+)(?:\s*\|\s*(?:list\[[a-z| \[\]]*\]|[A-Za-z]+))*")
+_CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
+_STARTS = "-0123456789.[{("  # of numbers, lists, mappings and brackets
 
 Loader = Callable[[str, Place], Spec]
 
@@ -77,7 +79,7 @@ class _Parser(ModuleParser):
         return _inherit(parent, spec) if parent else spec
 
     def add_fields(self, root: Mapping, spec: Spec) -> set[str]:
-        """Puts the file's own fields, other names and fixed values in place of those taken over; gives their names."""
+        """Puts the file's fields, other names and fixed values over those taken over; gives their names."""
         own = self.fields(self.mapping(root, "config"))
         aliases = self.mapping(root, "attribute_map")
         fixed = self.mapping(root, "fixed").items
@@ -116,13 +118,11 @@ class _Parser(ModuleParser):
         return spec._replace(architectures=tuple(architectures)), set(described)
 
     def without_dropped(self, root: Mapping, spec: Spec, described: set[str]) -> Spec:
-        """The spec without what `drop` names, which must be the parent's; with the names that are readonly."""
-        spec.readonly.update(
-            dict.fromkeys(self.names(root, "readonly"), root.keys.get("readonly", root.place))
-        )
-        groups: tuple[dict[str, Any], ...] = (
-            spec.modules, spec.fields, spec.fixed, spec.readonly, spec.attribute_map,
-        )  # fmt: skip
+        """The spec with its readonly names, without what `drop` names, which must be the parent's."""
+        place = root.keys.get("readonly", root.place)
+        spec.readonly.update(dict.fromkeys(self.names(root, "readonly"), place))
+        groups: list[dict[str, Any]] = [spec.modules, spec.fields, spec.fixed, spec.readonly]
+        groups.append(spec.attribute_map)
         for name in self.names(root, "drop"):
             if name == "require":
                 spec = spec._replace(require=())
@@ -154,7 +154,7 @@ class _Parser(ModuleParser):
         return fields
 
     def field(self, name: str, node: Scalar, place: Place, path: str) -> Field | None:
-        """`LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` alone where the field is required."""
+        """`LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` where it is required."""
         text = node.raw
         if not node.quoted and (match := _FIELD_TYPE.match(text)):
             types = tuple(part.strip() for part in match.group().split("|"))
@@ -178,29 +178,23 @@ class _Parser(ModuleParser):
         """A literal as YAML writes it (true, null, text without quotes), or `= expression`."""
         if isinstance(node, Sequence):
             items = [item for inner in node.items if (item := self.value(inner, path)) is not None]
-            text = ", ".join(item.text for item in items)
-            return Expression(
-                ast.List([item.tree for item in items], ast.Load()), f"[{text}]", node.place, path
-            )
+            tree = ast.List([item.tree for item in items], ast.Load())
+            return Expression(tree, f"[{', '.join(item.text for item in items)}]", node.place, path)
         if not isinstance(node, Scalar):
             self.problem("one expression is expected here", node.place, path, "write a list as [1, 2]")
             return None
-        constant: Any = node.text
+        text = node.text
         if node.raw.startswith("="):
             return self.parsed(node, path, 1)
-        if not node.quoted:
-            constants = {"true": True, "false": False, "null": None, "~": None, "": None}
-            if node.text in constants:
-                constant = constants[node.text]
-            elif node.text[0] in "-0123456789.[{(" or node.text.endswith(")"):
-                return self.parsed(node, path, 0)
-        return Expression(ast.Constant(constant), node.text, node.place, path)
+        if not node.quoted and text not in _CONSTANTS and (text[0] in _STARTS or text.endswith(")")):
+            return self.parsed(node, path)
+        constant = text if node.quoted else _CONSTANTS.get(text, text)
+        return Expression(ast.Constant(constant), text, node.place, path)
 
     def notes(self, root: Mapping) -> list[tuple[Expression, str]]:
         notes = []
         for condition, node in self.mapping(root, "notes").items.items():
-            scalar = Scalar(condition, root.keys["notes"], False, condition)
-            if (parsed := self.parsed(scalar, "notes")) is not None:
+            if (parsed := self.made(condition, root.keys["notes"], "notes")) is not None:
                 notes.append((parsed, self.scalar(node)))
         return notes
 
@@ -215,7 +209,7 @@ class _Parser(ModuleParser):
 
 
 def _named_base(used: Spec, spec: Spec) -> dict[str, Module]:
-    """A shared part's modules; the base model, where its heads call it `base_model`, under the own name for it."""
+    """A shared part's modules; the base model under the own name for it, where heads call it `base_model`."""
     if used.base_model_prefix != "base_model":
         return used.modules
     own = {"base_model": spec.base_model_prefix}
@@ -223,7 +217,7 @@ def _named_base(used: Spec, spec: Spec) -> dict[str, Module]:
 
 
 def _inherit(parent: Spec, spec: Spec) -> Spec:
-    """The parent's fields, and its modules under the child's prefixes; calls inside them follow by ``renames``."""
+    """The parent's fields, and its modules under the child's prefixes; their calls follow by ``renames``."""
     spec.attribute_map.update(parent.attribute_map)
     spec.fields.update(parent.fields)
     spec.fixed.update(parent.fixed)

@@ -15,7 +15,8 @@ from archspec.language.expression import Expression
 KEYS = {
     "model_type": "the config's model_type; the file has the same name",
     "prefix": "what the class names begin with, if not the model type in CamelCase",
-    "base_model_prefix": "the attribute of a head class that holds the base model, if not the parent's, or the model type",
+    "base_model_prefix": "the attribute of a head class that holds the base model, "
+    "if not the parent's, or the model type",
     "extends": "a spec whose fields, modules and architectures are taken over under the own prefix",
     "uses": "specs whose modules and config fields are used under their own names",
     "attribute_map": "other names under which a config may give a field",
@@ -30,12 +31,8 @@ KEYS = {
     "refuse": "why this model type cannot be counted from a config alone",
     "notes": "condition -> what the user is told when it holds",
 }
-OPTIONS = (
-    "optional",
-    "legacy",
-    "merge",
-    "formerly",
-)  # of Config(…) and AutoConfig(…); other keywords are fields
+CONFIGS = ("Config", "AutoConfig")  # what a default calls that is a sub-config
+OPTIONS = ("optional", "legacy", "merge", "formerly")  # of these calls; other keywords are fields
 RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings")
 TYPES = ("int", "float", "bool", "str", "list", "dict", "None")
 
@@ -71,8 +68,9 @@ class Tie(NamedTuple):
 class Module(NamedTuple):
     """A module class: its parameters, its attributes in order, and what holds inside it.
 
-    ``layer`` is the torch layer that the class is a subclass of, whose own tensors come before the attributes;
-    ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the attribute `lm_head`.
+    ``layer`` is the torch layer that the class is a subclass of, whose own tensors come before the
+    attributes; ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the
+    attribute `lm_head`.
     """
 
     name: str

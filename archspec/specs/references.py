@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 from functools import lru_cache
 
 from archspec.language.expression import SEEN, Expression, names
+from archspec.language.trees import callee, calls, text_of
 from archspec.specs.records import Module, Spec, leaves
 
 
@@ -15,16 +16,12 @@ def compared_texts(spec: Spec) -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for expression in expressions(spec):
         collect(expression.tree, spec.fields, found)
-        for node in ast.walk(expression.tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr == "startswith"
-            ):
-                name, start = ast.unparse(node.func.value), node.args[0]
+        for call in calls(expression.tree):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "startswith":
+                name, start = ast.unparse(call.func.value), text_of(call.args[0])
                 default = spec.fields[name].default if name in spec.fields else None
-                if default and isinstance(default.tree, ast.Constant) and isinstance(start, ast.Constant):
-                    found.setdefault(name, set()).add(str(start.value) + str(default.tree.value))
+                if start and default and isinstance(default.tree, ast.Constant):
+                    found.setdefault(name, set()).add(start + str(default.tree.value))
     passed(spec, found)
     derived(spec, found)
     return {name: sorted(texts) for name, texts in found.items() if texts}
@@ -33,28 +30,24 @@ def compared_texts(spec: Spec) -> dict[str, list[str]]:
 def collect(tree: ast.AST, fields: Container[str], found: dict[str, set[str]]) -> None:
     """Adds the texts that any comparison in a tree holds a field to; a field is a name or an attribute."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare):
-            calls = [
-                c for c in ast.walk(node) if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
-            ]
-            arguments = [argument for c in calls for argument in c.args]
-            constants = [c for c in ast.walk(node) if isinstance(c, ast.Constant) and c not in arguments]
-            texts = {c.value for c in constants if isinstance(c.value, str)}
-            for part in ast.walk(node):
-                name = (
-                    part.id
-                    if isinstance(part, ast.Name)
-                    else part.attr
-                    if isinstance(part, ast.Attribute)
-                    else ""
-                )
-                if texts and name in fields:
-                    found.setdefault(name, set()).update(texts)
+        if not isinstance(node, ast.Compare):
+            continue
+        methods = (call for call in calls(node) if isinstance(call.func, ast.Attribute))
+        arguments = [argument for call in methods for argument in call.args]
+        texts = {text_of(part) for part in ast.walk(node) if part not in arguments and _is_text(part)}
+        for part in ast.walk(node):
+            name = part.id if isinstance(part, ast.Name) else getattr(part, "attr", "")
+            if texts and name in fields:
+                found.setdefault(name, set()).update(texts)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def passed(spec: Spec, found: dict[str, set[str]]) -> None:
     """Adds the texts that a module's parameter is held to, for the fields that calls give it."""
-    held: dict[tuple[str, str], set[str]] = {}
+    held: dict[tuple[str, str | None], set[str]] = {}
     for name, module in spec.modules.items():
         own: dict[str, set[str]] = {}
         for expression in (*module.where.values(), *module.require, *leaves(module.body)):
@@ -62,40 +55,25 @@ def passed(spec: Spec, found: dict[str, set[str]]) -> None:
         held |= {(name, parameter): texts for parameter, texts in own.items() if parameter not in spec.fields}
     if not held:
         return
-    calls = [
-        node
-        for expression in expressions(spec)
-        for node in ast.walk(expression.tree)
-        if isinstance(node, ast.Call)
-    ]
-    for call in calls:
+    for call in (call for expression in expressions(spec) for call in calls(expression.tree)):
         called = ast.unparse(call.func)
-        parameters = list(spec.modules[called].parameters) if called in spec.modules else []
-        given = [
-            *zip(parameters, call.args, strict=False),
-            *((keyword.arg, keyword.value) for keyword in call.keywords),
-        ]
+        parameters = spec.modules[called].parameters if called in spec.modules else ()
+        given = [*zip(parameters, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
         for parameter, value in given:
-            if (
-                isinstance(value, ast.Name)
-                and value.id in spec.fields
-                and parameter
-                and (called, parameter) in held
-            ):
-                found.setdefault(value.id, set()).update(held[called, parameter])
+            texts = held.get((called, parameter))
+            if texts and isinstance(value, ast.Name) and value.id in spec.fields:
+                found.setdefault(value.id, set()).update(texts)
 
 
 def derived(spec: Spec, found: dict[str, set[str]]) -> None:
-    """Adds the texts that a fixed value is held to, for the texts among the fields that it is computed from."""
+    """Adds the texts that a fixed value is held to, for the text fields that it is computed from."""
     held: dict[str, set[str]] = {}
     for expression in expressions(spec):
         collect(expression.tree, spec.fixed.keys() - spec.fields.keys(), held)
     for name, texts in held.items():
         for field in names(spec.fixed[name].tree) & spec.fields.keys():
             default = spec.fields[field].default
-            if "str" in spec.fields[field].types or (
-                default and isinstance(getattr(default.tree, "value", None), str)
-            ):
+            if "str" in spec.fields[field].types or (default and _is_text(default.tree)):
                 found.setdefault(field, set()).update(texts)
 
 
@@ -142,14 +120,7 @@ def conditions(spec: Spec) -> Iterator[Expression]:
 
 @lru_cache(maxsize=SEEN)
 def reads(tree: ast.AST) -> frozenset[str]:
-    """The names that an expression reads, those in `given("field")` among them, and the fields of parts (`text_config.width`)."""
-    calls = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "given"
-    ]
-    parts = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    given = {
-        str(call.args[0].value) for call in calls if call.args and isinstance(call.args[0], ast.Constant)
-    }
-    return (
-        names(tree) | given | {part for part in parts if all(word.isidentifier() for word in part.split("."))}
-    )
+    """The names that an expression reads, also in `given("a")`, and parts' fields (`text_config.width`)."""
+    given = {text_of(call.args[0]) for call in calls(tree) if callee(call) == "given" and call.args} - {""}
+    attributes = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return names(tree) | given | {path for path in attributes if all(map(str.isidentifier, path.split(".")))}

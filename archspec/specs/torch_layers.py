@@ -56,10 +56,8 @@ def transposed_linear(nf: Size, nx: Size) -> list[Leaf]:
 
 
 def bilinear(in1_features: Size, in2_features: Size, out_features: Size, bias: Any = True) -> list[Leaf]:
-    return [
-        Leaf("weight", (out_features, in1_features, in2_features)),
-        *_optional(bias, Leaf("bias", (out_features,))),
-    ]
+    weight = Leaf("weight", (out_features, in1_features, in2_features))
+    return [weight, *_optional(bias, Leaf("bias", (out_features,)))]
 
 
 def _kernel(kernel_size: Any, rank: int) -> Shape:
@@ -83,12 +81,9 @@ def _conv(rank: int, transposed: bool) -> Callable[..., list[Leaf]]:
         _divides(in_channels, groups, "in_channels")
         _divides(out_channels, groups, "out_channels")
         first, second = (in_channels, out_channels) if transposed else (out_channels, in_channels)
-        weight = (
-            first,
-            second if isinstance(groups, int) and groups == 1 else second // groups,
-            *_kernel(kernel_size, rank),
-        )
-        return [Leaf("weight", weight), *_optional(bias, Leaf("bias", (out_channels,)))]
+        second = second if isinstance(groups, int) and groups == 1 else second // groups
+        weight = Leaf("weight", (first, second, *_kernel(kernel_size, rank)))
+        return [weight, *_optional(bias, Leaf("bias", (out_channels,)))]
 
     return conv
 
@@ -152,11 +147,8 @@ def multihead_attention(
     _require(concrete(embed_dim) > 0, "embed_dim must be greater than zero")
     _divides(embed_dim, num_heads, "embed_dim")
     packed = all(size is None or concrete(size) == concrete(embed_dim) for size in (kdim, vdim))
-    sizes = {
-        "q": embed_dim,
-        "k": embed_dim if kdim is None else kdim,
-        "v": embed_dim if vdim is None else vdim,
-    }
+    sizes = {"q": None, "k": kdim, "v": vdim}
+    sizes = {name: embed_dim if size is None else size for name, size in sizes.items()}
     projections = [Leaf(f"{name}_proj_weight", (embed_dim, size)) for name, size in sizes.items()]
     return [
         *([Leaf("in_proj_weight", (3 * embed_dim, embed_dim))] if packed else projections),
@@ -181,11 +173,8 @@ def _recurrent(gates: int) -> Callable[..., list[Leaf]]:
         directions = ["", "_reverse"] if concrete(bidirectional) else [""]
         state = proj_size if concrete(proj_size) else hidden_size
         leaves: list[Leaf] = []
-        for name, size in (
-            ("input_size", input_size),
-            ("hidden_size", hidden_size),
-            ("num_layers", num_layers),
-        ):
+        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        for name, size in sizes.items():
             _require(concrete(size) > 0, f"{name} must be greater than zero")
         _require(concrete(num_layers) <= 10_000, f"{num_layers} layers are more than are counted")
         for layer in range(concrete(num_layers)):
@@ -228,6 +217,10 @@ def nothing(*_: Any, **__: Any) -> list[Leaf]:
     return []
 
 
+_WITHOUT_TENSORS = (
+    "Identity Dropout ReLU GELU SiLU Tanh Sigmoid Softmax Activation Flatten "
+    "MaxPool2d AvgPool2d AdaptiveAvgPool1d AdaptiveAvgPool2d Upsample PixelShuffle Pad"
+)
 LEAVES: dict[str, Callable[..., list[Leaf]]] = {
     "Linear": linear,
     "Conv1D": transposed_linear,
@@ -248,34 +241,8 @@ LEAVES: dict[str, Callable[..., list[Leaf]]] = {
     "PReLU": prelu,
     "Parameter": parameter,
     "Buffer": buffer,
-    **dict.fromkeys(
-        (
-            *(
-                "Identity",
-                "Dropout",
-                "ReLU",
-                "GELU",
-                "SiLU",
-                "Tanh",
-                "Sigmoid",
-                "Softmax",
-                "Activation",
-                "Flatten",
-            ),
-            *(
-                "MaxPool2d",
-                "AvgPool2d",
-                "AdaptiveAvgPool1d",
-                "AdaptiveAvgPool2d",
-                "Upsample",
-                "PixelShuffle",
-                "Pad",
-            ),
-        ),
-        nothing,
-    ),
+    **dict.fromkeys(_WITHOUT_TENSORS.split(), nothing),
 }
-
 
 _DECIDING = {
     **dict.fromkeys(("LSTM", "GRU"), ("num_layers", "bidirectional", "proj_size")),
@@ -285,7 +252,7 @@ _FLAGS = {"bias", "affine", "elementwise_affine", "track_running_stats", "add_bi
 
 
 def deciding(name: str, arguments: list[Any], keywords: dict[str, Any]) -> list[Any]:
-    """The arguments of a layer on whose numbers it depends which tensors it has, not only how large they are."""
+    """The arguments of a layer that decide which tensors it has, not only how large they are."""
     code = LEAVES[name].__code__
     given = dict(zip(code.co_varnames[: code.co_argcount], arguments, strict=False)) | keywords
     numbers = [given.get(argument) for argument in _DECIDING.get(name, ())]
@@ -304,9 +271,7 @@ def weight_norm(leaves: list[Leaf], name: str = "weight", dim: int | None = 0) -
     shape = found[0].shape
     axis = None if dim is None else range(len(shape))[dim]
     _require(axis is None or concrete(shape[axis]) > 0, f"{name} has no rows to normalise")
-    length = (
-        () if axis is None else tuple(size if position == axis else 1 for position, size in enumerate(shape))
-    )
+    length = () if axis is None else tuple(size if i == axis else 1 for i, size in enumerate(shape))
     kept = [leaf for leaf in leaves if leaf.name != name]
     path = f"parametrizations.{name}.original"
     return [*kept, Leaf(f"{path}0", length), Leaf(f"{path}1", shape)]

@@ -1,0 +1,98 @@
+"""What `archspec lint` says of a spec's fields: their other names, defaults and types, and who reads them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+
+from archspec.errors import Place, Problem, did_you_mean
+from archspec.language.expression import names
+from archspec.language.trees import text_of
+from archspec.lint.contexts import Context, expressions, has_field, sub_config_field
+from archspec.lint.sub_configs import sub_config
+from archspec.specs.records import OPTIONS, TYPES, Field, Spec
+from archspec.specs.references import reads
+
+_READ_BY_ITSELF = {
+    "tie_word_embeddings",
+    "num_labels",
+    "layer_types",
+}  # the last is checked with every config
+_GIVEN_HELP = "say its type and default in config: too; a parent's does not stand beside a fixed field"
+_TEXT_HELP = f"types: {', '.join(TYPES)}; a text with blanks is quoted"
+_UNUSED_HELP = "a spec has only the fields that a count depends on"
+
+
+def fields(spec: Spec) -> Iterator[Problem]:
+    """Other names of fields that are none, texts meant as types, and defaults that a part does not have."""
+    trees = (expression.tree for _, expression in expressions(spec))
+    words = {text_of(node) for tree in trees for node in ast.walk(tree)}
+    for alias, name in spec.attribute_map.items():
+        if name not in spec.fields and name not in spec.fixed and name not in words:  # words: given("field")
+            message, help_ = f"{alias} stands for {name}, which is no field", did_you_mean(name, spec.fields)
+            yield Problem(message, Place(spec.source, 1, 1), "attribute_map", help_)
+    for name, value in spec.fixed.items():
+        if name not in spec.fields and name in reads(value.tree) - names(value.tree):
+            message = f"given({name!r}) has no type: config has no {name}"
+            yield Problem(message, value.place, f"fixed.{name}", _GIVEN_HELP)
+    for field in spec.fields.values():
+        default, path = field.default, f"config.{field.name}"
+        text = text_of(default.tree) if default and not field.types else ""
+        if default and text and text == default.text and any(mark in text for mark in "|=[] "):
+            yield Problem(f"is {text!r} a type, or a text?", default.place, path, _TEXT_HELP)
+        yield from _options(spec, field)
+
+
+def _options(spec: Spec, field: Field) -> Iterator[Problem]:
+    """The fields that a sub-config's default sets, and that the part's spec does not have."""
+    found = sub_config_field(spec, field.name)
+    sub = sub_config(Context(spec, None), ast.Name(field.name)) if found else None
+    if found is None or sub is None or sub.spec is None or sub.spec.refuse:
+        return
+    keywords = found[1].keywords
+    merged = any(keyword.arg == "merge" for keyword in keywords)  # its defaults go to any model type
+    for keyword in keywords:
+        name = keyword.arg
+        if not name or name in OPTIONS or has_field(sub.spec, name):
+            continue
+        others = map(spec.library.load, spec.library.model_types() if merged else ())
+        if any(has_field(other, name) for other in others):
+            continue
+        place = field.default.at(keyword) if field.default else field.place
+        help_ = did_you_mean(name, sub.spec.fields)
+        yield Problem(f"{sub.spec.model_type} has no field {name}", place, f"config.{field.name}", help_)
+
+
+def unread(spec: Spec) -> Iterator[Problem]:
+    """Fields of this file that no count depends on, here or in a spec that reads them from outside."""
+    used = {spec.flat, *_READ_BY_ITSELF}
+    for _, expression in expressions(spec):
+        for node in ast.walk(expression.tree):
+            if isinstance(node, ast.Name):
+                used.add(node.id)
+            elif isinstance(node, ast.keyword) and node.arg:
+                used.add(node.arg)
+            else:
+                used.add(text_of(node))  # given("field")
+    used |= {spec.attribute_map.get(name, name) for name in used}
+    for field in spec.fields.values():
+        if field.place.source.name != spec.source.name or field.name in used or field.required:
+            continue  # a required field matters by being there
+        if not _read_elsewhere(field.name, spec):
+            yield Problem(f"nothing reads {field.name}", field.place, "config", _UNUSED_HELP)
+
+
+def _read_elsewhere(name: str, spec: Spec) -> bool:
+    """Whether another spec of the library reads `sub_config.name`, or a spec made from this one reads it."""
+    word, model_type = re.escape(name), re.escape(spec.model_type)
+    for path in spec.library.files():
+        if os.path.basename(path) == f"{spec.model_type}.yaml":
+            continue
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        related = re.search(rf"^(?:extends|uses):.*\b{model_type}\b", text, re.MULTILINE)
+        if re.search(rf"\.{word}\b", text) or (related and re.search(rf"\b{word}\b", text)):
+            return True
+    return False
