@@ -28,6 +28,11 @@ _CODE_HELP = "# code: transformers/models/…/modeling_….py"
 _PATH_HELP = "name a tensor, or a module, by its path within this module"
 
 
+def everything() -> list[str]:
+    """Every file that is shipped: the specs, the shared parts, and the notation."""
+    return [*shipped().files().values(), notation.path()]
+
+
 def lint(path: str, library: Library | None = None) -> list[Problem]:
     """All that is wrong with one spec file, in the order of its lines; empty where nothing is.
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
 
-from archspec.errors import Place, Problem, did_you_mean
-from archspec.language.expression import names
+from archspec.errors import Place, Problem, SpecError, did_you_mean
+from archspec.language.expression import Expression, names
 from archspec.language.trees import text_of
 from archspec.lint.contexts import Context, expressions, has_field, sub_config_field
 from archspec.lint.sub_configs import sub_config
-from archspec.specs.records import OPTIONS, TYPES, Field, Spec
+from archspec.specs.records import OPTIONS, TYPES, Field, Spec, SpecLibrary
 from archspec.specs.references import reads
 
 _READ_BY_ITSELF = {
@@ -67,15 +68,7 @@ def _options(spec: Spec, field: Field) -> Iterator[Problem]:
 
 def unread(spec: Spec) -> Iterator[Problem]:
     """Fields of this file that no count depends on, here or in a spec that reads them from outside."""
-    used = {spec.flat, *_READ_BY_ITSELF}
-    for _, expression in expressions(spec):
-        for node in ast.walk(expression.tree):
-            if isinstance(node, ast.Name):
-                used.add(node.id)
-            elif isinstance(node, ast.keyword) and node.arg:
-                used.add(node.arg)
-            else:
-                used.add(text_of(node))  # given("field")
+    used = {spec.flat, *_READ_BY_ITSELF} | {word for _, one in expressions(spec) for word in _words(one)}
     used |= {spec.attribute_map.get(name, name) for name in used}
     for field in spec.fields.values():
         if field.place.source.name != spec.source.name or field.name in used or field.required:
@@ -84,15 +77,43 @@ def unread(spec: Spec) -> Iterator[Problem]:
             yield Problem(f"nothing reads {field.name}", field.place, "config", _UNUSED_HELP)
 
 
+def _words(expression: Expression) -> set[str]:
+    """The names in an expression, those of keywords and in texts, as in `given("field")`, among them."""
+    found = set()
+    for node in ast.walk(expression.tree):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.keyword) and node.arg:
+            found.add(node.arg)
+        else:
+            found.add(text_of(node))
+    return found
+
+
 def _read_elsewhere(name: str, spec: Spec) -> bool:
     """Whether another spec of the library reads `sub_config.name`, or a spec made from this one reads it."""
-    word, model_type = re.escape(name), re.escape(spec.model_type)
-    for path in spec.library.files():
-        if os.path.basename(path) == f"{spec.model_type}.yaml":
-            continue
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        related = re.search(rf"^(?:extends|uses):.*\b{model_type}\b", text, re.MULTILINE)
-        if re.search(rf"\.{word}\b", text) or (related and re.search(rf"\b{word}\b", text)):
-            return True
-    return False
+    if _attributes(spec.library).get(name, set()) - {os.path.basename(spec.source.name)}:
+        return True
+    made = (other for other in _specs(spec.library) if spec.model_type in (other.extends, *other.uses))
+    added = (one for other in made for _, one in expressions(other))
+    return any(name in _words(one) for one in added if one.place.source.name != spec.source.name)
+
+
+@cache
+def _attributes(library: SpecLibrary) -> dict[str, set[str]]:
+    """Field -> the files with an expression that reads it of a sub-config: `text_config.width`."""
+    found: dict[str, set[str]] = {}
+    for spec in _specs(library):
+        for _, expression in expressions(spec):
+            file = os.path.basename(expression.place.source.name)
+            for node in ast.walk(expression.tree):
+                if isinstance(node, ast.Attribute):
+                    found.setdefault(node.attr, set()).add(file)
+    return found
+
+
+def _specs(library: SpecLibrary) -> Iterator[Spec]:
+    """The specs of a library that are well formed."""
+    for model_type in library.model_types():
+        with suppress(SpecError):
+            yield library.load(model_type)

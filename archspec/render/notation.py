@@ -10,9 +10,8 @@ from typing import NamedTuple
 from archspec.errors import FormulaError, Problem, Source, SpecError
 from archspec.language.yaml_reader import Mapping as YamlMapping
 from archspec.language.yaml_reader import Scalar, Sequence, parse
-from archspec.specs.library import shipped
+from archspec.specs.library import NOTATION, shipped
 
-_FILE = "notation.yaml"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 
 
@@ -24,9 +23,14 @@ class Glyph(NamedTuple):
     meaning: str
 
 
+def path() -> str:
+    """The file of the usual symbols."""
+    return os.path.join(shipped().folder, NOTATION)
+
+
 def standard() -> dict[str, Glyph]:
     """Field -> its usual symbol."""
-    return read(os.path.join(shipped().folder, _FILE))
+    return read(path())
 
 
 def read(path: str) -> dict[str, Glyph]:

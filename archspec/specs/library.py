@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from archspec.errors import (
     ConfigError,
@@ -24,8 +25,12 @@ from archspec.language.yaml_reader import MAX_SPEC_BYTES
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec, camel_case
 
+if TYPE_CHECKING:
+    from archspec.specs.index import Entry
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRANSFORMERS_VERSION = "5.23.0"  # which the specs describe
+NOTATION = "notation.yaml"  # the one file of a folder that is no spec
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_\-]+$")
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*$")
 LIST_HELP = "archspec list shows what is described"
@@ -64,13 +69,16 @@ class Library:
     def model_types(self) -> list[str]:
         """Every model type that a spec describes or refuses, sorted."""
         names = {name for path in self.folders for name in os.listdir(path) if name.endswith(".yaml")}
-        return sorted(name.removesuffix(".yaml") for name in names - {"notation.yaml"})
+        return sorted(name.removesuffix(".yaml") for name in names - {NOTATION})
 
-    def files(self) -> list[str]:
-        """Every file of the first folder, the shared parts and the notation included."""
-        folders = [path for path in (self.folder, os.path.join(self.folder, "shared")) if os.path.isdir(path)]
-        paths = (os.path.join(path, name) for path in folders for name in sorted(os.listdir(path)))
-        return [path for path in paths if path.endswith(".yaml")]
+    def files(self) -> dict[str, str]:
+        """Model type, or name of a shared part -> its file."""
+        found: dict[str, str] = {}
+        for folder in [*self.folders, *(os.path.join(path, "shared") for path in self.folders)]:
+            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+                if name.endswith(".yaml") and name != NOTATION:
+                    found.setdefault(name.removesuffix(".yaml"), os.path.join(folder, name))
+        return found
 
     def load(self, model_type: str) -> Spec:
         """The spec of a model type.
@@ -90,13 +98,16 @@ class Library:
         """This library with another spec of one model type, for the sub-configs of that type, too."""
         return _Changed(self, spec)
 
-    def catalogue(self) -> dict[str, tuple[str, ...]]:
-        """Model type -> its architectures, the base model first; specs are not parsed for it."""
-        from archspec.specs.index import architectures
+    def entries(self) -> dict[str, Entry]:
+        """What each file describes and needs, as :mod:`archspec.specs.index` tells without parsing."""
+        from archspec.specs.index import entries
 
-        return architectures(
-            self.model_types(), self._text, lambda model_type: self.load(model_type).architectures
-        )
+        return entries(self.folders, self.files(), self.load_file)
+
+    def catalogue(self) -> dict[str, tuple[str, ...]]:
+        """Model type -> its architectures, the base model first."""
+        found = self.entries()
+        return {model_type: found[model_type].architectures for model_type in self.model_types()}
 
     def index(self) -> dict[str, tuple[str, ...]]:
         """Architecture -> the model types that have it."""
@@ -130,20 +141,12 @@ class Library:
     def _nearest(self, architecture: str, types: tuple[str, ...]) -> Iterator[str]:
         """Of several model types those whose class has the name, then by prefix, then what all others extend."""
         own = architecture.split("For")[0].removesuffix("Model")
+        found = self.entries()
         yield from (name for name in types if architecture.startswith(camel_case(name)))
-        yield from (name for name in types if self.load(name).prefix == own)
+        yield from (name for name in types if found[name].prefix == own)
         for name in types:
-            if all(other == name or self._parent(other) == name for other in types):
+            if all(other == name or found[other].extends == name for other in types):
                 yield name
-
-    def _parent(self, model_type: str) -> str:
-        """The model type that a spec extends, '' for none."""
-        found = re.search(r"^extends: *(\S+)", self._text(model_type), re.MULTILINE)
-        return found[1] if found else ""
-
-    def _text(self, model_type: str) -> str:
-        with open(self._path(model_type), encoding="utf-8", errors="replace") as file:
-            return file.read(MAX_SPEC_BYTES + 1)
 
     def _path(self, model_type: str) -> str:
         """The file of a model type. Errors: :class:`UnknownArchitectureError`."""

@@ -57,6 +57,8 @@ class _Parser(ModuleParser):
             refuse=self.text(root, "refuse"),
             notes=(*spec.notes, *self.notes(root)),
             header=_header(self.source.text),
+            extends=self.text(root, "extends"),
+            uses=tuple(self.names(root, "uses")),
         )
         if self.problems:
             raise SpecError(self.problems)

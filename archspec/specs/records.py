@@ -100,11 +100,11 @@ def leaves(part: Part) -> Iterator[Expression]:
 class SpecLibrary(Protocol):
     """Where the specs of sub-configs are found (see :class:`archspec.specs.library.Library`)."""
 
+    def __hash__(self) -> int: ...
+
     def load(self, model_type: str) -> Spec: ...
 
     def model_types(self) -> list[str]: ...
-
-    def files(self) -> list[str]: ...
 
     def with_spec(self, spec: Spec) -> SpecLibrary: ...
 
@@ -128,6 +128,8 @@ class Spec(NamedTuple):
     refuse: str
     notes: tuple[tuple[Expression, str], ...]
     header: str
+    extends: str
+    uses: tuple[str, ...]
     library: SpecLibrary
 
     def module(self, name: str) -> Module | None:
@@ -136,7 +138,9 @@ class Spec(NamedTuple):
 
 def empty_spec(model_type: str, prefix: str, base: str, source: Source, library: SpecLibrary) -> Spec:
     """A spec that describes nothing yet; whoever asks fills it."""
-    return Spec(model_type, prefix, base, source, {}, {}, {}, {}, "", (), {}, (), {}, "", (), "", library)
+    return Spec(
+        model_type, prefix, base, source, {}, {}, {}, {}, "", (), {}, (), {}, "", (), "", "", (), library
+    )
 
 
 def camel_case(model_type: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import time
 import traceback
@@ -11,14 +10,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Problem, SpecError, UnknownArchitectureError, did_you_mean
+from archspec.specs.index import dependents
 from archspec.specs.library import shipped
 from archspec.verify.comparison import Difference
 from archspec.verify.pool import Failure, spread
 from archspec.verify.verifier import Outcome, verify
 
 _PRELOAD = ("torch", "transformers", "archspec.verify.verifier")
-_USED = re.compile(r"^(?:extends|uses):(.*(?:\n[ \t]+.*|\n-.*)*)", re.MULTILINE)
-_PART = re.compile(r"(?:Auto)?Config\(\s*[\"']?([\w\-]+)")
 
 
 class Task(NamedTuple):
@@ -216,28 +214,8 @@ def changed(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
             ) from None
     names = {os.path.basename(line).removesuffix(".yaml") for line in lines if line.endswith(".yaml")}
     known = everything()
-    return {model_type: known[model_type] for model_type in sorted(dependents(names)) if model_type in known}
-
-
-def dependents(names: set[str]) -> set[str]:
-    """Some specs and all that extend, use or contain them, directly or through others."""
-    _, needs = texts_and_needs()
-    found = set(names)
-    while more := {name for name, used in needs.items() if used & found} - found:
-        found |= more
-    return found
-
-
-def texts_and_needs() -> tuple[dict[str, str], dict[str, set[str]]]:
-    """Each spec file's text by its name, and the names of the specs that it extends, uses or contains."""
-    texts: dict[str, str] = {}
-    for path, _, files in os.walk(shipped().folder):
-        for file in files:
-            if file.endswith(".yaml"):
-                with open(os.path.join(path, file), encoding="utf-8") as stream:
-                    texts[file.removesuffix(".yaml")] = stream.read()
-    needs: dict[str, set[str]] = {}
-    for name, text in texts.items():
-        used = {other for match in _USED.finditer(text) for other in re.findall(r"[\w\-/]+", match.group(1))}
-        needs[name] = {other.rpartition("/")[2] for other in used | set(_PART.findall(text))}
-    return texts, needs
+    return {
+        model_type: known[model_type]
+        for model_type in sorted(dependents(names, shipped().entries()))
+        if model_type in known
+    }

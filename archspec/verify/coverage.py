@@ -8,13 +8,13 @@ Only what is stale is verified again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
+from archspec.specs.index import whole_digests
 from archspec.specs.library import shipped
 from archspec.verify import campaign
 from archspec.verify.pool import Failure, spread
@@ -41,22 +41,6 @@ class Pair(NamedTuple):
     @property
     def key(self) -> tuple[str, str]:
         return self.model_type, self.architecture
-
-
-def digests() -> dict[str, str]:
-    """Model type -> a digest of its spec's text and of all that it extends, uses or contains."""
-    texts, needs = campaign.texts_and_needs()
-    found = {}
-    for model_type in texts:
-        closure, pending = set[str](), [model_type]
-        while pending:
-            name = pending.pop()
-            if name not in closure and name in texts:
-                closure.add(name)
-                pending += needs[name]
-        joined = "\0".join(f"{name}\0{texts[name]}" for name in sorted(closure))
-        found[model_type] = hashlib.sha256(joined.encode()).hexdigest()[:12]
-    return found
 
 
 def paths() -> tuple[str, str]:
@@ -107,7 +91,8 @@ def stale() -> list[str]:
 
 def _described(now: dict[tuple[str, str], tuple[str, ...]]) -> dict[tuple[str, str], str]:
     """The pairs that a spec describes, with the digest of its files."""
-    current, known = digests(), shipped().index()
+    library = shipped()
+    current, known = whole_digests(library.entries(), library.files()), library.index()
     return {key: current[key[0]] for key in now if key[0] in known.get(key[1], ())}
 
 

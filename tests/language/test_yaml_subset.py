@@ -15,7 +15,7 @@ from archspec.language import yaml_subset as plain
 from archspec.language.yaml_nodes import Mapping, Node, Scalar
 from archspec.specs.library import shipped
 
-SPECS = [path for path in shipped().files() if not path.endswith("notation.yaml")]
+SPECS = list(shipped().files().values())
 TEXTS = [Path(path).read_text(encoding="utf-8") for path in SPECS]
 SNIPPETS = [
     *(

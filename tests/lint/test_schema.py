@@ -14,7 +14,7 @@ from archspec.specs.library import shipped
 from archspec.specs.records import KEYS
 
 ROOT = Path(__file__).parents[2]
-SPECS = [path for path in shipped().files() if not path.endswith("notation.yaml")]
+SPECS = list(shipped().files().values())
 SCHEMA = jsonschema.Draft7Validator(
     json.loads((ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8"))
 )

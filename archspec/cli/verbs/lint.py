@@ -31,10 +31,9 @@ def run(args: argparse.Namespace) -> int:
 
         print(text(), end="")
         return 0
-    from archspec.lint.checks import lint
-    from archspec.specs.library import shipped
+    from archspec.lint.checks import everything, lint
 
-    files = [file for name in args.files for file in _files(name)] if args.files else shipped().files()
+    files = [file for name in args.files for file in _files(name)] if args.files else everything()
     found = [problem for file in files for problem in lint(file)]
     if args.json:
         print_json([_plain(problem) for problem in found])

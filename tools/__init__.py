@@ -1,0 +1,1 @@
+"""Tools for those who write specs; not part of the package that users install."""
