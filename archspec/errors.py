@@ -65,7 +65,7 @@ def _caret(text: str, column: int, width: int) -> list[str]:
 
 
 class ArchspecError(Exception):
-    """The base of everything that archspec raises on purpose: one message with its place and help, or problems."""
+    """The base of what archspec raises on purpose: one message with its place and help, or problems."""
 
     def __init__(
         self,

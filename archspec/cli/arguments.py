@@ -6,13 +6,20 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from archspec.configs.overrides import parse_override
+from archspec.tree.ties import tied_groups
 
 if TYPE_CHECKING:
     import argparse
 
     from archspec.models.model import Model
+    from archspec.tree.tensors import Tensor
 
-MODEL_HELP = "a config.json, a folder that holds one, a hub id, or the name of an architecture or a model type (its default config)"
+MODEL_HELP = (
+    "a config.json, a folder that holds one, a hub id, "
+    "or the name of an architecture or a model type (its default config)"
+)
+CONFIG_HELP = "the config, where the first argument is the class to count"
+_CLASS_HELP = "the class to count, e.g. BertForMaskedLM (default: the config's own)"
 
 
 def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> None:
@@ -21,20 +28,26 @@ def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> 
     add_choices(parser)
 
 
+def add_class_and_config(parser: argparse.ArgumentParser) -> None:
+    """`ARCH CONFIG`, or one of both."""
+    parser.add_argument("model", metavar="ARCH|CONFIG", help=MODEL_HELP)
+    parser.add_argument("config", nargs="?", help=CONFIG_HELP)
+
+
+def class_and_config(args: argparse.Namespace) -> tuple[str, str | None]:
+    """The source of a config and the architecture that :func:`add_class_and_config` has read."""
+    return (args.config, args.model) if args.config else (args.model, None)
+
+
 def add_choices(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--architecture",
-        metavar="CLASS",
-        help="the class to count, e.g. BertForMaskedLM (default: the config's own)",
-    )
-    parser.add_argument(
-        "--set",
-        metavar="FIELD=VALUE",
-        action="append",
-        default=[],
-        help="set a field anew, e.g. text_config.num_hidden_layers=2",
-    )
+    parser.add_argument("--architecture", metavar="CLASS", help=_CLASS_HELP)
+    add_repeated(parser, "--set", "FIELD=VALUE", "set a field anew, e.g. text_config.num_hidden_layers=2")
     add_json(parser)
+
+
+def add_repeated(parser: argparse.ArgumentParser, flag: str, metavar: str, help: str) -> None:
+    """An option that may be given more than once."""
+    parser.add_argument(flag, metavar=metavar, action="append", default=[], help=help)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -65,3 +78,9 @@ def natural(text: str) -> int:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def tied_json(tensors: list[Tensor]) -> list[dict[str, Any]]:
+    """The groups of tied parameters, as `--json` prints them."""
+    groups = tied_groups(tensors)
+    return [{"tensors": list(g.names), "tied_to": g.source, "params": g.numel} for g in groups]

@@ -9,33 +9,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-# verb -> the module that gives add_arguments(parser) and run(args) -> int, and one line on what the verb is for
-VERBS: dict[str, tuple[str, str]] = {
-    "count": ("archspec.cli.verbs.count", "exact parameter counts of a config, by kind and by module"),
-    "tree": ("archspec.cli.verbs.tree", "the modules, as print(model) shows them, with counts and shares"),
-    "tensors": ("archspec.cli.verbs.tensors", "every parameter and persistent buffer: name, shape, ties"),
-    "formula": ("archspec.cli.verbs.formula", "the closed form of a count, in the config's own fields"),
-    "sensitivity": (
-        "archspec.cli.verbs.sensitivity",
-        "how a count answers to each field, and which do not enter",
-    ),
-    "diff": (
-        "archspec.cli.verbs.diff",
-        "what differs between two architectures or configs, in numbers and symbols",
-    ),
-    "sweep": (
-        "archspec.cli.verbs.sweep",
-        "counts over a grid of configs: a table, a file, a picture, a SQL query",
-    ),
-    "solve": ("archspec.cli.verbs.solve", "the configs that come nearest a budget of parameters or bytes"),
-    "list": ("archspec.cli.verbs.listing", "the model types and architectures that are described"),
-    "verify": (
-        "archspec.cli.verbs.verify",
-        "hold specs to transformers, tensor for tensor, at random configs",
-    ),
-    "derive": ("archspec.cli.verbs.derive", "draft a spec from the constructor of a class, and verify it"),
-    "lint": ("archspec.cli.verbs.lint", "check spec files; --schema prints their JSON Schema"),
+# what each verb is for; its module in archspec.cli.verbs gives add_arguments(parser) and run(args) -> int
+VERBS = {
+    "count": "exact parameter counts of a config, by kind and by module",
+    "tree": "the modules, as print(model) shows them, with counts and shares",
+    "tensors": "every parameter and persistent buffer: name, shape, ties",
+    "formula": "the closed form of a count, in the config's own fields",
+    "sensitivity": "how a count answers to each field, and which do not enter",
+    "diff": "what differs between two architectures or configs, in numbers and symbols",
+    "sweep": "counts over a grid of configs: a table, a file, a picture, a SQL query",
+    "solve": "the configs that come nearest a budget of parameters or bytes",
+    "list": "the model types and architectures that are described",
+    "verify": "hold specs to transformers, tensor for tensor, at random configs",
+    "derive": "draft a spec from the constructor of a class, and verify it",
+    "lint": "check spec files; --schema prints their JSON Schema",
 }
 _EPILOG = (
     "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."
@@ -50,18 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        if (getattr(stream, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8") and hasattr(
-            stream, "reconfigure"
-        ):
+        encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
+        if encoding not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(given)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # or Python complains when it flushes at exit
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # or Python complains when it flushes at exit
         return 141
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -103,19 +90,15 @@ def _verb(verb: str, given: list[str]) -> int:
     import argparse
     import importlib
 
-    name, summary = VERBS[verb]
-    module = importlib.import_module(name)
+    module = importlib.import_module(f"archspec.cli.verbs.{verb}")
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and int(columns[:6]) > 20 else 110
 
-    def formatter(
-        prog: str,
-    ) -> argparse.HelpFormatter:  # told its width, argparse need not import shutil to ask for it
-        return argparse.HelpFormatter(prog, width=width)
+    def formatter(prog: str) -> argparse.HelpFormatter:
+        return argparse.HelpFormatter(prog, width=width)  # told its width, it need not import shutil to ask
 
-    parser = argparse.ArgumentParser(
-        prog=f"archspec {verb}", description=summary, allow_abbrev=False, formatter_class=formatter
-    )
+    options: dict[str, Any] = {"allow_abbrev": False, "formatter_class": formatter}
+    parser = argparse.ArgumentParser(prog=f"archspec {verb}", description=VERBS[verb], **options)
     module.add_arguments(parser)
     try:
         args = parser.parse_args(given)
@@ -127,14 +110,9 @@ def _verb(verb: str, given: list[str]) -> int:
 
 def _help() -> str:
     width = max(map(len, VERBS))
-    verbs = [f"  {verb:<{width}}  {summary}" for verb, (_, summary) in VERBS.items()]
-    lines = [
-        "usage: archspec VERB ...",
-        "",
-        "Parameter counts of model architectures, exact and in closed form, from configs.",
-        "",
-    ]
-    return "\n".join([*lines, *verbs, "", _EPILOG])
+    verbs = [f"  {verb:<{width}}  {purpose}" for verb, purpose in VERBS.items()]
+    about = "Parameter counts of model architectures, exact and in closed form, from configs."
+    return "\n".join(["usage: archspec VERB ...", "", about, "", *verbs, "", _EPILOG])
 
 
 def _unknown(verb: str) -> int:

@@ -24,9 +24,9 @@ _MAX_PREFIX_DEPTH = 3
 class Change(NamedTuple):
     """One module that differs; ``*`` in its path stands for the numbers of its layers.
 
-    ``kind`` is added, removed, resized, repeated, tied, untied, frozen or unfrozen. ``before`` and ``after`` show
-    its tensors, ``params`` and ``buffers`` are what it adds to the count of unique parameters and to that of the
-    buffers' elements. ``keys`` are its folded tensor names in the aligned naming.
+    ``kind`` is added, removed, resized, repeated, tied, untied, frozen or unfrozen. ``before`` and ``after``
+    show its tensors, ``params`` and ``buffers`` are what it adds to the count of unique parameters and to
+    that of the buffers' elements. ``keys`` are its folded tensor names in the aligned naming.
     """
 
     kind: str
@@ -55,7 +55,7 @@ def diff(a: Model, b: Model, depth: int | None = None) -> Diff:
 
     >>> import archspec
     >>> found = diff(archspec.load("BertModel"), archspec.load("BertForMaskedLM"))
-    >>> [(change.kind, change.module, change.params) for change in found.changes]  # doctest: +NORMALIZE_WHITESPACE
+    >>> [change[:2] + (change.params,) for change in found.changes]  # doctest: +NORMALIZE_WHITESPACE
     [('removed', 'pooler.dense', -590592),
      ('added', 'cls.predictions.bias', 30522),
      ('added', 'cls.predictions.transform.dense', 590592),
@@ -183,7 +183,7 @@ def _own(tensors: Iterable[Tensor], kind: str) -> int:
 
 
 def _shown(module: str, rows: list[_Row], side: int) -> str:
-    """The tensors of one side: `12 x weight (768, 768), bias (768,)`; tied ones with what they are tied to."""
+    """The tensors of one side: `12 x weight (768, 768), bias (768,)`; of tied ones, what they are tied to."""
     listed = [(row, tensors) for row in rows if (tensors := (row.a, row.b)[side])]
     if not listed:
         return ""

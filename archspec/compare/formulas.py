@@ -90,7 +90,7 @@ class _Side:
                 self.sums[name] = self.sums.get(name, sympy.Integer(0)) + formula.plain(tensor.numel)
 
     def alias(self, other: _Side) -> None:
-        """A part's own config and the same fields within a composite's are one: `hidden_size`, `text_config.hidden_size`."""
+        """A part's own field and the same one within a composite's: `hidden_size`, `text_config.hidden_size`."""
         table = {}
         for name in [name for name in self.values if name not in other.values]:
             same = [

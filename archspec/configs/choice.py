@@ -19,12 +19,14 @@ def choose(config: RawConfig, architecture: str | None = None) -> tuple[str, str
 
     The argument decides, then the config's own ``architectures[0]``, then the model type's base model.
 
-    Errors: :class:`UnknownArchitectureError` for what no spec describes, :class:`ConfigError` for a config that
-    names nothing, or an architecture that is not of its model type.
+    Errors: :class:`UnknownArchitectureError` for what no spec describes, :class:`ConfigError` for a config
+    that names nothing, or an architecture that is not of its model type.
 
     >>> from archspec.configs.reader import read_config
-    >>> choose(read_config({"model_type": "llama"})), choose(read_config({"architectures": ["LlamaForCausalLM"]}))
-    (('llama', 'LlamaModel'), ('llama', 'LlamaForCausalLM'))
+    >>> choose(read_config({"model_type": "llama"}))
+    ('llama', 'LlamaModel')
+    >>> choose(read_config({"architectures": ["LlamaForCausalLM"]}))
+    ('llama', 'LlamaForCausalLM')
     """
     raw, origin = config
     model_type = raw.get("model_type")

@@ -11,7 +11,7 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
 def fetched(name: str) -> str:
-    """The path of the file of a hub id. Errors: :class:`ConfigError` where there is none, or none can be had."""
+    """The path of a hub id's file. Errors: :class:`ConfigError` where there is none, or none can be had."""
     reached = _has_route()
     try:
         from huggingface_hub import hf_hub_download
@@ -28,7 +28,7 @@ def fetched(name: str) -> str:
 
 
 def _has_route() -> bool:
-    """Whether the hub's host has an address; where it has none, asking again and again takes half a minute."""
+    """Whether the hub's host has an address; where it has none, asking anyway takes half a minute."""
     import socket
     from urllib.parse import urlsplit
 

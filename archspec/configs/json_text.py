@@ -27,8 +27,8 @@ _TOO_LONG = "a number of more than 4,300 digits"
 def parse_json(source: Source) -> dict[str, Any]:
     """The JSON object that a text is.
 
-    Errors: :class:`ConfigError` at line and column for text that is not JSON, keys that are given twice, values
-    that are nested too deep, numbers that are too long, and for JSON that is not an object.
+    Errors: :class:`ConfigError` at line and column for text that is not JSON, keys that are given twice,
+    values that are nested too deep, numbers that are too long, and for JSON that is not an object.
     """
     twice = False
 

@@ -29,7 +29,8 @@ def _general(raw: Mapping[str, Any]) -> Iterator[str]:
     if raw.get("quantization_config") is not None:
         yield "quantization_config is not read: the tensors are those of the model before it is quantised"
     if raw.get("auto_map"):
-        yield f"auto_map names code of the checkpoint's own: counted is what transformers {VERSION} itself builds"
+        built = f"counted is what transformers {VERSION} itself builds"
+        yield f"auto_map names code of the checkpoint's own: {built}"
     listed = raw.get("architectures")
     if isinstance(listed, list) and len(listed) > 1:
         yield f"architectures names {len(listed)} classes; unless one is chosen, the first counts"
@@ -84,8 +85,10 @@ def _same(scope: Scope, name: str, value: Any) -> bool:
 def _one_slip(name: str, other: str) -> bool:
     """Whether one letter is wrong, missing, doubled, or swapped with its neighbour.
 
-    >>> _one_slip("hiden_size", "hidden_size"), _one_slip("num_layres", "num_layers"), _one_slip("n_head", "d_model")
-    (True, True, False)
+    >>> _one_slip("hiden_size", "hidden_size"), _one_slip("num_layres", "num_layers")
+    (True, True)
+    >>> _one_slip("n_head", "d_model")
+    False
     """
     if abs(len(name) - len(other)) > 1 or min(len(name), len(other)) < 4:
         return False

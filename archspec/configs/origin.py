@@ -1,4 +1,4 @@
-"""A config as plain data, and where its values came from, so that a message points at the line that gave them."""
+"""A config as plain data, and where its values came from: a message points at the line that gave them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from archspec.errors import Place, Problem, Source
 class Origin:
     """Where a config came from, for messages: the file's name, its text, the path within it.
 
-    ``overrides`` are the fields that were set from outside, by dotted path, as they were written; ``opened`` the
-    sub-configs that only they brought in.
+    ``overrides`` are the fields that were set from outside, by dotted path, as they were written; ``opened``
+    the sub-configs that only they brought in.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Fields that are set from outside: ``text_config.num_hidden_layers=2``, checked and written into a config."""
+"""Fields that are set from outside (``text_config.num_hidden_layers=2``), checked and put into a config."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
 def parse_override(text: str) -> tuple[str, Any]:
     """A field's dotted path and its value; the value is JSON, or else text.
 
-    Errors: :class:`ConfigError` for text without ``=``, for a path that is no field's, for broken JSON and for
-    Python's ``True``, ``False`` and ``None``.
+    Errors: :class:`ConfigError` for text without ``=``, for a path that is no field's, for broken JSON and
+    for Python's ``True``, ``False`` and ``None``.
 
     >>> parse_override("text_config.num_hidden_layers=2"), parse_override("feed_forward_proj=gated-gelu")
     (('text_config.num_hidden_layers', 2), ('feed_forward_proj', 'gated-gelu'))
@@ -69,8 +69,8 @@ def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> 
 
     ``num_labels`` takes the config's ``id2label`` away, and ``id2label`` its ``num_labels``.
 
-    Errors: :class:`ConfigError` for a path through something that is no sub-config, and for a mapping that would
-    replace a sub-config whole.
+    Errors: :class:`ConfigError` for a path through something that is no sub-config, and for a mapping that
+    would replace a sub-config whole.
     """
     opened: set[str] = set()
     for path, value in overrides.items():

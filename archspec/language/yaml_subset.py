@@ -1,9 +1,9 @@
 """The plain part of YAML that almost every spec keeps to, read without importing PyYAML.
 
-Importing PyYAML takes longer than counting a model. This reader knows block mappings, block lists of
-scalars, flow collections of scalars, and scalars of one or more lines, plain or quoted.
-Of everything else it says nothing: it gives None, and :mod:`archspec.language.yaml_reader` asks PyYAML, which also finds
-the words for what is wrong. What it does give is, node for node and place for place, what PyYAML gives.
+Importing PyYAML takes longer than counting a model. This reader knows block mappings, block lists of scalars,
+flow collections of scalars, and scalars of one or more lines, plain or quoted. Of everything else it says
+nothing: it gives None, and :mod:`archspec.language.yaml_reader` asks PyYAML, which also finds the words for
+what is wrong. What it does give is, node for node and place for place, what PyYAML gives.
 """
 
 from __future__ import annotations

@@ -54,37 +54,39 @@ class Model:
             self._tensors = tensors(self.tree)
         return list(self._tensors)
 
-    def _count(self, quantity: str) -> int:
+    def count(self, quantity: str) -> int:
+        """Any quantity of :data:`archspec.quantities.QUANTITIES`, by its name."""
         return counted(self.tensors())[quantity]
 
     @property
     def params(self) -> int:
         """Unique parameters, tied ones once: sum(p.numel() for p in model.parameters())."""
-        return self._count("params")
+        return self.count("params")
 
     @property
     def trainable_params(self) -> int:
         """Unique parameters with requires_grad."""
-        return self._count("trainable_params")
+        return self.count("trainable_params")
 
     @property
     def active_params(self) -> int:
-        """Parameters that work on one token: routed experts count k of E, all else in full, embedding tables too.
+        """Parameters that work on a token: routed experts count k of E, all else in full, embedding tables too.
 
         >>> import archspec
         >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
         >>> m.params, m.active_params, m.active_params_without_lookup
         (116829156672, 5711982912, 5132849472)
         """
-        return self._count("active_params")
+        return self.count("active_params")
 
     @property
     def active_params_without_lookup(self) -> int:
-        """:attr:`active_params` but for tables that are only looked up: what model cards call active (gpt-oss-120b: 5.1B).
+        """:attr:`active_params` but for tables that are only looked up, as model cards give it (gpt-oss-120b: 5.1B).
 
-        A token takes one row of an embedding table; a table that is tied to the output embeddings works in full, and counts.
+        A token takes one row of an embedding table; a table that is tied to the output embeddings works in
+        full, and counts.
         """
-        return self._count("active_params_without_lookup")
+        return self.count("active_params_without_lookup")
 
     @property
     def embedding_params(self) -> int:
@@ -92,17 +94,17 @@ class Model:
 
         Tied or not, unique ones once; what papers leave out when they say non-embedding.
         """
-        return self._count("embedding_params")
+        return self.count("embedding_params")
 
     @property
     def non_embedding_params(self) -> int:
         """All parameters but :attr:`embedding_params`."""
-        return self._count("non_embedding_params")
+        return self.count("non_embedding_params")
 
     @property
     def buffers(self) -> int:
         """Elements of the persistent buffers, which a checkpoint holds beside the parameters."""
-        return self._count("buffers")
+        return self.count("buffers")
 
     def params_bytes(self, dtype: str | None = None) -> int:
         """Bytes of the unique parameters at a dtype (the config's own, else float32).
@@ -176,7 +178,7 @@ def load(
 
 
 def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:
-    """A config, and the architecture asked for; the name of a class or a model type stands for its default config."""
+    """A config, and the architecture asked for; a name of a class or a model type is its default config."""
     if isinstance(config, str) and not os.path.exists(config) and _is_name(config):
         model_type, own = _named(config)
         return {"model_type": model_type}, architecture or own

@@ -1,4 +1,4 @@
-"""Arrangements of a closed form: by component, by module, per layer, collected, under assumptions, leading order.
+"""Arrangements of a closed form: by component, module, layer or power, under assumptions, leading order.
 
 Every arrangement is a list of labelled expressions whose sum is the formula's own expression; only
 :func:`leading` leaves something out, and says how much.

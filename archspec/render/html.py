@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from archspec.quantities import QUANTITIES
 from archspec.terminal import number, share
 from archspec.tree.builder import Node
 from archspec.tree.counts import counted
@@ -18,11 +19,6 @@ _RIGHT = ' style="text-align:right"'
 _HEAD = f"<th{_LEFT}>module</th>" + "".join(
     f"<th{_RIGHT}>{name}</th>" for name in ("params", "share", "each", "")
 )
-_FACTS = {  # said where they are not what one would think: all parameters, and no buffers
-    "trainable_params": "trainable",
-    "active_params": "active on a token",
-    "buffers": "in persistent buffers",
-}
 
 
 def model_html(
@@ -39,12 +35,9 @@ def model_html(
     params = counts["params"]
     rows = list(_rows(outline(root, tensors), params, 0, 1))
     left_out = len(rows) - _MAX_ROWS
-    usual = {"buffers": 0}
-    facts = [
-        f"{number(counts[key])} {text}"
-        for key, text in _FACTS.items()
-        if counts[key] != usual.get(key, params)
-    ]
+    usual = {"parameters": params, "elements": 0}
+    unusual = {name: one for name, one in QUANTITIES.items() if one.fact and counts[name] != usual[one.unit]}
+    facts = [f"{number(counts[name])} {quantity.fact}" for name, quantity in unusual.items()]
     lines = [f"<b>{escape(architecture)}</b> ({escape(model_type)}): {number(params)} parameters"]
     lines += [f"<br>{', '.join(facts)}"] if facts else []
     lines.append(f"<table><thead><tr>{_HEAD}</tr></thead><tbody>{''.join(rows[:_MAX_ROWS])}</tbody></table>")
@@ -58,7 +51,8 @@ def _rows(item: Item, whole: int, level: int, copies: int) -> Iterator[str]:
     times = f"{item.copies} × " if item.copies > 1 else ""
     name = f"({item.name}): " if item.name else ""
     each = number(item.params // copies) if copies > 1 else ""
-    first = f'<td style="text-align:left;padding-left:{level + 0.5:g}em">{escape(f"{name}{times}{item.label}")}</td>'
+    indent = f' style="text-align:left;padding-left:{level + 0.5:g}em"'
+    first = f"<td{indent}>{escape(f'{name}{times}{item.label}')}</td>"
     numbers = (number(item.params), share(item.params, whole), each, "; ".join(item.marks))
     yield f"<tr>{first}{''.join(f'<td{_RIGHT}>{escape(cell)}</td>' for cell in numbers)}</tr>"
     for child in item.children:

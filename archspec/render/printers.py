@@ -127,8 +127,8 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
 class CodePrinter(StrPrinter):  # type: ignore[misc]
     """An exact integer expression of a programming language; `quotient` writes floor division.
 
-    ``integers`` are the names that SQL reads as 64-bit numbers, whatever their column's type: a product of narrower
-    ones may wrap around.
+    ``integers`` are the names that SQL reads as 64-bit numbers, whatever their column's type: a product of
+    narrower ones may wrap around.
     """
 
     minimum, maximum = "min", "max"

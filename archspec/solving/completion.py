@@ -14,7 +14,8 @@ _VERSION = "5.23.0"  # of transformers, which the specs describe
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """The config.json of a model: every field that a count depends on, with what else the config says.
 
-    A default that transformers works out from other fields is left to it. The result is read back and counted.
+    A default that transformers works out from other fields is left to it. The result is read back and
+    counted.
 
     Errors: :class:`SweepError` when the written config has another count, which is a bug.
 
@@ -23,10 +24,7 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     >>> written["architectures"], written["n_layer"], written["n_embd"]
     (['GPT2LMHeadModel'], 24, 768)
     """
-    for fields in (
-        _fields(model.scope),
-        _given(model.scope),
-    ):  # the second, where naming a default would change others
+    for fields in (_fields(model.scope), _given(model.scope)):  # a default that is named may change others
         config = {"architectures": [model.architecture], "model_type": model.model_type, **fields}
         config.pop("torch_dtype" if dtype else "", None)
         if dtype:

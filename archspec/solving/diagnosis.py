@@ -1,14 +1,16 @@
-"""What stands in the way of a budget: the constraint that no config keeps, or without which one comes nearer."""
+"""What stands in the way of a budget: a constraint that no config keeps, or without which one is nearer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from archspec.errors import Problem
 from archspec.solving.goals import Goal
 from archspec.solving.search import Found, Search
 from archspec.sweeping.axes import Axis
 
+_EXCLUDE = "the constraints exclude each other"
+_ONE_BY_ONE = "drop them one by one: no single one stands in the way"
 Searching = Callable[[Sequence[Goal], Mapping[str, str], int], Search]
 
 
@@ -34,10 +36,8 @@ class Obstacles:
         return self.nearest(rest, [other for other in self.conditions if other != name])[0]
 
     def described(self, found: Found) -> str:
-        sizes = ", ".join(
-            f"{goal.quantity} = {size:,}" for goal, size in zip(self.goals, found.sizes, strict=True)
-        )
-        return f"{_values(found)} with {sizes}"
+        pairs = zip(self.goals, found.sizes, strict=True)
+        return f"{_values(found)} with {', '.join(f'{goal.quantity} = {size:,}' for goal, size in pairs)}"
 
     def none(self) -> list[Problem]:
         """Why no config keeps all constraints."""
@@ -45,32 +45,29 @@ class Obstacles:
         anything, search = self.nearest(open_goals, [])
         if anything is None:
             refusal = search.engine.refusal
-            return [
-                Problem("transformers builds none of the configs of the search:"),
-                *(refusal[0].problems if refusal else ()),
-            ]
-        found = []
+            message = "transformers builds none of the configs of the search:"
+            return [Problem(message), *(refusal[0].problems if refusal else ())]
+        return [*self.alone(open_goals)] or [*self.in_the_way()] or [Problem(_EXCLUDE, help=_ONE_BY_ONE)]
+
+    def alone(self, open_goals: Sequence[Goal]) -> Iterator[Problem]:
+        """The constraints that no config keeps, whatever the others say."""
         for name in self.conditions:
             if self.nearest(open_goals, [name])[0] is None:
                 message = f"no config of the search has {name}"
-                found.append(Problem(message, help="change it, or the ranges and steps of the fields in it"))
+                yield Problem(message, help="change it, or the ranges and steps of the fields in it")
         for name, bound in self.bounds.items():
             near = Goal(bound.quantity, bound.high or bound.low or bound.target)
             if self.nearest([bound], [])[0] is None and (best := self.nearest([near], [])[0]) is not None:
-                message = f"no config of the search has {name}: the nearest has {best.sizes[0]:,}, at {_values(best)}"
-                found.append(Problem(message, help="change it, or give the fields other ranges"))
-        if found:
-            return found
+                nearest = f"the nearest has {best.sizes[0]:,}, at {_values(best)}"
+                message = f"no config of the search has {name}: {nearest}"
+                yield Problem(message, help="change it, or give the fields other ranges")
+
+    def in_the_way(self) -> Iterator[Problem]:
+        """The constraints without which a config keeps all others."""
         for name in [*self.conditions, *self.bounds]:
             if (best := self.without(name)) is not None:
                 message = f"{name} stands in the way: without it there is {self.described(best)}"
-                found.append(Problem(message, help="loosen it"))
-        return found or [
-            Problem(
-                "the constraints exclude each other",
-                help="drop them one by one: no single one stands in the way",
-            )
-        ]
+                yield Problem(message, help="loosen it")
 
     def far(self, nearest: Found, within: float) -> list[Problem]:
         """Why no config comes within a share of the budget."""
@@ -79,36 +76,32 @@ class Obstacles:
         return [Problem(f"{message}, {self.described(nearest)}", help=first.message), *rest]
 
     def nearer(self, best: Found) -> list[Problem]:
-        """What keeps the nearest config as far off as it is: constraints without which another is twice as near, and ends."""
+        """What keeps the nearest config far off: constraints that double its distance, or ends of ranges."""
         found = []
-        for name in [
-            *self.conditions,
-            *(name for name, bound in self.bounds.items() if bound.target is None),
-        ]:
+        bounds = (name for name, bound in self.bounds.items() if bound.target is None)
+        for name in [*self.conditions, *bounds]:
             other = self.without(name)
             if other is not None and 2 * other.miss < best.miss:
-                text = f"{name} stands in the way: without it there is {self.described(other)}, {_off(other)} off"
-                found.append(Problem(text))
-        targets = {
-            goal.quantity: (goal.target, size)
-            for goal, size in zip(self.goals, best.sizes, strict=True)
-            if goal.target
-        }
-        if {"params", "active_params"} <= set(targets):
-            (wanted, size), (wanted_active, active) = targets["params"], targets["active_params"]
-            if size == active and wanted != wanted_active:
+                there = f"without it there is {self.described(other)}, {_off(other)} off"
+                found.append(Problem(f"{name} stands in the way: {there}"))
+        targets = {goal.quantity: target for goal, target, _ in self.targets(best)}
+        sizes = {goal.quantity: size for goal, _, size in self.targets(best)}
+        if {"params", "active_params"} <= targets.keys():
+            alike = sizes["params"] == sizes["active_params"]
+            if alike and targets["params"] != targets["active_params"]:
                 found.append(Problem("every parameter works on each token: active_params is params"))
         return found or self.ends(best) or [Problem("take smaller steps, or free another field")]
 
+    def targets(self, best: Found) -> list[tuple[Goal, int, int]]:
+        """The goals to come near, with what is wanted and what the best config has."""
+        pairs = zip(self.goals, best.sizes, strict=True)
+        return [(goal, goal.target, size) for goal, size in pairs if goal.target is not None]
+
     def ends(self, best: Found) -> list[Problem]:
         """The fields that have no value beyond the best config's, in the direction in which it is off."""
-        pairs = [
-            (size, goal.target)
-            for size, goal in zip(best.sizes, self.goals, strict=True)
-            if goal.target is not None
-        ]
-        sides = {0: "smallest"} if any(size > target for size, target in pairs) else {}
-        sides |= {1: "largest"} if any(size < target for size, target in pairs) else {}
+        targets = self.targets(best)
+        sides = {0: "smallest"} if any(size > target for _, target, size in targets) else {}
+        sides |= {1: "largest"} if any(size < target for _, target, size in targets) else {}
         return [
             Problem(f"{one.name} = {best.values[one.name]:,} is the {side} of its values")
             for one in self.axes
@@ -119,10 +112,8 @@ class Obstacles:
 
 
 def _values(found: Found) -> str:
-    return ", ".join(
-        f"{field} = {value:,}" if type(value) is int else f"{field} = {value}"
-        for field, value in found.values.items()
-    )
+    texts = {name: f"{value:,}" if type(value) is int else value for name, value in found.values.items()}
+    return ", ".join(f"{name} = {text}" for name, text in texts.items())
 
 
 def _off(found: Found) -> str:

@@ -8,17 +8,14 @@ from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.tree.tensors import Tensor
 
-DTYPE_BYTES = {
-    "float32": 4,
-    "float16": 2,
-    "bfloat16": 2,
-    "float64": 8,
-    "float8_e4m3fn": 1,
-    "float8_e5m2": 1,
-    "int8": 1,
-    "uint8": 1,
-}
+DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
+DTYPE_BYTES |= dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "int8", "uint8"), 1)
 _SHORT = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64", "fp8": "float8_e4m3fn"}
+
+
+def dtype_name(name: str) -> str:
+    """A dtype as torch spells it: `bf16` is `bfloat16`."""
+    return _SHORT.get(name, name)
 
 
 def dtype_bytes(name: str) -> int:
@@ -27,7 +24,7 @@ def dtype_bytes(name: str) -> int:
     >>> dtype_bytes("bf16"), dtype_bytes("float32")
     (2, 4)
     """
-    size = DTYPE_BYTES.get(_SHORT.get(name, name))
+    size = DTYPE_BYTES.get(dtype_name(name))
     if size is None:
         raise ArchspecError(f"{name} is not a dtype known here: {', '.join([*DTYPE_BYTES, *_SHORT])}")
     return size

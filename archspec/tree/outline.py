@@ -11,9 +11,9 @@ from archspec.tree.tensors import Tensor
 class Item(NamedTuple):
     """A module, or ``copies`` identical layers of a ModuleList.
 
-    ``name`` is the attribute (`0-11` for layers that are folded), ``label`` the class with its sizes where it has
-    tensors of its own. ``params`` and ``buffers`` count the elements of all copies; a tied tensor counts where
-    it stands first. ``marks`` say what is tied or frozen here.
+    ``name`` is the attribute (`0-11` for layers that are folded), ``label`` the class with its sizes where it
+    has tensors of its own. ``params`` and ``buffers`` count the elements of all copies; a tied tensor counts
+    where it stands first. ``marks`` say what is tied or frozen here.
     """
 
     path: str
@@ -27,7 +27,7 @@ class Item(NamedTuple):
 
 
 def outline(root: Node, tensors: list[Tensor]) -> Item:
-    """The modules of a tree; ``tensors`` are those that :func:`archspec.tree.tensors.tensors` gives for it."""
+    """The modules of a tree; ``tensors`` are what :func:`archspec.tree.tensors.tensors` gives for it."""
     return _scaled(_Outliner(tensors).item(root, "", "")[0], 1)
 
 

@@ -19,10 +19,10 @@ MAX_MODULES = 2_000_000
 class Tensor(NamedTuple):
     """One entry of `named_parameters(remove_duplicate=False)`, or a persistent buffer.
 
-    ``tied_to`` names the tensor that holds the values, where that is another one; ``layer`` is the
-    torch layer it belongs to; ``active`` is the number of elements that work on a token,
-    on average where each expert has a tensor of its own; ``embedding`` says what it is to the embedding split:
-    `output` for the matrix of the output embeddings, tied or not, `table` for another layer's `Embedding`.
+    ``tied_to`` names the tensor that holds the values, where that is another one; ``layer`` is the torch
+    layer it belongs to; ``active`` is the number of elements that work on a token, on average where each
+    expert has a tensor of its own; ``embedding`` says what it is to the embedding split: `output` for the
+    matrix of the output embeddings, tied or not, `table` for another layer's `Embedding`.
     """
 
     name: str

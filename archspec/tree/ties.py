@@ -8,7 +8,7 @@ from archspec.tree.tensors import Tensor
 
 
 class TiedGroup(NamedTuple):
-    """Tensors that differ in layer numbers only, each a copy of another tensor of ``numel / len(names)`` elements."""
+    """Tensors that differ in layer numbers only, each a copy of another one; ``numel`` is of all of them."""
 
     names: tuple[str, ...]
     source: str

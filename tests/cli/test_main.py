@@ -67,7 +67,7 @@ def test_a_bug_is_neither_a_difference_nor_bad_input(
     def broken(*_: object) -> int:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("archspec.cli.verbs.listing.run", broken)
+    monkeypatch.setattr("archspec.cli.verbs.list.run", broken)
     assert main(["list"]) == 70
     assert capsys.readouterr().err.startswith("a bug of archspec: ZeroDivisionError: by zero\n")
 
@@ -76,7 +76,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("archspec.cli.verbs.listing.run", interrupted)
+    monkeypatch.setattr("archspec.cli.verbs.list.run", interrupted)
     assert main(["list"]) == 130
 
 

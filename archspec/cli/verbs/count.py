@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, load_model
+from archspec.cli.arguments import add_model, load_model, print_json, tied_json
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.terminal import number, share, size, table
 from archspec.tree.counts import counted
 from archspec.tree.outline import shares
-from archspec.tree.ties import tie_notes, tied_groups
+from archspec.tree.ties import tie_notes
 
 if TYPE_CHECKING:
     import argparse
@@ -21,20 +21,14 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument(
-        "--dtype", help="the dtype of the bytes, e.g. bfloat16 (default: the config's own, else float32)"
-    )
+    help_ = "the dtype of the bytes, e.g. bfloat16 (default: the config's own, else float32)"
+    parser.add_argument("--dtype", help=help_)
 
 
 def run(args: argparse.Namespace) -> int:
     model = load_model(args)
     found = report(model, args.dtype)
-    if args.json:
-        from archspec.cli.arguments import print_json
-
-        print_json(found)
-        return 0
-    _print(found)
+    print_json(found) if args.json else _print(found)
     return 0
 
 
@@ -61,9 +55,7 @@ def report(model: Model, dtype: str | None = None) -> dict[str, Any]:
             {"name": name, "params": params, "share": params / whole if whole else 0.0}
             for name, params in shares(model.tree, tensors).items()
         ],
-        "tied": [
-            {"tensors": list(g.names), "tied_to": g.source, "params": g.numel} for g in tied_groups(tensors)
-        ],
+        "tied": tied_json(tensors),
         "notes": [*tie_notes(tensors, whole), *notes],
         "transformers_version": TRANSFORMERS_VERSION,
     }

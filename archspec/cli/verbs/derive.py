@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from archspec.errors import ArchspecError, Problem, SpecError
+from archspec.errors import ArchspecError, SpecError
 
 if TYPE_CHECKING:
     import argparse
@@ -18,41 +19,24 @@ _SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name",
-        metavar="CLASS|MODEL_TYPE|MODULE:CLASS",
-        help="a class of transformers, a model type, or your own class",
-    )
-    parser.add_argument(
-        "--config",
-        default="",
-        metavar="MODULE:CLASS",
-        help="the config class of your own class, if not annotated",
-    )
-    parser.add_argument(
-        "--output",
-        metavar="DIR",
-        help="write <model_type>.yaml there, and those of its parts, instead of printing",
-    )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=10,
-        metavar="N",
-        help="random configs to verify the draft with (10; 0: the default only)",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
-    parser.add_argument("--no-verify", action="store_true", help="only draft")
-    parser.add_argument("--json", action="store_true", help="the drafts and how they did, as JSON")
+    add = parser.add_argument
+    names = "CLASS|MODEL_TYPE|MODULE:CLASS"
+    add("name", metavar=names, help="a class of transformers, a model type, or your own class")
+    about_config = "the config class of your own class, if not annotated"
+    add("--config", default="", metavar="MODULE:CLASS", help=about_config)
+    about_output = "write <model_type>.yaml there, and those of its parts, instead of printing"
+    add("--output", metavar="DIR", help=about_output)
+    about_samples = "random configs to verify the draft with (10; 0: the default only)"
+    add("--samples", type=int, default=10, metavar="N", help=about_samples)
+    add("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
+    add("--no-verify", action="store_true", help="only draft")
+    add("--json", action="store_true", help="the drafts and how they did, as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.samples < 0:
-        problem = Problem(
-            f"--samples {args.samples}: a number of configs is not negative",
-            help="0 is the default config only",
-        )
-        raise ArchspecError(problem)
+        message = f"--samples {args.samples}: a number of configs is not negative"
+        raise ArchspecError(message, help="0 is the default config only")
     from archspec.derive.check import compiled, overlay, params, verified
     from archspec.derive.session import draft
     from archspec.derive.target import find
@@ -106,9 +90,7 @@ def _write(args: argparse.Namespace, drafts: list[Any], outcomes: list[Any]) -> 
                 print(path)
         except OSError as error:
             told = f"{args.output}: {error.strerror or error}"
-            raise ArchspecError(
-                Problem(told, help="--output names a folder that can be written to")
-            ) from None
+            raise ArchspecError(told, help="--output names a folder that can be written to") from None
     else:
         for index, part in enumerate(parts):
             if index:
@@ -117,19 +99,12 @@ def _write(args: argparse.Namespace, drafts: list[Any], outcomes: list[Any]) -> 
 
 
 def _report(outcome: Outcome) -> None:
-    kinds: dict[str, int] = {}
-    for difference in outcome.differences:
-        kinds[difference.kind] = kinds.get(difference.kind, 0) + 1
-    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    print(
-        f"{outcome.verdict} {outcome.architecture} ({outcome.compared} configs{'; ' + told if told else ''})",
-        file=sys.stderr,
-    )
+    kinds = Counter(difference.kind for difference in outcome.differences)
+    told = "".join(f"{count} {kind}, " for kind, count in kinds.items()).removesuffix(", ")
+    compared = f"{outcome.compared} configs{'; ' + told if told else ''}"
+    print(f"{outcome.verdict} {outcome.architecture} ({compared})", file=sys.stderr)
     for difference in outcome.differences[:_SHOWN]:
         config = {key: value for key, value in difference.config.items() if key != "model_type"}
-        shown = json.dumps(config, default=str)[:160]
-        code, spec = difference.expected[:120], difference.found[:120]
-        print(
-            f"  {difference.kind} {difference.name}: the code {code!r}, the draft {spec!r}; {shown}",
-            file=sys.stderr,
-        )
+        at = json.dumps(config, default=str)[:160]
+        sides = f"the code {difference.expected[:120]!r}, the draft {difference.found[:120]!r}"
+        print(f"  {difference.kind} {difference.name}: {sides}; {at}", file=sys.stderr)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import MODEL_HELP, add_choices, loaded, natural, print_json
+from archspec.cli.arguments import (
+    MODEL_HELP,
+    add_choices,
+    add_repeated,
+    loaded,
+    natural,
+    print_json,
+    tied_json,
+)
 from archspec.compare.diff import Diff, diff
 from archspec.terminal import number, signed, table
-from archspec.tree.ties import tie_notes, tied_groups
+from archspec.tree.ties import tie_notes
 
 if TYPE_CHECKING:
     import argparse
@@ -19,14 +28,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help=MODEL_HELP)
-    parser.add_argument(
-        "b", metavar="B", help="the same; with --config, both are architectures of that config"
-    )
+    about_b = "the same; with --config, both are architectures of that config"
+    parser.add_argument("b", metavar="B", help=about_b)
     parser.add_argument("--config", help="the config of which A and B are architectures")
     parser.add_argument("--depth", type=natural, metavar="N", help="take modules below level N together")
     for side in "ab":
-        about = f"a field of {side.upper()} alone"
-        parser.add_argument(f"--set-{side}", metavar="FIELD=VALUE", action="append", default=[], help=about)
+        add_repeated(parser, f"--set-{side}", "FIELD=VALUE", f"a field of {side.upper()} alone")
     add_choices(parser)
 
 
@@ -36,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
     closed, reason = forms_or_reason(found) if found.changes else (None, "")
     if args.json:
-        print_json(plain(found, closed))
+        print_json(as_json(found, closed))
     else:
         _print(found, closed, reason)
     return 1 if found.changes else 0
@@ -47,36 +54,27 @@ def _side(args: argparse.Namespace, name: str, settings: list[str]) -> Model:
     return loaded(source, architecture, [*args.set, *settings])
 
 
-def plain(found: Diff, closed: Forms | None) -> dict[str, Any]:
-    """The diff as plain data, as `--json` prints it."""
+def as_json(found: Diff, closed: Forms | None) -> dict[str, Any]:
+    """The diff as `--json` prints it."""
     from archspec.compare.formulas import written
 
-    forms = (
-        [None if form is None else written(form) for form in closed.changes]
-        if closed
-        else [None] * len(found.changes)
-    )
-    sides = {
-        label: {
+    sides = {}
+    facts = zip("ab", found[:2], found.totals, found.buffers, found.prefixes, strict=True)
+    for label, model, total, buffers, prefix in facts:
+        tied = tied_json(model.tensors())
+        sides[label] = {
             "architecture": model.architecture,
             "model_type": model.model_type,
             "params": total,
             "buffers": buffers,
             "prefix": prefix,
-            "tied": [
-                {"tensors": list(g.names), "tied_to": g.source, "params": g.numel}
-                for g in tied_groups(model.tensors())
-            ],
-            "params_with_ties_counted_again": total + sum(g.numel for g in tied_groups(model.tensors())),
+            "tied": tied,
+            "params_with_ties_counted_again": total + sum(group["params"] for group in tied),
         }
-        for label, model, total, buffers, prefix in zip(
-            "ab", found[:2], found.totals, found.buffers, found.prefixes, strict=True
-        )
-    }
-    changes = [
-        {**{k: v for k, v in change._asdict().items() if k != "keys"}, "formula": form}
-        for change, form in zip(found.changes, forms, strict=True)
-    ]
+    changes = []
+    for change, form in zip(found.changes, _forms(found, closed), strict=True):
+        facts_of_change = {key: value for key, value in change._asdict().items() if key != "keys"}
+        changes.append({**facts_of_change, "formula": None if form is None else written(form)})
     return {
         **sides,
         "changes": changes,
@@ -87,13 +85,14 @@ def plain(found: Diff, closed: Forms | None) -> dict[str, Any]:
     }
 
 
+def _forms(found: Diff, closed: Forms | None) -> Sequence[Any]:
+    return closed.changes if closed else (None,) * len(found.changes)
+
+
 def _print(found: Diff, closed: Forms | None, reason: str) -> None:
     sides = list(zip("AB", found[:2], found.totals, strict=True))
-    table(
-        " |architecture|model type|>params",
-        [(s, m.architecture, m.model_type, number(n)) for s, m, n in sides],
-        header=False,
-    )
+    rows = [(label, model.architecture, model.model_type, number(total)) for label, model, total in sides]
+    table(" |architecture|model type|>params", rows, header=False)
     print()
     if not found.changes:
         print("no difference: the same tensors, of the same sizes, tied alike")
@@ -119,14 +118,10 @@ def _print(found: Diff, closed: Forms | None, reason: str) -> None:
 def _rows(found: Diff, closed: Forms | None) -> list[tuple[str, ...]]:
     from archspec.compare.formulas import written
 
-    forms = closed.changes if closed else (None,) * len(found.changes)
     rows = []
-    for change, form in zip(found.changes, forms, strict=True):
-        params = (
-            signed(change.params)
-            if change.params or not change.buffers
-            else f"{signed(change.buffers)} in buffers"
-        )
+    for change, form in zip(found.changes, _forms(found, closed), strict=True):
+        only_buffers = change.buffers and not change.params
+        params = f"{signed(change.buffers)} in buffers" if only_buffers else signed(change.params)
         text = "" if form is None or not change.params else written(form)
         rows.append((change.kind, change.module, params, change.before, change.after, text))
     before, after = found.totals

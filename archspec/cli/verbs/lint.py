@@ -13,15 +13,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="spec files, or folders of them (default: all that are shipped)",
-    )
-    parser.add_argument(
-        "--schema", action="store_true", help="print the JSON Schema of spec files, for editors"
-    )
+    about_files = "spec files, or folders of them (default: all that are shipped)"
+    parser.add_argument("files", nargs="*", metavar="FILE", help=about_files)
+    about_schema = "print the JSON Schema of spec files, for editors"
+    parser.add_argument("--schema", action="store_true", help=about_schema)
     add_json(parser)
 
 
@@ -36,13 +31,12 @@ def run(args: argparse.Namespace) -> int:
     files = [file for name in args.files for file in _files(name)] if args.files else everything()
     found = [problem for file in files for problem in lint(file)]
     if args.json:
-        print_json([_plain(problem) for problem in found])
+        print_json([_as_json(problem) for problem in found])
     else:
         for problem in found:
             print(problem)
-        print(
-            f"{len(files)} {'file' if len(files) == 1 else 'files'}, {len(found) or 'no'} problem{'s' * (len(found) != 1)}"
-        )
+        counts = {"file": len(files), "problem": len(found)}
+        print(", ".join(f"{n or 'no'} {what}" + ("" if n == 1 else "s") for what, n in counts.items()))
     return 2 if found else 0
 
 
@@ -51,13 +45,11 @@ def _files(name: str) -> list[str]:
         return [name]
     found = [os.path.join(name, file) for file in sorted(os.listdir(name)) if file.endswith(".yaml")]
     if not found:
-        raise ConfigError(
-            Problem(f"{name}: the folder has no spec", help="specs are files that end in .yaml")
-        )
+        raise ConfigError(f"{name}: the folder has no spec", help="specs are files that end in .yaml")
     return found
 
 
-def _plain(problem: Problem) -> dict[str, object]:
+def _as_json(problem: Problem) -> dict[str, object]:
     place = problem.place
     where = {"file": place.source.name, "line": place.line, "column": place.column} if place else {}
     return {**where, "message": problem.message, "path": problem.path, "help": problem.help}

@@ -23,26 +23,15 @@ def run(args: argparse.Namespace) -> int:
     formula = chosen_formula(args)
     rows = sensitivity(formula)
     if args.json:
-        print_json(
-            {
-                "value": formula.evaluate(),
-                "fields": [row._asdict() for row in rows],
-                "unused": list(formula.unused),
-            }
-        )
+        fields = [row._asdict() for row in rows]
+        print_json({"value": formula.evaluate(), "fields": fields, "unused": list(formula.unused)})
         return 0
     print(f"{formula.quantity} of {formula.architecture} = {formula.evaluate():,}")
     print()
-    shown = [
-        (
-            row.field,
-            str(row.value),
-            f"{row.derivative:,.6g}",
-            f"{row.step:+,}" if row.step is not None else "no count",
-            f"{row.elasticity:.4f}",
-        )
-        for row in rows
-    ]
+    shown = []
+    for row in rows:
+        step = f"{row.step:+,}" if row.step is not None else "no count"
+        shown.append((row.field, str(row.value), f"{row.derivative:,.6g}", step, f"{row.elasticity:.4f}"))
     table("field|>value|>derivative|>one more adds|>elasticity", shown)
     print()
     for name in formula.unused:

@@ -6,9 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import MODEL_HELP, add_json, print_json
+from archspec.cli.arguments import add_class_and_config, add_json, add_repeated, class_and_config, print_json
 from archspec.cli.verbs.sweep import add_grid, ties_of
-from archspec.errors import Problem, SweepError
+from archspec.errors import SweepError
+from archspec.quantities import BUDGETS, QUANTITIES
 
 if TYPE_CHECKING:
     import argparse
@@ -17,52 +18,34 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="ARCH|CONFIG", help=MODEL_HELP)
-    parser.add_argument(
-        "config", nargs="?", help="the config, where the first argument is the class to count"
-    )
-    parser.add_argument(
-        "--params", metavar="N", help="come near this many parameters (7e9, 1.3B), or stay within 6e9..7e9"
-    )
-    parser.add_argument(
-        "--active-params", metavar="N", help="the same for the parameters that work on a token"
-    )
-    parser.add_argument("--bytes", metavar="N", help="do not exceed this many bytes: 16GiB")
-    parser.add_argument(
-        "--dtype", help="the dtype of the bytes, e.g. bf16 (default: the config's own, else float32)"
-    )
-    parser.add_argument("--free", metavar="FIELD,...", default="", help="the fields to choose")
-    parser.add_argument(
-        "--multiple", action="append", default=[], metavar="FIELD=N", help="a free field is a multiple of N"
-    )
-    parser.add_argument(
-        "--ratio",
-        action="append",
-        default=[],
-        metavar="A/B=LOW..HIGH",
-        help="keep a ratio: hidden_size/num_hidden_layers=100..140",
-    )
+    add = parser.add_argument
+    add_class_and_config(parser)
+    for name, quantity in QUANTITIES.items():
+        if quantity.budget:
+            add(f"--{name.replace('_', '-')}", metavar="N", help=quantity.budget)
+    add("--bytes", metavar="N", help="do not exceed this many bytes: 16GiB")
+    add("--dtype", help="the dtype of the bytes, e.g. bf16 (default: the config's own, else float32)")
+    add("--free", metavar="FIELD,...", default="", help="the fields to choose")
+    add_repeated(parser, "--multiple", "FIELD=N", "a free field is a multiple of N")
+    about_ratio = "keep a ratio: hidden_size/num_hidden_layers=100..140"
+    add_repeated(parser, "--ratio", "A/B=LOW..HIGH", about_ratio)
     add_grid(parser)
-    parser.add_argument(
-        "--within", metavar="PERCENT", type=float, help="only what misses the budget by no more than this"
-    )
-    parser.add_argument("--top", metavar="N", type=int, default=10, help="how many configs (default: 10)")
-    parser.add_argument(
-        "--out", metavar="FOLDER", help="write each config to FOLDER/1/config.json, FOLDER/2/config.json, ..."
-    )
+    about_within = "only what misses the budget by no more than this"
+    add("--within", metavar="PERCENT", type=float, help=about_within)
+    add("--top", metavar="N", type=int, default=10, help="how many configs (default: 10)")
+    about_out = "write each config to FOLDER/1/config.json, FOLDER/2/config.json, ..."
+    add("--out", metavar="FOLDER", help=about_out)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from archspec.solving.solve import solve
 
-    source, architecture = (args.config, args.model) if args.config else (args.model, None)
+    source, architecture = class_and_config(args)
+    budgets = {name: getattr(args, name) for name in BUDGETS}
     found = solve(
         source,
         args.free,
-        params=args.params,
-        active_params=args.active_params,
-        bytes=args.bytes,
         dtype=args.dtype,
         fields=args.set,
         multiple=_multiples(args.multiple),
@@ -72,18 +55,16 @@ def run(args: argparse.Namespace) -> int:
         within=args.within / 100 if args.within is not None else None,
         most=args.top,
         architecture=architecture,
+        **budgets,
     )
-    paths = (
-        [solution.save(os.path.join(args.out, str(rank))) for rank, solution in enumerate(found, 1)]
-        if args.out
-        else []
-    )
+    ranked = enumerate(found, 1) if args.out else ()
+    paths = [solution.save(os.path.join(args.out, str(rank))) for rank, solution in ranked]
     if args.json:
-        print_json(
-            [_plain(solution, path) for solution, path in zip(found, paths or [""] * len(found), strict=True)]
-        )
+        pairs = zip(found, paths or [""] * len(found), strict=True)
+        print_json([_as_json(solution, path) for solution, path in pairs])
     else:
-        _print(found, paths, args.active_params is not None, args.bytes is not None)
+        asked = {name for name, budget in budgets.items() if budget is not None}
+        _print(found, paths, asked)
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)
     return 0
@@ -94,11 +75,8 @@ def _multiples(texts: list[str]) -> dict[str, int]:
     for text in texts:
         name, _, number = text.partition("=")
         if not number.strip().isdecimal() or int(number) < 1:
-            raise SweepError(
-                Problem(
-                    f"--multiple {text}: no positive whole number", help="write --multiple hidden_size=128"
-                )
-            )
+            help_ = "write --multiple hidden_size=128"
+            raise SweepError(f"--multiple {text}: no positive whole number", help=help_)
         found[name.strip()] = int(number)
     return found
 
@@ -108,30 +86,23 @@ def _ratios(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, span = text.rpartition("=")
         if not equals or not name.strip():
-            raise SweepError(
-                Problem(
-                    f"--ratio {text}: no range", help="write --ratio hidden_size/num_hidden_layers=100..140"
-                )
-            )
+            help_ = "write --ratio hidden_size/num_hidden_layers=100..140"
+            raise SweepError(f"--ratio {text}: no range", help=help_)
         found[name.strip()] = span.strip()
     return found
 
 
-def _plain(solution: Solution, path: str) -> dict[str, Any]:
+def _as_json(solution: Solution, path: str) -> dict[str, Any]:
     found = solution._asdict() | {"miss": float(solution.miss)}
     return found | ({"path": path} if path else {})
 
 
-def _print(found: list[Solution], paths: list[str], active: bool, size: bool) -> None:
+def _print(found: list[Solution], paths: list[str], asked: set[str]) -> None:
     from archspec.terminal import number, table
 
     names = list(found[0].values)
-    sizes = {
-        "params": True,
-        "active_params": active or any(one.active_params != one.params for one in found),
-        "bytes": size,
-    }
-    shown = [name for name, wanted in sizes.items() if wanted]
+    telling = {"params"} | {"active_params" for one in found if one.active_params != one.params}
+    shown = [name for name in BUDGETS if name in asked | telling]
     columns = [">rank", *(f">{name}" for name in [*names, *shown]), ">off", *(["config"] if paths else [])]
     rows = []
     for rank, one in enumerate(found, 1):

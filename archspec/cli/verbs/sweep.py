@@ -8,8 +8,8 @@ import time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from archspec.cli.arguments import MODEL_HELP, add_json
-from archspec.errors import Problem, SweepError
+from archspec.cli.arguments import add_class_and_config, add_json, add_repeated, class_and_config
+from archspec.errors import SweepError
 from archspec.quantities import QUANTITIES
 
 if TYPE_CHECKING:
@@ -21,63 +21,33 @@ _SHOWN = 40  # rows, unless --rows says otherwise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="ARCH|CONFIG", help=MODEL_HELP)
-    parser.add_argument(
-        "config", nargs="?", help="the config, where the first argument is the class to count"
-    )
+    add = parser.add_argument
+    add_class_and_config(parser)
     add_grid(parser)
-    parser.add_argument(
-        "--columns",
-        default="params",
-        metavar="A,B,...",
-        help=f"{', '.join(QUANTITIES)}, bytes, a field, an expression over these, or name=expression (default: params)",
-    )
-    parser.add_argument(
-        "--dtype", help="the dtype of `bytes`, e.g. bf16 (default: the config's own, else float32)"
-    )
-    parser.add_argument(
-        "--out", metavar="FILE", help="write all rows to a .csv, .parquet, .jsonl or .arrow file"
-    )
-    parser.add_argument("--plot", metavar="FILE", help="draw the sweep as a .png, .svg or .html file")
-    parser.add_argument(
-        "--kind", default="auto", help="what to draw: auto (default), lines, contour or pareto"
-    )
-    parser.add_argument(
-        "--sql",
-        nargs="?",
-        const="duckdb",
-        metavar="DIALECT",
-        help="print a SQL query: duckdb (default) or spark",
-    )
-    parser.add_argument(
-        "--table", metavar="NAME", help="with --sql: read the swept fields from this table, a column each"
-    )
-    parser.add_argument("--wide", action="store_true", help="integers as decimals of 38 digits")
-    parser.add_argument(
-        "--rows", type=int, default=_SHOWN, metavar="N", help=f"how many rows to print (default: {_SHOWN})"
-    )
+    about_columns = "bytes, a field, an expression over these, or name=expression (default: params)"
+    about_columns = f"{', '.join(QUANTITIES)}, {about_columns}"
+    add("--columns", default="params", metavar="A,B,...", help=about_columns)
+    add("--dtype", help="the dtype of `bytes`, e.g. bf16 (default: the config's own, else float32)")
+    add("--out", metavar="FILE", help="write all rows to a .csv, .parquet, .jsonl or .arrow file")
+    add("--plot", metavar="FILE", help="draw the sweep as a .png, .svg or .html file")
+    add("--kind", default="auto", help="what to draw: auto (default), lines, contour or pareto")
+    about_sql = "print a SQL query: duckdb (default) or spark"
+    add("--sql", nargs="?", const="duckdb", metavar="DIALECT", help=about_sql)
+    about_table = "with --sql: read the swept fields from this table, a column each"
+    add("--table", metavar="NAME", help=about_table)
+    add("--wide", action="store_true", help="integers as decimals of 38 digits")
+    about_rows = f"how many rows to print (default: {_SHOWN})"
+    add("--rows", type=int, default=_SHOWN, metavar="N", help=about_rows)
     add_json(parser)
 
 
 def add_grid(parser: argparse.ArgumentParser) -> None:
     """`--set`, `--tie` and `--where`."""
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUES",
-        help="the values of a field: first:last, first:last:step, first:last:*factor (ends included), or a,b,c",
-    )
-    parser.add_argument(
-        "--tie",
-        action="append",
-        default=[],
-        metavar="FIELD=EXPRESSION",
-        help="a field that follows others: intermediate_size=4*hidden_size",
-    )
-    parser.add_argument(
-        "--where", action="append", default=[], metavar="CONDITION", help='keep these points: "params < 7e9"'
-    )
+    values = "first:last, first:last:step, first:last:*factor (ends included), or a,b,c"
+    add_repeated(parser, "--set", "FIELD=VALUES", f"the values of a field: {values}")
+    about_tie = "a field that follows others: intermediate_size=4*hidden_size"
+    add_repeated(parser, "--tie", "FIELD=EXPRESSION", about_tie)
+    add_repeated(parser, "--where", "CONDITION", 'keep these points: "params < 7e9"')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -87,11 +57,10 @@ def run(args: argparse.Namespace) -> int:
         print(grid.sql(args.sql, args.table))
         return 0
     if args.table:
-        raise SweepError(Problem("--table is the table of a SQL query", help="ask for one with --sql"))
+        raise SweepError("--table is the table of a SQL query", help="ask for one with --sql")
     if args.rows < 0:
-        raise SweepError(
-            Problem(f"--rows {args.rows}: no number of rows", help="0 prints none; --out FILE writes all")
-        )
+        help_ = "0 prints none; --out FILE writes all"
+        raise SweepError(f"--rows {args.rows}: no number of rows", help=help_)
     progress = Progress(sys.stderr)
     if args.out:
         rows = grid.write(args.out, progress)
@@ -115,22 +84,17 @@ def _sweep(args: argparse.Namespace) -> Sweep:
     from archspec.sweeping.sweep import sweep
 
     if not args.set:
-        raise SweepError(
-            Problem(
-                "nothing is swept", help="give at least one field its values: --set num_hidden_layers=2:96"
-            )
-        )
-    source, architecture = (args.config, args.model) if args.config else (args.model, None)
-    where = (
-        args.where[0] if len(args.where) == 1 else " and ".join(f"({condition})" for condition in args.where)
-    )
+        help_ = "give at least one field its values: --set num_hidden_layers=2:96"
+        raise SweepError("nothing is swept", help=help_)
+    source, architecture = class_and_config(args)
+    conditions = args.where if len(args.where) < 2 else [f"({condition})" for condition in args.where]
     return sweep(
         source,
         args.set,
         architecture=architecture,
         columns=args.columns,
         tie=ties_of(args.tie),
-        where=where if args.where else None,
+        where=" and ".join(conditions) if conditions else None,
         dtype=args.dtype,
         wide=args.wide,
     )
@@ -143,9 +107,7 @@ def ties_of(texts: list[str]) -> dict[str, str]:
         name = name.strip()
         if not equals or name in found:
             message = f"--tie {text}: " + (f"{name} is tied twice" if equals else "there is no =")
-            raise SweepError(
-                Problem(message, help="write field=expression, e.g. intermediate_size=4*hidden_size")
-            )
+            raise SweepError(message, help="write field=expression, e.g. intermediate_size=4*hidden_size")
         found[name] = expression.strip()
     return found
 
@@ -190,14 +152,12 @@ def _say(grid: Sweep) -> None:
     total = sum(grid.refused.values())
     if total:
         reason = max(grid.refused, key=lambda text: grid.refused[text])
-        print(
-            f"{total:,} of {grid.points:,} points are refused; most of them as here: {reason}",
-            file=sys.stderr,
-        )
+        refused = f"{total:,} of {grid.points:,} points are refused"
+        print(f"{refused}; most of them as here: {reason}", file=sys.stderr)
 
 
 class Progress:
-    """A line that says how far a long sweep is; nothing where the output is no terminal, or all is done within a second."""
+    """A line that says how far a long sweep is; nothing within a second, or where the output is no terminal."""
 
     def __init__(self, stream: Any) -> None:
         self.stream, self.start, self.last, self.shown = stream, time.monotonic(), 0.0, False
@@ -208,10 +168,8 @@ class Progress:
             return
         self.last, self.shown = now, True
         rate = done / (now - self.start)
-        left = (total - done) / rate
-        self.stream.write(
-            f"\r{100 * done / total:5.1f} % of {total:,} points, {rate / 1e6:.1f} million a second, {left:.0f} s left "
-        )
+        speed = f"{rate / 1e6:.1f} million a second, {(total - done) / rate:.0f} s left"
+        self.stream.write(f"\r{100 * done / total:5.1f} % of {total:,} points, {speed} ")
         self.stream.flush()
 
     def done(self) -> None:

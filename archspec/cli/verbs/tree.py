@@ -22,12 +22,11 @@ def run(args: argparse.Namespace) -> int:
     model = load_model(args)
     root = outline(model.tree, model.tensors())._replace(name="")
     if args.json:
-        print_json(_plain(root, args.depth))
+        print_json(_as_json(root, args.depth))
         return 0
     rows = list(_rows(root, root.params, args.depth, 0, 1))
-    table(
-        "module|>params|>share|>each|", rows, caption="params: of all copies of a layer; each: of one of them"
-    )
+    caption = "params: of all copies of a layer; each: of one of them"
+    table("module|>params|>share|>each|", rows, caption=caption)
     return 0
 
 
@@ -35,10 +34,8 @@ def _rows(item: Item, whole: int, depth: int | None, level: int, copies: int) ->
     copies *= item.copies
     name = f"({item.name}): " if item.name else ""
     times = f"{item.copies} x " if item.copies > 1 else ""
-    marks = [
-        *item.marks,
-        *([f"{number(item.buffers)} in buffers"] if item.buffers and not item.children else []),
-    ]
+    own_buffers = item.buffers if not item.children else 0
+    marks = [*item.marks, *([f"{number(own_buffers)} in buffers"] if own_buffers else [])]
     each = number(item.params // copies) if copies > 1 else ""
     text = f"{'  ' * level}{name}{times}{item.label}"
     yield text, number(item.params), share(item.params, whole), each, "; ".join(marks)
@@ -47,14 +44,10 @@ def _rows(item: Item, whole: int, depth: int | None, level: int, copies: int) ->
             yield from _rows(child, whole, depth, level + 1, copies)
 
 
-def _plain(item: Item, depth: int | None, level: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "path": item.path,
-        "name": item.name,
-        "module": item.label,
-        "copies": item.copies,
-    }
-    found |= {"params": item.params, "buffers": item.buffers, "marks": list(item.marks)}
+def _as_json(item: Item, depth: int | None, level: int = 0) -> dict[str, Any]:
+    found = item._asdict() | {"marks": list(item.marks)}
+    found = {"module" if name == "label" else name: value for name, value in found.items()}
+    del found["children"]
     if depth is None or level < depth:
-        found["children"] = [_plain(child, depth, level + 1) for child in item.children]
+        found["children"] = [_as_json(child, depth, level + 1) for child in item.children]
     return found

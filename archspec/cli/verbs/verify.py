@@ -20,36 +20,20 @@ _SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="ARCHITECTURE|MODEL_TYPE", help="what to verify")
-    parser.add_argument("--all", action="store_true", help="everything that is described")
-    parser.add_argument(
-        "--changed",
-        nargs="?",
-        const="HEAD",
-        metavar="COMMIT",
-        help="specs that differ from a commit (HEAD), and those that use them",
-    )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=20,
-        metavar="N",
-        help="random configs beside the default one (20); from 10 on also some for each branch",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
-    parser.add_argument("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
-    parser.add_argument("--json", metavar="FILE", help="write the report as JSON; - is standard output")
-    parser.add_argument(
-        "--mutate",
-        action="store_true",
-        help="alter each line of the specs once: each alteration must be found",
-    )
-    parser.add_argument(
-        "--coverage", action="store_true", help="verify what has changed and write docs/coverage.md"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="with --coverage: write nothing, fail where it is stale"
-    )
+    add = parser.add_argument
+    add("names", nargs="*", metavar="ARCHITECTURE|MODEL_TYPE", help="what to verify")
+    add("--all", action="store_true", help="everything that is described")
+    about_changed = "specs that differ from a commit (HEAD), and those that use them"
+    add("--changed", nargs="?", const="HEAD", metavar="COMMIT", help=about_changed)
+    about_samples = "random configs beside the default one (20); from 10 on also some for each branch"
+    add("--samples", type=int, default=20, metavar="N", help=about_samples)
+    add("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
+    add("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
+    add("--json", metavar="FILE", help="write the report as JSON; - is standard output")
+    about_mutate = "alter each line of the specs once: each alteration must be found"
+    add("--mutate", action="store_true", help=about_mutate)
+    add("--coverage", action="store_true", help="verify what has changed and write docs/coverage.md")
+    add("--check", action="store_true", help="with --coverage: write nothing, fail where it is stale")
 
 
 def run(args: argparse.Namespace) -> int:

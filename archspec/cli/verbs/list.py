@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archspec.cli.arguments import add_json, print_json
-from archspec.errors import Problem, UnknownArchitectureError, did_you_mean
+from archspec.errors import UnknownArchitectureError, did_you_mean
 from archspec.specs.library import shipped
 from archspec.terminal import table
 
@@ -14,34 +14,29 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "filter", nargs="?", default="", metavar="TEXT", help="only names that contain this text"
-    )
+    help_ = "only names that contain this text"
+    parser.add_argument("filter", nargs="?", default="", metavar="TEXT", help=help_)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     found = shipped().catalogue()
     wanted = args.filter.lower()
-    shown = {
-        model_type: list(names)
-        if wanted in model_type.lower()
-        else [name for name in names if wanted in name.lower()]
-        for model_type, names in found.items()
-        if wanted in model_type.lower() or any(wanted in name.lower() for name in names)
-    }
+    shown: dict[str, list[str]] = {}
+    for model_type, names in found.items():
+        fitting = [name for name in names if wanted in name.lower()]
+        if wanted in model_type.lower():
+            shown[model_type] = list(names)
+        elif fitting:
+            shown[model_type] = fitting
     if not shown:
         help_ = did_you_mean(args.filter, [*found, *(name for names in found.values() for name in names)])
-        raise UnknownArchitectureError(
-            Problem(f"nothing that is described contains {args.filter!r}", help=help_)
-        )
+        raise UnknownArchitectureError(f"nothing that is described contains {args.filter!r}", help=help_)
     if args.json:
         print_json(shown)
         return 0
-    rows = [
-        (model_type, " ".join(names) or "(refused, or a part of others)")
-        for model_type, names in shown.items()
-    ]
+    none = "(refused, or a part of others)"
+    rows = [(model_type, " ".join(names) or none) for model_type, names in shown.items()]
     caption = f"{sum(map(len, shown.values()))} architectures of {len(shown)} model types"
     table("model type|architectures", rows, caption=caption, header=False)
     return 0

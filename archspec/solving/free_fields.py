@@ -1,0 +1,95 @@
+"""The grid that a search for a budget goes over: the values of its free fields, and of those given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from archspec.configs.choice import choose
+from archspec.configs.origin import RawConfig
+from archspec.configs.overrides import check_overrides
+from archspec.configs.reader import read_config
+from archspec.configs.scope import Scope
+from archspec.errors import SweepError
+from archspec.language.values import describe
+from archspec.solving.goals import MAX_BUDGET
+from archspec.specs.library import shipped
+from archspec.sweeping.axes import Axis, axes_of
+
+REACH = 16  # a free field is looked for between its value in the config over this, and its value times this
+
+
+class Grid(NamedTuple):
+    """The axes of a search, and the value of each field from which the shape of a config is measured."""
+
+    axes: Sequence[Axis]
+    usual: dict[str, int]
+
+
+def free_grid(
+    config: RawConfig, architecture: str | None, fields: Any, free: Sequence[str], multiple: Mapping[str, int]
+) -> Grid:
+    """The grid of some free fields, in steps of ``multiple``; ``fields`` gives values of these and of others.
+
+    Errors: :class:`SweepError` for a field that is free twice or has no values.
+    """
+    if twice := next((name for name in free if list(free).count(name) > 1), None):
+        raise SweepError(f"{twice} is free twice", help="name each field once")
+    given = {one.name: one for one in axes_of(fields)}
+    config = read_config(config, {one.name: one.values[0] for one in given.values() if len(one.values) == 1})
+    axes: dict[str, Sequence[Any]] = {one.name: one.values for one in given.values()}
+    usual: dict[str, int] = {}
+    for name in free:
+        step = multiple.get(name, 1)
+        if type(step) is not int or step < 1:
+            message = f"--multiple {name}={step} is no positive whole number"
+            raise SweepError(message, help="write --multiple hidden_size=128")
+        own, one = _own(config, architecture, name), given.get(name)
+        if one is None or one.numeric or step > 1:
+            axes[name] = values = _values(name, one, own, step)
+            usual[name] = own if _is_size(own) else int(values[len(values) // 2])
+    for name in multiple:
+        if name not in free:
+            help_ = f"add it to the free fields: {', '.join(free)}"
+            raise SweepError(f"--multiple {name}: {name} is not free", help=help_)
+    listed = axes_of(axes, MAX_BUDGET)
+    for one in listed:
+        usual.setdefault(one.name, int(one.values[0]) or 1 if one.numeric else 1)
+    return Grid(listed, usual)
+
+
+def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]:
+    """The multiples of a step among the values that are given, else those near the config's own value."""
+    values: Sequence[int]
+    if given is not None and isinstance(span := given.values, range) and span.start > 0:
+        first = next((value for value in span[:step] if value % step == 0), None)
+        values = range(first, span[-1] + 1, math.lcm(step, span.step)) if first is not None else []
+    elif given is not None:
+        values = [value for value in given.values if _is_size(value) and value % step == 0]
+    elif _is_size(own):
+        low = max(1, -(-own // REACH))
+        values = range(-(-low // step) * step, own * REACH + 1, step)
+    else:
+        message = f"{name} is {describe(own)} in the config, which says nothing on how large it may be"
+        example = "true,false" if isinstance(own, bool) else "first:last"
+        raise SweepError(message, help=f"give its values: --set {name}={example}")
+    if not len(values):
+        message = f"{name} has no value that is a multiple of {step}"
+        raise SweepError(message, help="give it a larger range, or a smaller step")
+    return values
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _own(config: RawConfig, architecture: str | None, name: str) -> Any:
+    """The value that a config has for a field."""
+    spec = shipped().load(choose(config, architecture)[0])
+    check_overrides(spec, {name: 1}, config)
+    scope: Any = Scope(spec, config.raw, config.origin)
+    *outer, leaf = name.split(".")
+    for part in outer:
+        scope = scope.get(part).scope
+    return scope.get(leaf)
