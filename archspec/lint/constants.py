@@ -55,7 +55,7 @@ def masked(name: str, spec: Spec) -> bool:
 
     >>> from archspec.specs.library import shipped
     >>> [masked("is_decoder", shipped().load(name)) for name in ("luke", "bert")]  # read only where there is cross-attention
-    (True, False)
+    [True, False]
     """
     reading = False
     for module in spec.modules.values():
