@@ -9,11 +9,11 @@ import pytest
 from archspec.specs.library import shipped
 from archspec.specs.records import leaves
 from archspec.specs.references import conditions
-from archspec.verify.alterations import alterations
 from archspec.verify.attribution import blamed
 from archspec.verify.comparison import counted
 from archspec.verify.generate.guided import Guide, without
 from archspec.verify.generate.sampling import Sampler
+from tools.mutation.alterations import alterations
 
 
 @pytest.mark.parametrize(

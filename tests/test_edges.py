@@ -10,7 +10,6 @@ from archspec.configs.scope import Scope
 from archspec.errors import ConfigError
 from archspec.specs.library import shipped
 from archspec.specs.references import conditions
-from archspec.verify.alterations import alterations
 from archspec.verify.attribution import blamed, refusing
 from archspec.verify.comparison import counted
 from archspec.verify.defaults import settings_differences
@@ -19,6 +18,7 @@ from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
 from archspec.verify.undeclared import layer_lists
 from archspec.verify.verifier import Verifier
+from tools.mutation.alterations import alterations
 
 
 def guide_of(model_type: str, seed: int = 0) -> Guide:

@@ -14,11 +14,11 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError, SweepError
+from archspec.solving import search as search_module
 from archspec.solving.completion import complete
 from archspec.solving.goals import Goal, goal, ratio_condition, size_of
 from archspec.solving.solve import Solution, solve
 from archspec.specs.library import shipped
-from archspec.solving import search as search_module
 from archspec.verify.generate.sampling import Sampler
 
 LLAMA = {

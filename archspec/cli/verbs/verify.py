@@ -30,8 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
     add("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
     add("--json", metavar="FILE", help="write the report as JSON; - is standard output")
-    about_mutate = "alter each line of the specs once: each alteration must be found"
-    add("--mutate", action="store_true", help=about_mutate)
     add("--coverage", action="store_true", help="verify what has changed and write docs/coverage.md")
     add("--check", action="store_true", help="with --coverage: write nothing, fail where it is stale")
 
@@ -52,40 +50,12 @@ def run(args: argparse.Namespace) -> int:
         campaign.named(args.names) if args.names else campaign.changed(args.changed) if args.changed else None
     )
     chosen = campaign.everything() if some is None else some
-    if args.mutate:
-        from archspec.verify.hosts import without_architectures
-
-        return _mutate([*chosen, *without_architectures()] if args.all else [*chosen], jobs, args.seed)
     with progress(sum(map(len, chosen.values()))) as done:
         report = campaign.run(chosen, args.samples, args.seed, jobs, done)
     if args.json:
         write_json(args.json, report.as_json())
     print_report(report, sys.stderr if args.json == "-" else sys.stdout)
     return 1 if report.count("wrong") else 0
-
-
-def _mutate(chosen: list[str], jobs: int, seed: int) -> int:
-    """Prints the alterations that were not found, or whose line was not named; 1 where one was not found."""
-    from archspec.verify.mutation import Summary, summary
-    from archspec.verify.pool import Failure, spread
-
-    whole = Summary(0, 0, 0, 0, [])
-    failures = 0
-    for task, result in spread(
-        summary, [(model_type, seed) for model_type in chosen], jobs, ("torch", "transformers")
-    ):
-        if isinstance(result, Failure):
-            failures += 1
-            print(f"{task[0]}: {result.message}")
-            continue
-        whole = Summary(*(one + other for one, other in zip(whole, result, strict=True)))
-        print("\n".join(result.lines), end="\n" if result.lines else "")
-    missed = whole.total - whole.found - whole.hidden
-    print(f"{whole.total} alterations: {whole.found} found, {whole.named} of them by their line; ", end="")
-    print(
-        f"{whole.hidden} of no tensor that counts (a tied shape, a class name, experts at work), {missed} missed"
-    )
-    return 1 if missed or failures else 0
 
 
 def _coverage(args: argparse.Namespace, jobs: int) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, Place
 from archspec.language.expression import ORDERED, Expression, names
-from archspec.lint.constants import conjuncts
+from archspec.language.trees import conjuncts
 from archspec.specs.records import Module, Spec, leaves
 from archspec.specs.references import conditions, reads
 from archspec.verify.generate.aim import TRIES, Config, modules_of, value_of

@@ -13,7 +13,6 @@ from archspec.oracle.transformers import Refused, Row, Unavailable, transformers
 from archspec.specs.records import Spec
 from archspec.specs.torch_layers import Size
 from archspec.tree.builder import Node
-from archspec.verify.alterations import Alteration, alterations
 from archspec.verify.attribution import blamed, refusing
 from archspec.verify.comparison import Config, Count, compare, counted
 from archspec.verify.defaults import SettingDifference, settings_differences
@@ -21,8 +20,9 @@ from archspec.verify.generate.aim import modules_of
 from archspec.verify.generate.guided_parts import aimed
 from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
-from archspec.verify.hosts import standing
 from archspec.verify.undeclared import layer_lists, source_texts
+from tools.mutation.alterations import Alteration, alterations
+from tools.mutation.hosts import standing
 
 TRIES = 12
 
@@ -108,7 +108,7 @@ def _answer(spec: Spec, architecture: str, raw: Config) -> Answer | None:
 
 
 class Bench:
-    """What transformers says of a spec's configs, for altered specs to be held against. The spec itself must be exact.
+    """What transformers says of a spec's configs, for altered specs to be held against; the spec must be exact.
 
     ``part``: the spec of a sub-config, which is altered in place of the spec.
     """
@@ -215,7 +215,7 @@ def _agrees(spec: Spec, answer: Answer) -> bool:
 
 
 def mutate(spec: Spec, samples: int = 12, seed: int = 0) -> list[Found]:
-    """Every alteration of a spec's own lines and how it fared in its architectures. The spec itself must be exact."""
+    """Every alteration of a spec's own lines, and how it fared in its architectures; the spec itself must be exact."""
     bench = Bench(spec, answers(spec, samples, seed))
     return [bench.fared(alteration) for alteration in alterations(spec)]
 
@@ -259,14 +259,14 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
 
 
 def _key(alteration: Alteration, name: str) -> tuple[int, str]:
-    """The same for one line in all specs that have it: a class has another prefix there, or, of a shared part, any name."""
+    """The same for one line in all specs that have it: a class has another prefix there; of a shared part, any name."""
     spec = alteration.spec
     what = alteration.what.removeprefix(f"{alteration.module}: ") if "/" in name else alteration.what
     return alteration.line, what.replace(spec.prefix or "…", "…").replace(spec.base_model_prefix or "…", "…")
 
 
 class Summary(NamedTuple):
-    """How many alterations there were, were found, named, of no tensor that counts; a line for each that is not well."""
+    """How many alterations there were, were found, named, of no tensor that counts; a line for each not named."""
 
     total: int
     found: int
@@ -278,18 +278,13 @@ class Summary(NamedTuple):
 def summary(task: tuple[str, int]) -> Summary:
     """The alterations of a model type, at a seed."""
     results = mutate_file(task[0], seed=task[1])
-    lines = []
-    for result in results:
-        if not result.named:
-            word = (
-                "of no tensor that counts"
-                if result.hidden
-                else "its line is not named"
-                if result.found
-                else "missed"
-            )
-            lines.append(f"{result.alteration.place}: {word}: {result.alteration.what}")
-    found, named, hidden = (
-        sum(getattr(result, what) for result in results) for what in ("found", "named", "hidden")
-    )
-    return Summary(len(results), found, named, hidden, lines)
+    found = sum(result.found for result in results)
+    named = sum(result.named for result in results)
+    hidden = sum(result.hidden for result in results)
+    return Summary(len(results), found, named, hidden, [_line(one) for one in results if not one.named])
+
+
+def _line(result: Found) -> str:
+    unnamed = "its line is not named" if result.found else "missed"
+    word = "of no tensor that counts" if result.hidden else unnamed
+    return f"{result.alteration.place}: {word}: {result.alteration.what}"

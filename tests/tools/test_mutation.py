@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from archspec.errors import Source
-from archspec.lint.constants import implied
 from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
-from archspec.verify.alterations import alterations
-from archspec.verify.hosts import standing
-from archspec.verify.mutation import mutate, mutate_file
+from tools.mutation.alterations import alterations
+from tools.mutation.bench import mutate, mutate_file
+from tools.mutation.hosts import standing
+from tools.mutation.idle import implied
 
 pytestmark = pytest.mark.oracle
 
@@ -107,7 +107,7 @@ def test_a_line_that_a_module_takes_over_is_altered_in_the_specs_that_have_the_m
 
 def test_an_alteration_that_nothing_shows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: without configs other than the default most slips stay unseen."""
-    from archspec.verify import mutation
+    from tools.mutation import bench as mutation
 
     spec = shipped().load("gpt2")
     everything = mutation.answers(spec, 1, 0)
@@ -121,7 +121,7 @@ def test_an_alteration_that_nothing_shows_is_told(monkeypatch: pytest.MonkeyPatc
 
 def test_an_architecture_that_the_default_config_does_not_make_is_altered_too() -> None:
     """Hiera's decoder has three sizes without defaults: a config that has them all is brought near to by mending."""
-    from archspec.verify.mutation import answers
+    from tools.mutation.bench import answers
 
     spec = shipped().load("hiera")
     name = "HieraForPreTraining"
