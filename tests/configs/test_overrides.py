@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.configs.overrides import check_overrides, parse_override
+from archspec.configs.origin import Origin
+from archspec.configs.overrides import apply, check_overrides, parse_override, written
 from archspec.specs.library import shipped
 
 LLAMA = {
@@ -162,3 +163,26 @@ def test_overrides_of_a_flat_composite_config() -> None:
     nested = {**flat, "text_config": {**sizes, "num_hidden_layers": 3}}
     assert archspec.load(nested, overrides={"text_config.num_hidden_layers": 2}).params == expected
     assert "write text_config.num_hidden_layers" in message(nested, {"num_hidden_layers": 2})
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "text"),
+    [
+        ("a.b", 2, "a.b=2"),
+        ("a", "gated-gelu", "a=gated-gelu"),
+        ("a", True, "a=true"),
+        ("a", None, "a=null"),
+        ("a", {"b": [1.5]}, 'a={"b": [1.5]}'),
+        ("a", "x" * 500, "a=" + "x" * 200),
+    ],
+    ids=lambda part: str(part)[:20],
+)
+def test_an_override_as_it_would_be_typed(path: str, value: Any, text: str) -> None:
+    assert written(path, value) == text
+
+
+def test_sub_configs_that_an_override_opens() -> None:
+    raw = {"a": {"b": 1}, "c": None}
+    opened = apply(raw, {"a.x": 2, "c.d.e": 3, "f.g": 4, "h": 5}, Origin())
+    assert raw == {"a": {"b": 1, "x": 2}, "c": {"d": {"e": 3}}, "f": {"g": 4}, "h": 5}
+    assert opened == {"c", "c.d", "f"}

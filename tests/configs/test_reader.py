@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import enum
 import json
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import archspec
-from archspec.configs.choice import choose
 from archspec.configs.reader import read_config
 
 LLAMA = {
@@ -158,50 +155,3 @@ def test_transformers_objects_count_as_their_files(monkeypatch: pytest.MonkeyPat
         config.save_pretrained(tmp_path)
         model = archspec.load(config)
         assert model.params == archspec.load(tmp_path).params == archspec.load(config.to_dict()).params
-
-
-def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    hub = types.ModuleType("huggingface_hub")
-    asked: list[str] = []
-    local: list[bool] = []
-    monkeypatch.setenv("HF_ENDPOINT", "https://no-such-host.invalid")
-
-    def download(name: str, file: str, *, local_files_only: bool, **_: Any) -> str:
-        asked.append(f"{name}/{file}")
-        local.append(local_files_only)
-        if name != "org/tiny":
-            raise OSError("we are offline\nmore of it")
-        path = tmp_path / "blob"
-        path.write_text(json.dumps({**LLAMA, "hidden_size": "8"}))
-        return str(path)
-
-    hub.hf_hub_download = download  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    assert (
-        message("org/tiny").splitlines()[0]
-        == "org/tiny/config.json:1:43: hidden_size: the text '8' is not int"
-    )
-    expected = "org/large: there is no such file or folder, and the hub does not give org/large: "
-    expected += "the cache has no such config, and its host has no address from here"
-    assert message("org/large").splitlines()[0] == expected
-    for path in ("./org/tiny", "org/tiny/config.json", "org/config.json", "/org/tiny"):
-        message(path)
-    assert asked == ["org/tiny/config.json", "org/large/config.json"]
-    assert local == [True, True], "a host without an address is not asked again and again"
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert "huggingface-hub is not installed" in message("org/tiny")
-
-
-def test_the_architecture_is_the_argument_then_the_configs_then_the_base_model() -> None:
-    assert choose(read_config(LLAMA)) == ("llama", "LlamaModel")
-    for empty in (None, []):
-        assert choose(read_config({**LLAMA, "architectures": empty})) == ("llama", "LlamaModel")
-    named = read_config({**LLAMA, "architectures": ["LlamaForCausalLM"]})
-    assert choose(named) == ("llama", "LlamaForCausalLM")
-    assert choose(named, "LlamaForTokenClassification") == ("llama", "LlamaForTokenClassification")
-    assert choose(read_config({"architectures": ["LlamaForCausalLM"]})) == ("llama", "LlamaForCausalLM")
-    assert choose(read_config({}), "LlamaForCausalLM") == ("llama", "LlamaForCausalLM")
-    assert choose(read_config({"model_type": "clip_text_model"})) == ("clip_text_model", "CLIPTextModel")
-    assert "LlamaMLP is not an architecture of the model type llama" in message(
-        LLAMA, architecture="LlamaMLP"
-    )

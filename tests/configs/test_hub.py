@@ -1,0 +1,59 @@
+"""The hub is asked for what is an id, once it can be reached."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+
+LLAMA = {
+    "model_type": "llama",
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+}
+
+
+def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:
+    with pytest.raises(archspec.ArchspecError) as caught:
+        archspec.load(source, architecture, overrides)
+    return str(caught.value)
+
+
+def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    hub = types.ModuleType("huggingface_hub")
+    asked: list[str] = []
+    local: list[bool] = []
+    monkeypatch.setenv("HF_ENDPOINT", "https://no-such-host.invalid")
+
+    def download(name: str, file: str, *, local_files_only: bool, **_: Any) -> str:
+        asked.append(f"{name}/{file}")
+        local.append(local_files_only)
+        if name != "org/tiny":
+            raise OSError("we are offline\nmore of it")
+        path = tmp_path / "blob"
+        path.write_text(json.dumps({**LLAMA, "hidden_size": "8"}))
+        return str(path)
+
+    hub.hf_hub_download = download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    assert (
+        message("org/tiny").splitlines()[0]
+        == "org/tiny/config.json:1:43: hidden_size: the text '8' is not int"
+    )
+    expected = "org/large: there is no such file or folder, and the hub does not give org/large: "
+    expected += "the cache has no such config, and its host has no address from here"
+    assert message("org/large").splitlines()[0] == expected
+    for path in ("./org/tiny", "org/tiny/config.json", "org/config.json", "/org/tiny"):
+        message(path)
+    assert asked == ["org/tiny/config.json", "org/large/config.json"]
+    assert local == [True, True], "a host without an address is not asked again and again"
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert "huggingface-hub is not installed" in message("org/tiny")

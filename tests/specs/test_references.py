@@ -1,0 +1,111 @@
+"""What a spec's expressions read, and the texts that its fields are compared with."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from archspec.specs import references
+from archspec.specs.field_kinds import branches, ints, is_deep, kinds_of, part_types, runs
+from archspec.specs.library import shipped
+from archspec.specs.records import Spec, leaves
+
+TEXT = """model_type: toy
+config:
+  size: 4
+  kind: plain
+  norm: str | None = None
+  prefix: gated-gelu
+  text_config: Config(llama)
+  audio: AutoConfig("bert" if size else "gpt2")
+fixed:
+  form: = kind
+require:
+  - size > 0
+modules:
+  ToyLayer(i, mode):
+    where: {half: size // 2}
+    require: half > 1
+    a: Linear(half, 2) if mode == "wide" else None
+    b:
+      - Linear(1, text_config.hidden_size)
+      - Linear(i, 3)
+architectures:
+  ToyModel:
+    layer: ToyLayer(0, norm)
+    head: Linear(1, 2) if form in ["plain", "fine"] else None
+    other: Linear(1, 3) if prefix.startswith("gated-") and given("size") else None
+    output_embeddings: head if size > 3 else layer.a
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Spec:
+    path = tmp_path / "toy.yaml"
+    path.write_text(TEXT, encoding="utf-8")
+    return shipped().load_file(str(path))
+
+
+def test_texts_that_fields_are_compared_with(spec: Spec) -> None:
+    """Directly, by the start of a text, through a fixed value, and through a module's parameter."""
+    assert references.compared_texts(spec) == {
+        "norm": ["wide"],
+        "kind": ["fine", "plain"],
+        "prefix": ["gated-gated-gelu"],
+    }
+
+
+def test_every_expression_that_a_count_depends_on(spec: Spec) -> None:
+    found = {ast.unparse(expression.tree) for expression in references.expressions(spec)}
+    for part in ("size > 0", "kind", "4", "size // 2", "half > 1", "Linear(i, 3)", "size > 3"):
+        assert part in found, part
+    assert [expression.text for expression in references.conditions(spec)] == ["size > 0", "half > 1"]
+
+
+def test_paths_of_output_embeddings_and_what_chooses_them(spec: Spec) -> None:
+    paths, tests = references.output_embeddings(spec.modules["ToyModel"])
+    assert sorted(paths) == ["head", "layer.a"]
+    assert [ast.unparse(test.tree) for test in tests] == ["size > 3"]
+    assert references.output_embeddings(spec.modules["ToyLayer"]) == ([], [])
+
+
+def test_names_that_are_read(spec: Spec) -> None:
+    tree = ast.parse('f(a, text_config.width) if given("b") else c[0].d', mode="eval").body
+    assert references.reads(tree) == {"f", "a", "text_config", "text_config.width", "given", "b", "c"}
+
+
+def test_leaves_are_in_order(spec: Spec) -> None:
+    texts = [expression.text for expression in leaves(spec.modules["ToyLayer"].body)]
+    assert texts == [
+        'Linear(half, 2) if mode == "wide" else None',
+        "Linear(1, text_config.hidden_size)",
+        "Linear(i, 3)",
+    ]
+
+
+def test_model_types_that_a_sub_config_may_have(spec: Spec) -> None:
+    fields = spec.fields
+    assert branches(shipped(), fields["audio"]) == ["bert", "gpt2"]
+    assert branches(shipped(), fields["text_config"]) == []
+    assert branches(shipped(), fields["text_config"], sole=True) == ["llama"]
+    assert part_types(shipped(), fields["text_config"]) == ["llama"]
+    assert part_types(shipped(), fields["size"]) == []
+
+
+def test_kinds_of_a_field(spec: Spec) -> None:
+    assert kinds_of(spec.fields["norm"]) == {"str", "None"}
+
+
+@pytest.mark.parametrize(
+    ("name", "deep"), [("num_hidden_layers", True), ("depths", True), ("block_size", True), ("width", False)]
+)
+def test_fields_that_say_how_deep_a_model_is(name: str, deep: bool) -> None:
+    assert is_deep(name) is deep
+
+
+def test_lists_of_runs_and_of_ints() -> None:
+    assert runs([[["a", "b"], 2], [["c"], 1]])
+    assert not any(map(runs, ([], [["a", 2]], [[["a"], True]], [[["a"], 1, 2]], [3])))
+    assert ints([1, 2]) and not any(map(ints, ([], [1, True], [1.0], ["1"])))

@@ -1,0 +1,191 @@
+"""A tree's tensors: their names and order, what ties and freezes them, what works on a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError, SpecError
+from archspec.specs.library import shipped
+from archspec.tree.builder import Builder, Node, auto_class, require_architecture
+from archspec.tree.counts import counted, dtype_bytes
+from archspec.tree.tensors import Tensor, modules, output_embeddings, tensors
+from archspec.tree.ties import TiedGroup, folded, tie_notes, tied_groups
+
+Build = Callable[..., Node]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Build:
+    """The tree of the one class whose body is given."""
+
+    def build(body: str, **config: Any) -> Node:
+        lines = "".join(f"    {line}\n" for line in body.splitlines())
+        path = tmp_path / "toy.yaml"
+        path.write_text(f"model_type: toy\nconfig: {{n: 3, k: 2}}\narchitectures:\n  Toy:\n{lines}")
+        return Builder(Scope(shipped().load_file(str(path)), config)).build("Toy")
+
+    return build
+
+
+def named(root: Node) -> dict[str, Tensor]:
+    return {tensor.name: tensor for tensor in tensors(root)}
+
+
+def test_own_parameters_come_before_childrens_and_buffers_last(tree: Build) -> None:
+    root = tree(
+        "norm: BatchNorm1d(2)\nscale: Parameter(2)\nids: Buffer(5)\ninner:\n  b: Linear(2, 3)\n  a: Parameter(1)"
+    )
+    assert list(named(root)) == [
+        *("scale", "norm.weight", "norm.bias", "inner.a", "inner.b.weight", "inner.b.bias"),
+        *("ids", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"),
+    ]
+    assert [name for name, _ in modules(root)] == ["", "inner"]
+
+
+def test_shapes_and_sizes(tree: Build) -> None:
+    found = named(tree("a: Linear(2, n)\nb: Parameter()", n=4))
+    assert {name: (one.shape, one.numel, one.layer) for name, one in found.items()} == {
+        "b": ((), 1, "Parameter"),
+        "a.weight": ((4, 2), 8, "Linear"),
+        "a.bias": ((4,), 4, "Linear"),
+    }
+
+
+def test_what_is_frozen_freezes_what_is_inside(tree: Build) -> None:
+    root = tree(
+        "a: Sequential(Linear(1, 1), BatchNorm1d(2)).requires_grad_(False)\nb: Linear(1, 1, bias=False)"
+    )
+    assert [name for name, one in named(root).items() if one.trainable and one.kind == "parameter"] == [
+        "b.weight"
+    ]
+
+
+def test_a_tied_tensor_is_the_first_of_those_that_are_one(tree: Build) -> None:
+    root = tree("a: Linear(2, 3)\nb: Linear(2, 3)\nc: Linear(2, 3)\nalias: {a.weight: b.weight, b: c}")
+    found = named(root)
+    assert {name: one.tied_to for name, one in found.items() if one.tied_to} == {
+        "b.weight": "a.weight",
+        "c.weight": "a.weight",
+        "c.bias": "b.bias",
+    }
+    assert counted(list(found.values()))["params"] == 6 + 3 + 3
+
+
+def test_a_tie_of_what_is_not_there(tree: Build) -> None:
+    for pair, missing in (("a.weight: x.weight", "x.weight"), ("x: a", "x")):
+        with pytest.raises(SpecError, match=f"nothing is tied: {missing} does not exist"):
+            tensors(tree(f"a: Linear(2, 3)\nalias: {{{pair}}}"))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "experts", "active"), [(2, 4, 6), (4, 4, 12), (9, 4, 12), (2, 5, Fraction(24, 5)), (2, 0, 12)]
+)
+def test_experts_of_which_a_token_takes_some(
+    tree: Build, chosen: int, experts: int, active: int | Fraction
+) -> None:
+    one = named(tree("a: Parameter(3, 4).routed(k, n)", k=chosen, n=experts))["a"]
+    assert (one.numel, one.active) == (12, active)
+
+
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [
+        ("a: Linear(1, 2)", []),
+        ("lm_head: Linear(1, 2)", ["lm_head"]),
+        ("inner:\n  lm_head: Linear(1, 2)", []),
+        ("a: Linear(1, 2)\noutput_embeddings: a", ["a"]),
+        ("lm_head: Linear(1, 2)\noutput_embeddings: None", []),
+        ("inner:\n  a: Linear(1, 2)\noutput_embeddings: inner.a", ["inner.a"]),
+        ("a: Linear(1, 2) for i in range(n)\noutput_embeddings: a", ["a.0", "a.1", "a.2"]),
+        ("inner:\n  lm_head: Linear(1, 2)\noutput_embeddings: inner", ["inner.lm_head"]),
+    ],
+)
+def test_what_get_output_embeddings_returns(tree: Build, body: str, paths: list[str]) -> None:
+    root = tree(body)
+    assert output_embeddings(root) == paths
+    assert [name for name, one in named(root).items() if one.embedding] == [
+        f"{path}.weight" for path in paths
+    ]
+
+
+def tensor(name: str, numel: int, tied_to: str | None = None, kind: str = "parameter") -> Tensor:
+    return Tensor(name, (numel,), numel, kind, True, tied_to, "Linear", numel)
+
+
+TIED = [
+    tensor("words", 10),
+    tensor("a.0.w", 3),
+    tensor("a.1.w", 3, "a.0.w"),
+    tensor("a.2.w", 3, "a.0.w"),
+    tensor("head", 10, "words"),
+    tensor("ids", 99, "words", "buffer"),
+]
+
+
+def test_groups_of_tied_parameters_the_largest_first() -> None:
+    assert tied_groups(TIED) == [TiedGroup(("head",), "words", 10), TiedGroup(("a.1.w", "a.2.w"), "a.0.w", 6)]
+    assert tied_groups(TIED[:2]) == []
+
+
+def test_what_ties_save_is_said() -> None:
+    assert tie_notes(TIED, 1000) == [
+        "head is tied to words; counting it again gives 1,010",
+        "2 tensors, a.*.w, are tied to a.*.w; counting them again gives 1,006",
+        "counting every tied tensor again gives 1,016",
+    ]
+    assert tie_notes(TIED[:2], 1000) == []
+
+
+def test_names_without_layer_numbers() -> None:
+    assert folded("a.12.b3.0") == "a.*.b3.*"
+
+
+def test_quantities_of_tensors() -> None:
+    found = counted([*TIED, tensor("frozen", 7)._replace(trainable=False)])
+    assert (found["params"], found["trainable_params"], found["active_params"], found["buffers"]) == (
+        20,
+        13,
+        20,
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("fp64", 8), ("float32", 4), ("bf16", 2), ("fp8", 1), ("uint8", 1)]
+)
+def test_bytes_of_a_dtype(name: str, size: int) -> None:
+    assert dtype_bytes(name) == size
+
+
+def test_a_dtype_that_is_not_known() -> None:
+    with pytest.raises(ArchspecError, match="float3 is not a dtype known here: float32, "):
+        dtype_bytes("float3")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "auto", "architecture"),
+    [
+        ("llama", "AutoModel", "LlamaModel"),
+        ("llama", "AutoModelForCausalLM", "LlamaForCausalLM"),
+        ("gpt2", "AutoModelForCausalLM", "GPT2LMHeadModel"),
+        ("t5", "AutoModelForSeq2SeqLM", "T5ForConditionalGeneration"),
+        ("t5", "AutoModelForTextEncoding", "T5EncoderModel"),
+        ("resnet", "AutoBackbone", "ResNetBackbone"),
+        ("bert", "AutoModelForCTC", None),
+    ],
+)
+def test_what_an_auto_class_gives(model_type: str, auto: str, architecture: str | None) -> None:
+    assert auto_class(shipped().load(model_type), auto) == architecture
+
+
+def test_the_base_model_is_the_first_architecture() -> None:
+    spec = shipped().load("bert")
+    assert require_architecture(spec) == "BertModel"
+    with pytest.raises(SpecError, match="the spec has no architectures"):
+        require_architecture(spec._replace(architectures=()))
