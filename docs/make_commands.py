@@ -1,4 +1,4 @@
-"""Writes the outputs of the commands in docs/command-line.md and other pages anew: each line `$ archspec …` is run.
+"""Runs each line `$ archspec …` of docs/command-line.md and other pages, and writes what it prints anew.
 
 `python docs/make_commands.py` rewrites the pages; `tests/test_docs.py` fails when what they show is not what
 the commands print. A block may end in `…`: then only the lines before it are compared. The commands of WORKED

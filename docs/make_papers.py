@@ -62,7 +62,7 @@ def gpt3() -> list[dict[str, Any]]:
 
 
 def chinchilla() -> list[tuple[list[int], int]]:
-    """Table A9's rows and the count: T5's attention and feed-forward, one more matrix for relative keys, a vocabulary."""
+    """Table A9's rows and the count: T5's layers, one more matrix for relative keys, a vocabulary."""
     encoder = archspec.formula("T5EncoderModel")
     found = []
     for row in yaml.safe_load((HERE / "chinchilla.yaml").read_text(encoding="utf-8"))["rows"]:
@@ -79,7 +79,8 @@ def page() -> str:
     lines = [
         "# Formulas and tables of papers, reproduced from the specs",
         "",
-        "Written by `python docs/make_papers.py`; `tests/test_papers.py` checks every equality. Symbols are config fields.",
+        "Written by `python docs/make_papers.py`; `tests/test_papers.py` checks every equality. "
+        "Symbols are config fields.",
         "",
         "## Kaplan et al., arXiv:2001.08361: N = 2·d·L·(2·d_attn + d_ff)",
         "",
@@ -134,8 +135,10 @@ def page() -> str:
         "",
         "## Chinchilla, arXiv:2203.15556: table A9, where kv_size·n_heads is not d_model",
         "",
-        "`T5EncoderModel` with a vocabulary of 32,000, and one more matrix d_model × (kv_size·n_heads) a layer for the keys of",
-        "the relative positions. transformers has no Chinchilla, so this last term is added by hand; biases are not counted,",
+        "`T5EncoderModel` with a vocabulary of 32,000, and one more matrix d_model × (kv_size·n_heads) "
+        "a layer for the keys of",
+        "the relative positions. transformers has no Chinchilla, so this last term is added by hand; "
+        "biases are not counted,",
         "which explains the differences of up to 0.1 %.",
         "",
         "| printed, millions | d_model | kv_size·n_heads | counted | difference |",

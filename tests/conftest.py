@@ -1,7 +1,7 @@
 """Two tiers: tests marked `oracle` need torch and transformers; all others run without either.
 
-`-m "not oracle"` is the fast tier. In it torch and transformers cannot be imported, installed or not: a test that needs
-them and does not say so fails on every machine.
+`-m "not oracle"` is the fast tier. In it torch and transformers cannot be imported, installed or not: a test
+that needs them and does not say so fails on every machine.
 """
 
 from __future__ import annotations

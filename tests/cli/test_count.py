@@ -41,8 +41,8 @@ def test_count_of_a_config_and_its_dtype(config: str, capsys: pytest.CaptureFixt
 def test_count_says_what_is_tied(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", config]) == 0
     out = capsys.readouterr().out
-    tie = "cls.predictions.decoder.weight is tied to bert.embeddings.word_embeddings.weight; counting it again gives 132,955,194"
-    assert f"note: {tie}\n" in out
+    tie = "cls.predictions.decoder.weight is tied to bert.embeddings.word_embeddings.weight"
+    assert f"note: {tie}; counting it again gives 132,955,194\n" in out
     assert main(["count", "GPT2LMHeadModel"]) == 0
     tie = "lm_head.weight is tied to transformer.wte.weight; counting it again gives 163,037,184"
     assert f"note: {tie}\n" in capsys.readouterr().out

@@ -134,7 +134,10 @@ def test_tables_on_a_terminal() -> None:
 @pytest.mark.parametrize("verb", ["count", "tree", "tensors", "list"])
 def test_counting_imports_nothing_heavy(verb: str, config: str) -> None:
     arguments = [verb] if verb == "list" else [verb, config]
-    code = f"import sys; from archspec.cli.main import main; main({arguments!r}); print([m for m in {HEAVY!r} if m in sys.modules])"
+    code = (
+        f"import sys; from archspec.cli.main import main; main({arguments!r});"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )

@@ -142,7 +142,7 @@ def test_overrides_of_what_transformers_sets_itself() -> None:
 
 
 def test_overrides_of_a_flat_composite_config() -> None:
-    """Old Qwen2-VL configs have the text part's fields at the top; either way of writing an override finds them."""
+    """Old Qwen2-VL configs have the text part's fields at the top; overrides find them either way."""
     sizes = {
         "hidden_size": 16,
         "num_attention_heads": 2,

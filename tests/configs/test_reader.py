@@ -57,7 +57,8 @@ def test_what_is_no_config(
         read_config(source)
     assert str(caught.value).splitlines() == [
         expected,
-        "help: give a config.json, a folder that holds one, a hub id org/name, a dict, or a transformers config",
+        "help: give a config.json, a folder that holds one, "
+        "a hub id org/name, a dict, or a transformers config",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Mutates configs, overrides, spec files and expressions; nothing but an ArchspecError may come out, and in time.
+"""Mutates configs, overrides, spec files and expressions; only an ArchspecError may come out, and in time.
 
     python tests/fuzz.py --seconds 600 --seed 1
 
@@ -66,13 +66,14 @@ VALUES: tuple[Any, ...] = (
     *([], [0], [1, 2, 3], [[1], [2]], [None], ["a", 1], [[[[]]]], {}, {"0": 1}),
     *({"model_type": "bert"}, {"model_type": "timm_backbone"}),
 )
-WORDS = (  # noqa: SIM905
-    "( ) [ ] { } , : = + - * ** / // % < <= == != . if else for in not and or is lambda None True False true null "
-    "0 1 -1 2**4000 9**9 1e999 0.5 'a' \"b\" i n x range(n) range(10**9) len sum max int str round list zip enumerate "
-    "Linear(1,2) Embedding(3,4) Parameter() Sequential() ToyLayer(i) ToyModel() AutoModel(x) weight_norm(Conv1d(1,1,1)) "
-    ".requires_grad_(False) .routed(1,2) .get('a') .split('') .__class__ __import__('os') self given('x') **{} *[] := ~ @ # "
-    "hidden_size num_layers kinds depths ratio rank bias width tie_word_embeddings model_type text_config &a *a !t | > - ? ---"
-).split()
+WORDS = """
+( ) [ ] { } , : = + - * ** / // % < <= == != . if else for in not and or is lambda None True False
+true null 0 1 -1 2**4000 9**9 1e999 0.5 'a' "b" i n x range(n) range(10**9) len sum max int str
+round list zip enumerate Linear(1,2) Embedding(3,4) Parameter() Sequential() ToyLayer(i) ToyModel()
+AutoModel(x) weight_norm(Conv1d(1,1,1)) .requires_grad_(False) .routed(1,2) .get('a') .split('')
+.__class__ __import__('os') self given('x') **{} *[] := ~ @ # hidden_size num_layers kinds depths
+ratio rank bias width tie_word_embeddings model_type text_config &a *a !t | > - ? ---
+""".split()  # noqa: SIM905
 
 
 class TooSlow(BaseException):
@@ -219,7 +220,7 @@ def spec_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
 
 
 def yaml_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
-    """The package's own reader of plain YAML against PyYAML: the same nodes at the same places, or it declines."""
+    """The reader of plain YAML against PyYAML: the same nodes at the same places, or it declines."""
     paths = [TOY, *Path(shipped().folder).glob("*.yaml"), *Path(shipped().folder).glob("shared/*.yaml")]
     text = mutated_text(random.choice(paths).read_text(encoding="utf-8"), random)
 
@@ -322,7 +323,9 @@ def expression_case(random: Random, folder: Path) -> tuple[str, Callable[[], Non
     made = [json.dumps(expression(random)) if random.random() < 0.7 else expression(random) for _ in range(5)]
     quoted = ["= " + text if text[:1] != '"' else '"= ' + text[1:] for text in made]
     text = f"""model_type: toy
-config: {{hidden_size: 12, num_layers: 2, kinds: [full, x], depths: [1, 2], ratio: 2.0, rank: int | None = None, bias: true}}
+config:
+  {{hidden_size: 12, num_layers: 2, kinds: [full, x], depths: [1, 2], ratio: 2.0, rank: int | None = None,
+    bias: true}}
 fixed:
   width: {quoted[0]}
 require:
@@ -417,9 +420,8 @@ def main() -> int:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             done[outcome] += 1
     seconds = time.monotonic() - started
-    print(
-        f"seed {options.seed}: {sum(done.values()):,} cases in {seconds:.0f} s: {dict(done)}; {len(found)} different failures"
-    )
+    print(f"seed {options.seed}: {sum(done.values()):,} cases in {seconds:.0f} s: {dict(done)}")
+    print(f"{len(found)} different failures")
     return 1 if found else 0
 
 

@@ -1,7 +1,7 @@
 """Every message names its place, and nothing but an ArchspecError comes out of a bad spec or config.
 
-tests/errors/*.txt hold the cases: `=== name`, the text, `--->`, the whole message. ARCHSPEC_UPDATE=1 writes them anew;
-then read the difference.
+tests/errors/*.txt hold the cases: `=== name`, the text, `--->`, the whole message. ARCHSPEC_UPDATE=1 writes
+them anew; then read the difference.
 """
 
 from __future__ import annotations

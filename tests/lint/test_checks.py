@@ -125,7 +125,8 @@ def test_a_misspelt_type_is_no_text(tmp_path: Path) -> None:
 def test_defaults_that_go_to_any_model_type(options: str, unknown: list[str], tmp_path: Path) -> None:
     """A Llama has no n_positions; GPT-2, whose config they may fill in where they are merged, has."""
     spec = tmp_path / "toy.yaml"
-    head = f"# A toy.\n# code: none\nmodel_type: toy\nconfig:\n  text: AutoConfig(llama, {options}n_positions=3, n_positionz=3)\n"
+    config = f"config:\n  text: AutoConfig(llama, {options}n_positions=3, n_positionz=3)\n"
+    head = f"# A toy.\n# code: none\nmodel_type: toy\n{config}"
     spec.write_text(head + "architectures:\n  Toy:\n    a: AutoModel(text)\n")
     assert [problem.message for problem in lint(str(spec))] == [
         f"llama has no field {name}" for name in unknown
@@ -137,7 +138,8 @@ def test_a_syntax_error_in_a_branch_that_no_config_takes(
 ) -> None:
     spec = tmp_path / "toy.yaml"
     spec.write_text(
-        "# A toy.\n# code: none\nmodel_type: toy\nmodules:\n  Toy:\n    a: Linear(1, 1) if 1 > 2 else Linear(1,, 2)\n"
+        "# A toy.\n# code: none\nmodel_type: toy\nmodules:\n"
+        "  Toy:\n    a: Linear(1, 1) if 1 > 2 else Linear(1,, 2)\n"
     )
     assert main(["lint", str(spec)]) == 2
     assert "toy.yaml:6:44: not an expression: invalid syntax (in Toy.a)" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`extends:` within a module means what a subclass means: attributes, conditions and ties of the base, then the own ones."""
+"""`extends:` within a module means what a subclass means: what the base has, then what is its own."""
 
 from __future__ import annotations
 
@@ -45,11 +45,8 @@ def shapes(spec: Spec, **config: object) -> dict[str, tuple[int, ...]]:
 
 
 def test_attributes_come_first_and_are_replaced_in_place(tmp_path: Path) -> None:
-    spec = read(
-        tmp_path,
-        BASE
-        + "architectures:\n  Toy:\n    extends: Wide(width + 1)\n    last: Linear(1, 1)\n    up: Linear(7, 7)\n",
-    )
+    own = "    extends: Wide(width + 1)\n    last: Linear(1, 1)\n    up: Linear(7, 7)\n"
+    spec = read(tmp_path, BASE + "architectures:\n  Toy:\n" + own)
     assert list(shapes(spec)) == ["up.weight", "up.bias", "down.weight", "last.weight", "last.bias"]
     assert shapes(spec)["up.weight"] == (7, 7)
     assert shapes(spec)["down.weight"] == (4, 10)
@@ -63,10 +60,9 @@ def test_none_takes_away_and_a_name_is_handed_on(tmp_path: Path) -> None:
 
 
 def test_through_a_module_that_is_given_by_a_call(tmp_path: Path) -> None:
-    text = (
-        BASE
-        + "  Narrow: Wide(1, bias=bias)\narchitectures:\n  Toy:\n    extends: Narrow()\n    gate: Linear(1, 1, bias=False)\n"
-    )
+    narrow = "  Narrow: Wide(1, bias=bias)\n"
+    own = "    extends: Narrow()\n    gate: Linear(1, 1, bias=False)\n"
+    text = BASE + narrow + "architectures:\n  Toy:\n" + own
     assert shapes(read(tmp_path, text)) == {
         "up.weight": (2, 4),
         "up.bias": (2,),

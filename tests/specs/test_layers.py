@@ -1,4 +1,4 @@
-"""Tensors and refusals of layers, without torch; test_torch_layers.py holds the whole table to torch itself."""
+"""Tensors and refusals of layers, without torch; test_torch_layers.py holds the whole table to it."""
 
 from __future__ import annotations
 

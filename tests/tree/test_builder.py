@@ -17,7 +17,7 @@ def shapes(rows: list[Row]) -> dict[str, tuple[int, ...]]:
 
 
 def test_lists(says: Says) -> None:
-    """Repeat and cut (RecurrentGemma), reverse and slice (U-Nets), membership (Mllama), sum, product, lists of lists (LCNet)."""
+    """Repeat and cut (RecurrentGemma), reverse and slice (U-Nets), membership (Mllama)."""
     spec = """
 config:
   block_types: [recurrent, recurrent, attention]
@@ -56,7 +56,7 @@ architectures:
 
 
 def test_conditions_on_the_layer(says: Says) -> None:
-    """A threshold (DeepSeek), an offset (Jamba), a step (Qwen3-MoE), a kind, the end (Gemma3n), and fields of one layer's own."""
+    """A threshold (DeepSeek), an offset (Jamba), a step (Qwen3-MoE), the end (Gemma3n), own fields."""
     spec = """
 config:
   size: 4

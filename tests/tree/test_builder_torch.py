@@ -1,4 +1,4 @@
-"""What the library's specs must be able to say, each with an example of transformers', held to torch's own tensors."""
+"""What specs must be able to say, each with an example of transformers', held to torch's own tensors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ modules:
       rank: ceil(hidden_size / 16) if time_step_rank == "auto" else time_step_rank
     A_log: Parameter(intermediate_size, state_size)
     D: Parameter(intermediate_size)
-    conv1d: Conv1d(intermediate_size, intermediate_size, conv_kernel, groups=intermediate_size, bias=use_conv_bias)
+    conv1d: >-
+      Conv1d(intermediate_size, intermediate_size, conv_kernel, groups=intermediate_size, bias=use_conv_bias)
     in_proj: Linear(hidden_size, intermediate_size * 2, bias=use_bias)
     x_proj: Linear(intermediate_size, rank + state_size * 2, bias=False)
     dt_proj: Linear(rank, intermediate_size)
@@ -90,7 +91,8 @@ architectures:
 def test_int_truncates(says: Says, ratio: float, size: int) -> None:
     from torch import nn
 
-    spec = "config: {dim: 96, mlp_ratio: 4.0}\narchitectures:\n  Toy:\n    dense: Linear(dim, int(mlp_ratio * dim))\n"
+    body = "    dense: Linear(dim, int(mlp_ratio * dim))\n"
+    spec = "config: {dim: 96, mlp_ratio: 4.0}\narchitectures:\n  Toy:\n" + body
     assert says(spec, dim=size, mlp_ratio=ratio) == built(
         lambda: module(dense=nn.Linear(size, int(ratio * size)))
     )
@@ -139,7 +141,13 @@ def test_make_divisible_and_ceil(says: Says) -> None:
     from transformers.models.mobilenet_v2 import modeling_mobilenet_v2 as mobilenet
 
     spec = """
-config: {channels: [16, 24, 32], depth_multiplier: 1.0, depth_divisible_by: 8, min_depth: 8, depth: 1.0, repeats: [1, 2, 3]}
+config:
+  channels: [16, 24, 32]
+  repeats: [1, 2, 3]
+  depth_multiplier: 1.0
+  depth_divisible_by: 8
+  min_depth: 8
+  depth: 1.0
 modules:
   ToyBlock(channels):
     where:
@@ -358,7 +366,7 @@ architectures:
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_ties_of_weights_and_biases(says: Says, tied: bool) -> None:
-    """BERT ties the decoder's weight to the embedding and its bias to the head's; the flag is the config's."""
+    """BERT ties the decoder's weight to the embedding and its bias to the head's."""
     import torch
     from torch import nn
 
@@ -382,7 +390,7 @@ architectures:
 
 
 def test_ties_in_a_loop(says: Says) -> None:
-    """Deformable DETR's box heads are one head under many names, in the decoder too; Zamba2 shares whole blocks."""
+    """Deformable DETR's box heads are one head under many names; Zamba2 shares whole blocks."""
     from torch import nn
 
     spec = """
@@ -441,7 +449,8 @@ def test_persistent_buffers_apart_from_parameters(says: Says) -> None:
     import torch
     from torch import nn
 
-    spec = "architectures:\n  Toy:\n    norm: BatchNorm2d(3)\n    ids: Buffer(1, 5)\n    scale: Parameter()\n    steps: Buffer()\n"
+    body = "    norm: BatchNorm2d(3)\n    ids: Buffer(1, 5)\n    scale: Parameter()\n    steps: Buffer()\n"
+    spec = "architectures:\n  Toy:\n" + body
     rows = says(spec)
     assert [row[0] for row in rows if row[2] == "parameter"] == ["scale", "norm.weight", "norm.bias"]
     buffers = ["ids", "steps", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
@@ -496,7 +505,8 @@ architectures:
       last: len(embed_dims) - 1
     network: >-
       part for i in range(last + 1) for part in
-      [ToyStage(i)] + ([ToyEmbeddings(i)] if i < last and (downsamples[i] or embed_dims[i] != embed_dims[i + 1]) else [])
+      [ToyStage(i)] +
+      ([ToyEmbeddings(i)] if i < last and (downsamples[i] or embed_dims[i] != embed_dims[i + 1]) else [])
 """
     sizes, network = [4, 4, 6, 8], []
     for i, size in enumerate(sizes):

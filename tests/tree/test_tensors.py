@@ -38,9 +38,8 @@ def named(root: Node) -> dict[str, Tensor]:
 
 
 def test_own_parameters_come_before_childrens_and_buffers_last(tree: Build) -> None:
-    root = tree(
-        "norm: BatchNorm1d(2)\nscale: Parameter(2)\nids: Buffer(5)\ninner:\n  b: Linear(2, 3)\n  a: Parameter(1)"
-    )
+    inner = "inner:\n  b: Linear(2, 3)\n  a: Parameter(1)"
+    root = tree("norm: BatchNorm1d(2)\nscale: Parameter(2)\nids: Buffer(5)\n" + inner)
     assert list(named(root)) == [
         *("scale", "norm.weight", "norm.bias", "inner.a", "inner.b.weight", "inner.b.bias"),
         *("ids", "norm.running_mean", "norm.running_var", "norm.num_batches_tracked"),
