@@ -40,13 +40,9 @@ def test_the_first_folder_hides_the_others(library: Library) -> None:
     assert library.load("three").library is library
 
 
-def test_files_are_those_of_the_first_folder(library: Library) -> None:
-    assert [Path(path).name for path in library.files()] == [
-        "notation.yaml",
-        "one.yaml",
-        "two.yaml",
-        "heads.yaml",
-    ]
+def test_files_are_those_that_are_not_hidden_and_the_shared_parts(library: Library) -> None:
+    parents = {name: Path(path).parent.name for name, path in library.files().items()}
+    assert parents == {"one": "own", "two": "own", "three": "base", "heads": "shared"}
 
 
 def test_architectures_are_found_by_name(library: Library) -> None:
