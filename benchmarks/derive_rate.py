@@ -48,7 +48,7 @@ class TooLong(BaseException):
 
 def in_time(task: Task) -> dict[str, Verdict]:
     """What is measured of a model type; all its classes failed where that takes too long."""
-    from archspec.derive.session import mapped_classes
+    from archspec.derive import mapped_classes
 
     def stop(*_: Any) -> None:
         raise TooLong
@@ -70,8 +70,7 @@ def in_time(task: Task) -> dict[str, Verdict]:
 def measured(task: Task) -> dict[str, Verdict]:
     """Class -> (verdict, cause) for one model type."""
     sys.setrecursionlimit(4_000)
-    from archspec.derive.check import compiled, overlay
-    from archspec.derive.session import draft, mapped_classes
+    from archspec.derive import compiled, draft, mapped_classes, overlay
     from archspec.errors import ArchspecError
     from archspec.oracle.transformers import Unavailable, config_class, model_class
     from archspec.verify.verifier import verify_spec
@@ -173,7 +172,7 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="where to write every class, after each model type")
     args = parser.parse_args()
 
-    from archspec.derive.session import known_types, mapped_classes
+    from archspec.derive import known_types, mapped_classes
     from archspec.specs.library import shipped
     from archspec.verify.pool import Failure, cores, spread
 
@@ -217,7 +216,7 @@ def main() -> int:
 
 def drawn(types: list[str], classes: int, seed: int) -> list[str]:
     """Model types in an order that the seed draws, until there are so many classes."""
-    from archspec.derive.session import mapped_classes
+    from archspec.derive import mapped_classes
 
     order = sorted(types)
     random.Random(seed).shuffle(order)

@@ -78,6 +78,11 @@ def test_imports_go_down_the_list() -> None:
     assert not wrong
 
 
+def test_derive_is_entered_through_one_door() -> None:
+    outside = {name_of(path): imported(path) for path in OWN}
+    assert {name for name, used in outside.items() if any(one.startswith("derive.") for one in used)} == set()
+
+
 def test_no_imports_go_round_in_a_circle() -> None:
     graph = {name_of(path): imported(path) - {name_of(path)} for path in OWN}
     try:

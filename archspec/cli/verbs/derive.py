@@ -37,9 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.samples < 0:
         message = f"--samples {args.samples}: a number of configs is not negative"
         raise ArchspecError(message, help="0 is the default config only")
-    from archspec.derive.check import compiled, overlay, params, verified
-    from archspec.derive.session import draft
-    from archspec.derive.target import find
+    from archspec.derive import compiled, draft, find, overlay, params, verified
 
     target = find(args.name, args.config)
     drafts = draft(target.model_type, target.config, target.classes)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 from test_derive import derived, module, own
 
-from archspec.derive.session import draft
-from archspec.derive.target import find
+from archspec.derive import draft, find
 
 pytestmark = pytest.mark.oracle
 

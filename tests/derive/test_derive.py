@@ -14,9 +14,7 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.configs.reader import read_config
-from archspec.derive.check import compiled, overlay, verified
-from archspec.derive.session import Draft, draft
-from archspec.derive.target import find
+from archspec.derive import Draft, compiled, draft, find, overlay, verified
 from archspec.lint.checks import lint
 from archspec.models.model import Model
 from archspec.specs.library import shipped
@@ -24,7 +22,7 @@ from archspec.verify.verifier import verify_spec
 
 pytestmark = pytest.mark.oracle
 
-DOC = (Path(__file__).parent.parent / "docs" / "derive.md").read_text(encoding="utf-8")
+DOC = (Path(__file__).parents[2] / "docs" / "derive.md").read_text(encoding="utf-8")
 HEAD = """
 from dataclasses import dataclass
 import torch
