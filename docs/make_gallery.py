@@ -2,7 +2,7 @@
 
     python docs/make_gallery.py
 
-A picture goes where its command says; `tests/test_gallery.py` runs the same commands.
+A picture goes where its command says; `tests/sweeping/test_gallery.py` runs the same commands.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from archspec.commands import sweep as sweep_command
+from archspec.cli.verbs import sweep as sweep_command
 
 import archspec
 from archspec.cli.main import main
@@ -34,7 +34,7 @@ from archspec.sweeping.number import Trace
 from archspec.sweeping.subject import Subject
 from archspec.verify.generate.sampling import Sampler
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COUNTS = list(QUANTITIES)
 GRIDS: dict[str, tuple[list[str], int]] = {  # fields, and how many closed forms they may need
     "LlamaForCausalLM": (

@@ -17,7 +17,7 @@ from archspec.sweeping.axes import axis
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.panels import formatter, levels_of, thin
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 GALLERY = (DOCS / "gallery.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (archspec .*)$", GALLERY, re.MULTILINE)
 
