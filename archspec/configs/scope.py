@@ -13,8 +13,20 @@ from typing import Any
 
 from archspec.configs.origin import Origin as Origin
 from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
-from archspec.language.expression import SEEN, EvaluationError, Evaluator, Expression, Locals, describe
-from archspec.language.values import MAX_INT, fits, frozen, has_negative, kind_of, numbers, shown
+from archspec.language.domain import EXACT, Exact
+from archspec.language.evaluator import Evaluator
+from archspec.language.expression import SEEN, EvaluationError, Expression, Locals
+from archspec.language.values import (
+    MAX_INT,
+    here,
+    describe,
+    fits,
+    frozen,
+    has_negative,
+    kind_of,
+    numbers,
+    shown,
+)
 from archspec.specs.layer_types import ALLOWED, renamed
 from archspec.specs.records import Field, Spec, SpecLibrary
 from archspec.specs.references import compared_texts
@@ -24,6 +36,9 @@ MAX_PATH = 300  # a sub-config within a sub-config, and so on
 
 class SubConfig:
     """A part of a config that another spec describes; resolved when it is asked for."""
+
+    domain: Exact = EXACT
+    demanding = True
 
     def __init__(
         self,
@@ -54,14 +69,24 @@ class SubConfig:
         return self._scope
 
     def opened(self, spec: Spec) -> Scope:
-        return Scope(spec, self.raw, self.origin)
+        return Scope(spec, self.raw, self.origin, self.domain, self.demanding)
 
 
 class Scope(Evaluator):
-    """The values of a spec's fields for one config; also what an expression's names mean."""
+    """The values of a spec's fields for one config; also what an expression's names mean.
 
-    def __init__(self, spec: Spec, raw: Mapping[str, Any], origin: Origin | None = None) -> None:
-        self.spec, self.origin = spec, origin or Origin()
+    ``demanding`` is false for a config some of whose fields have still to be set: nothing is demanded of it.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        raw: Mapping[str, Any],
+        origin: Origin | None = None,
+        domain: Exact = EXACT,
+        demanding: bool = True,
+    ) -> None:
+        self.spec, self.origin, self.domain, self.demanding = spec, origin or Origin(), domain, demanding
         self.given: dict[str, str] = {}  # field -> the name under which the config has it
         self.nulls: set[str] = set()  # fields that are null under their own name, and given under another
         self.flattened = False
@@ -138,6 +163,8 @@ class Scope(Evaluator):
 
     def validate(self) -> None:
         """Every field's type, and what `require:` demands. Errors: :class:`ConfigError`, all at once."""
+        if not self.demanding:
+            return
         problems = []
         if self.raw.get("per_layer_config") and "per_layer_config" not in self.spec.fields:
             message = "this spec does not describe layers that differ from the config"
@@ -183,18 +210,20 @@ class Scope(Evaluator):
                 self.get(name) if self.has(name) else self.raw.get(name),
                 self.get("num_hidden_layers"),
             )
-            if not isinstance(listed, list):
+            length = self.domain.length(listed)
+            if length is None:
                 break
-            if found := self._layer_list(name, listed, layers):
+            if found := self._layer_list(name, listed, length, layers):
                 return found
         return []
 
-    def _layer_list(self, name: str, listed: list[Any], layers: Any) -> list[Problem]:
-        if unknown := [item for item in listed if item not in ALLOWED[name]]:
-            message = f"{unknown[0]!r} is no layer type that transformers knows"
+    def _layer_list(self, name: str, listed: Any, length: Any, layers: Any) -> list[Problem]:
+        unknown = self.domain.first(listed, lambda item: item not in ALLOWED[name])
+        if unknown is not None:
+            message = f"{unknown!r} is no layer type that transformers knows"
             return [self.problem(name, message, f"known: {', '.join(ALLOWED[name])}")]
-        if layers is not None and len(listed) != layers:
-            message = f"names {len(listed)} layers, but num_hidden_layers is {layers}"
+        if layers is not None and length != layers:
+            message = f"names {length} layers, but num_hidden_layers is {layers}"
             return [self.problem(name, message, f"give one for each layer, or leave {name} out")]
         return []
 
@@ -256,7 +285,7 @@ class Scope(Evaluator):
             absent = self.visit(node.args[1], local) if len(node.args) > 1 else None
             own = self.given.get(name, name) == field  # transformers reads other names last
             value = self.raw.get(name, absent) if own else None if field in self.nulls else absent
-            if isinstance(value, bool) and type(absent) is int:
+            if isinstance(value, bool) and type(here(absent)) is int:
                 raise ConfigError(
                     self.problem(
                         name, f"{describe(value)} is not int or null", "true and false are no numbers"
@@ -321,7 +350,7 @@ class Scope(Evaluator):
             if not -MAX_INT <= number <= MAX_INT:
                 what = "NaN is not a number" if number != number else "the number is beyond 64 bits"
                 raise ConfigError(self.problem(field.name, what, f"declared at {field.place}"))
-            if number < 0 and isinstance(number, int) and not may_be_negative(field):
+            if number < 0 and isinstance(here(number), int) and not may_be_negative(field):
                 raise ConfigError(
                     self.problem(field.name, f"{number} is negative", f"declared at {field.place}")
                 )
@@ -339,7 +368,7 @@ class Scope(Evaluator):
         kinds = ("float", "int") if kind == "float" else (kind,)
         return (*kinds, "None") if field.computed else kinds
 
-    def _num_labels(self, field: Field | None) -> int:
+    def _num_labels(self, field: Field | None) -> Any:
         """transformers: `num_labels` where it is given, else the length of `id2label`, else 2."""
         labels, count = self.raw.get("id2label"), self.raw.get("num_labels", ...)
         if labels is not None:
@@ -348,7 +377,8 @@ class Scope(Evaluator):
             count = len(labels) if count is ... else count
         if count is ...:
             return int(self.read(field.default)) if field and field.default else 2
-        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= 10**9:
+        kind = type(here(count))
+        if not issubclass(kind, int) or kind is bool or not 0 <= count <= 10**9:
             raise ConfigError(self.problem("num_labels", f"{describe(count)} is not a number of labels"))
         if count == 1 and self.raw.get("problem_type") == "single_label_classification":
             raise ConfigError(
@@ -415,7 +445,9 @@ class Scope(Evaluator):
             raise ConfigError(
                 Problem("sub-configs contain each other without end", field.place, f"config.{field.name}")
             )
-        return SubConfig(self.spec.library, model_type, value, origin, dynamic, field.place)
+        part = SubConfig(self.spec.library, model_type, value, origin, dynamic, field.place)
+        part.domain, part.demanding = self.domain, self.demanding
+        return part
 
 
 @lru_cache(maxsize=SEEN)

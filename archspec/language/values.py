@@ -18,12 +18,21 @@ KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
+def here(value: Any) -> Any:
+    """What a symbolic number is here, to be asked for its type and to be shown; everything else as it is.
+
+    Nothing may be decided on it: a symbolic number takes note of what is decided on itself.
+    """
+    return getattr(value, "value", value)
+
+
 def fits(value: Any, kinds: Iterable[str]) -> bool:
     """Whether a value is of one of the kinds; true and false are no numbers, and a list's items count.
 
     >>> fits(True, ("int",)), fits([1, 2], ("list[int]",)), fits([1, "a"], ("list[int]",))
     (False, True, False)
     """
+    value = here(value)
     for kind in kinds:
         base, _, inner = kind.partition("[")
         if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base != "bool"):
@@ -48,6 +57,7 @@ def _union(text: str) -> tuple[str, ...]:
 
 def kind_of(value: Any) -> str:
     """The kind of a default's value, '' for what no config holds."""
+    value = here(value)
     if isinstance(value, bool):
         return "bool"
     return next((name for name, types in KINDS.items() if isinstance(value, types)), "")
@@ -57,7 +67,8 @@ def numbers(value: Any) -> list[Any]:
     """The numbers in a value, those of lists within lists too."""
     if isinstance(value, list | tuple):
         return [number for item in value for number in numbers(item)]
-    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+    kind = type(here(value))
+    return [value] if issubclass(kind, int | float) and kind is not bool else []
 
 
 def has_negative(tree: ast.expr) -> bool:
@@ -92,6 +103,7 @@ def describe(value: Any) -> str:
     >>> describe(None), describe(True), describe([1])
     ('null', 'true', 'a list')
     """
+    value = here(value)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     kinds = {int: "the number", float: "the number", str: "the text"}

@@ -10,7 +10,8 @@ import inspect
 from collections.abc import Iterator
 
 from archspec.errors import ArchspecError, Problem, did_you_mean
-from archspec.language.expression import FUNCTIONS, Expression
+from archspec.language.expression import Expression
+from archspec.language.operations import FUNCTIONS
 from archspec.language.trees import callee
 from archspec.lint.contexts import Context, has_field
 from archspec.lint.sub_configs import sub_config

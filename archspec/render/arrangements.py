@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import sympy
 
 from archspec.errors import FormulaError, Place, Problem, Source, SpecError, did_you_mean
-from archspec.language.expression import EvaluationError, Evaluator, parse
+from archspec.language.evaluator import Evaluator
+from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_reader import Scalar
 from archspec.render.printers import arranged
 from archspec.symbolic.closed_form import ClosedForm

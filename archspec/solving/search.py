@@ -15,7 +15,7 @@ import numpy as np
 
 from archspec.errors import Problem, SweepError
 from archspec.solving.goals import Goal
-from archspec.sweeping.algebra import Poly
+from archspec.symbolic.polynomials import Poly
 from archspec.sweeping.boxes import Array, Box, boxes
 from archspec.sweeping.engine import Engine, part_of
 from archspec.sweeping.evaluator import MAX_INT

@@ -28,8 +28,8 @@ class LayerError(Exception):
 
 
 def concrete(size: Size) -> Any:
-    """The number behind a size, whether symbolic or not."""
-    return getattr(size, "value", size)
+    """What decisions are taken on: a symbolic number's value, or itself where it takes note of them."""
+    return getattr(size, "decided", size)
 
 
 def _require(condition: bool, message: str) -> None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archspec.errors import Problem, SweepError
-from archspec.sweeping.algebra import Atom, Poly, Real, Space
+from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import boxes
 from archspec.sweeping.evaluator import MAX_INT
-from archspec.sweeping.number import Condition
+from archspec.symbolic.path_conditions import Condition
 from archspec.sweeping.subject import Region
 
 if TYPE_CHECKING:

@@ -18,15 +18,18 @@ from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
-from archspec.language.expression import MAX_WORK, EvaluationError, Expression, Locals, parse
+from archspec.language.evaluator import MAX_WORK, Evaluator
+from archspec.language.expression import EvaluationError, Expression, Locals, parse
+from archspec.language.values import here
 from archspec.language.yaml_reader import Scalar
 from archspec.models.model import Model, load, source_of
 from archspec.specs.library import shipped
-from archspec.sweeping.algebra import Space, TooLarge
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.growing import Traced
-from archspec.sweeping.number import Condition, Trace, plain, traced
-from archspec.sweeping.run import TracedScope, UnfinishedScope, counts
+from archspec.symbolic.counts import counts
+from archspec.symbolic.growing import Growing
+from archspec.symbolic.path_conditions import Condition, Path, Swept, fixed
+from archspec.symbolic.polynomials import Space, TooLarge
+from archspec.symbolic.swept import SweptDomain
 from archspec.tree.counts import counted, dtype_bytes
 
 
@@ -52,11 +55,11 @@ def expression(text: str, name: str) -> Expression:
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 
-class Columns(Traced):
+class Columns(Evaluator):
     """Evaluates columns and filters: the names are quantities, and fields of the config."""
 
     def __init__(self, scope: Scope, quantities: Mapping[str, Any]) -> None:
-        self.scope, self.quantities = scope, quantities
+        self.scope, self.quantities, self.domain = scope, quantities, scope.domain
 
     def read(self, wanted: Expression) -> Any:
         try:
@@ -146,14 +149,15 @@ class Subject:
         settings = dict(values)
         for name, follows in self.ties.items():
             config = self.configured(settings)
-            settings[name] = Columns(UnfinishedScope(self.spec, config.raw, config.origin), {}).read(follows)
+            scope = Scope(self.spec, config.raw, config.origin, SweptDomain(), demanding=False)
+            settings[name] = Columns(scope, {}).read(follows)
         return settings
 
     def configured(self, settings: Mapping[str, Any]) -> RawConfig:
-        """The config with fields set to values that may be traced."""
-        config = read_config(self.config, {name: at(value) for name, value in settings.items()})
+        """The config with fields set to values that may be swept."""
+        config = read_config(self.config, {name: here(value) for name, value in settings.items()})
         for name, value in settings.items():
-            if traced(value):
+            if isinstance(value, Swept):
                 *outer, leaf = name.split(".")
                 inside = config.raw
                 for part in outer:
@@ -176,7 +180,7 @@ class Subject:
         """
         exact, refusal = self._exact(point)
         try:
-            trace, found = self._traced(point)
+            path, found = self._run(point)
         except (
             TooLarge,
             TypeError,
@@ -195,14 +199,14 @@ class Subject:
                 f"a bug of archspec: at {self.values(point)} the sweep says {failed}, the count {refusal}"
             )
         if refusal is not None or failed is not None:
-            return Region(tuple(trace.conditions), (), False, refusal, point)
+            return Region(tuple(path.conditions), (), False, refusal, point)
         scope, quantities = found
         for name, value in exact.items():
-            if at(quantities[name]) != value:
+            if here(quantities[name]) != value:
                 raise SweepError(
-                    f"a bug of archspec: {name} is {at(quantities[name])} at {self.values(point)}, and not {value}"
+                    f"a bug of archspec: {name} is {here(quantities[name])} at {self.values(point)}, and not {value}"
                 )
-        return self._region(trace, scope, quantities, point)
+        return self._region(path, scope, quantities, point)
 
     def _exact(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
         settings = self.settled(self.values(point))
@@ -214,42 +218,40 @@ class Subject:
         self.element = self.element or _element(model.dtype)
         return exact, None
 
-    def _traced(self, point: tuple[int, ...]) -> tuple[Trace, Any]:
-        """The trace, and the scope with the quantities, or the refusal."""
-        trace = Trace(self.space)
+    def _run(self, point: tuple[int, ...]) -> tuple[Path, Any]:
+        """The path, and the scope with the quantities, or the refusal."""
+        path = Path(self.space)
         values = self.values(point)
         for number, axis in enumerate(self.axes):
             if axis.numeric:
-                values[axis.name] = trace.number(self.space.axis(number), values[axis.name])
+                values[axis.name] = path.number(self.space.axis(number), values[axis.name])
             else:
                 here = self.space.subtract(self.space.axis(number), self.space.constant(point[number]))
-                trace.decide("==", here, None, True)
+                path.decide("==", here, None, True)
         config = self.configured(self.settled(values))
-        scope = TracedScope(self.spec, config.raw, config.origin)
+        scope = Scope(self.spec, config.raw, config.origin, SweptDomain())
         try:
             scope.validate()
-            return trace, (scope, counts(scope, self.architecture))
+            return path, (scope, counts(scope, self.architecture))
         except ArchspecError as error:
-            return trace, error
+            return path, error
 
-    def _region(
-        self, trace: Trace, scope: Scope, quantities: dict[str, Any], point: tuple[int, ...]
-    ) -> Region:
+    def _region(self, path: Path, scope: Scope, quantities: dict[str, Any], point: tuple[int, ...]) -> Region:
         if self.element:
             quantities["bytes"] = quantities["params"] * self.element
         columns = Columns(scope, quantities)
         keep = all(bool(columns.read(condition)) for condition in self.where)
         values = tuple(_node(columns.read(wanted)) for wanted in self.columns.values()) if keep else ()
-        return Region(tuple(trace.conditions), values, keep, None, point)
+        return Region(tuple(path.conditions), values, keep, None, point)
 
     def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
-        trace = Trace(self.space)
+        path = Path(self.space)
         for number, axis in enumerate(self.axes):
             here = self.space.subtract(self.space.axis(number), self.space.constant(axis.code(point[number])))
-            trace.decide("==", here, None, True)
+            path.decide("==", here, None, True)
         if refusal is not None:
-            return Region(tuple(trace.conditions), (), False, refusal, point)
-        return self._region(trace, self.model(point).scope, dict(exact), point)
+            return Region(tuple(path.conditions), (), False, refusal, point)
+        return self._region(path, self.model(point).scope, dict(exact), point)
 
 
 def _limited(refusal: ArchspecError) -> bool:
@@ -264,23 +266,18 @@ def _element(dtype: str) -> int | None:
         return None  # there are no bytes then
 
 
-def at(value: Any) -> Any:
-    """The plain value of a number at the point where it was traced; everything else as it is."""
-    return value.at if traced(value) else value
-
-
 def _settled(value: Any) -> Any:
-    """A list, or a mapping, as plain data, to which the trace holds from now on."""
+    """A list, or a mapping, as plain data, on which the path rests from now on."""
     if isinstance(value, dict):
-        return {str(plain(key)): _settled(item) for key, item in value.items()}
-    return [_settled(item) for item in value] if isinstance(value, list | tuple) else plain(value)
+        return {str(fixed(key)): _settled(item) for key, item in value.items()}
+    return [_settled(item) for item in value] if isinstance(value, list | tuple | Growing) else fixed(value)
 
 
 def _node(value: Any) -> Any:
     """A column's value: a closed form, or what it is everywhere."""
-    if traced(value):
-        return value.node
-    if isinstance(value, list | dict):
+    if isinstance(value, Swept):
+        return value.expr
+    if isinstance(value, list | dict | Growing):
         return json.dumps(_settled(value))
     if isinstance(value, Scope):
         raise SweepError(Problem("a sub-config is no column", help="name one of its fields"))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archspec.errors import Problem, SweepError
-from archspec.sweeping.algebra import Poly, Real
+from archspec.symbolic.polynomials import Poly, Real
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import BOX, Array
 from archspec.sweeping.engine import Batch, Engine

@@ -9,9 +9,10 @@ import sympy
 
 from archspec.specs.torch_layers import concrete
 from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.formal import Formal
 from archspec.symbolic.rows import Path, Row, mark_embeddings, merged, tie_rows, walk
 from archspec.symbolic.values import Guard, Loop, Relation, expr_of
-from archspec.tree.builder import Node
+from archspec.tree.node import Node
 
 
 class SymbolicTensor(NamedTuple):
@@ -41,7 +42,7 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     A tensor that many layers have is one row: its name with `{i}` in it, its shape, how often it stands, and the guard
     under which it does.
     """
-    builder.one_sided()
+    builder.domain.one_sided()
     rows = list(walk(root, Path()))
     tie_rows(root, rows)
     mark_embeddings(root, rows)
@@ -50,7 +51,7 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     for members in groups.values():
         place = (members[0].template, members[0].guards)
         alone[place] = alone.get(place, 0) + 1
-    counter = Counter(builder)
+    counter = Counter(builder.domain)
     return [
         tensor
         for members in groups.values()
@@ -61,8 +62,8 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
 class Counter:
     """Turns groups of equal rows into rows with a repetition."""
 
-    def __init__(self, builder: SymbolicBuilder) -> None:
-        self.builder = builder
+    def __init__(self, domain: Formal) -> None:
+        self.domain = domain
 
     def group(self, members: list[Row], alone: bool) -> Iterator[SymbolicTensor]:
         row = members[0]
@@ -91,7 +92,7 @@ class Counter:
                 few = concrete(row.path.routed.chosen) <= concrete(row.path.routed.experts)
                 active = total * (chosen / experts if few else 1)
                 if (chosen - experts).free_symbols:
-                    self.builder.note(f"{chosen} <= {experts}", few)
+                    self.domain.note(f"{chosen} <= {experts}", few)
         return SymbolicTensor(
             row.template,
             row.exprs,
@@ -133,34 +134,34 @@ class Counter:
             self.listed(row, members)
             return sympy.Integer(members)
         guards = sorted(row.guards, key=lambda guard: guard.text)
-        values = {sympy.Symbol(n, integer=True, nonnegative=True): v for n, v in self.builder.values.items()}
+        values = {sympy.Symbol(n, integer=True, nonnegative=True): v for n, v in self.domain.values.items()}
         for guard in guards:
-            relation = self.builder.relations.get((guard.text, loop))
+            relation = self.domain.relations.get((guard.text, loop))
             if relation is None or (closed := self.closed(relation, loop)) is None:
                 continue
             found = closed[0] if guard.outcome else closed[1]
             if found.subs(values) == members:
                 for other in guards:
                     if other is not guard:
-                        self.builder.note(f"every {loop.variable} with {said(guard)} has {said(other)}")
+                        self.domain.note(f"every {loop.variable} with {said(guard)} has {said(other)}")
                 return found
         text = " and ".join(map(said, guards))
         over = f"{loop.variable} in range({length})" if loop.stop is not None else loop.variable
         after = [part for part in row.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
-        return self.builder.define(names or ["L_some"], f"number of {over} with {text}", members, loop)
+        return self.domain.define(names or ["L_some"], f"number of {over} with {text}", members, loop)
 
     def listed(self, row: Row, members: int) -> None:
         """Notes that turns were counted one by one, where their number may depend on the config."""
         loops = [turn.loop for turn in row.path.turns if turn.loop is not None]
-        self.builder.pin_loops(loops)
+        self.domain.pin_loops(loops)
         if any(self.varies(guard) for guard in row.guards):
             over = ", ".join(dict.fromkeys(map(str, loops)))
-            self.builder.note(f"{members} of {over} with {' and '.join(sorted(map(said, row.guards)))}")
+            self.domain.note(f"{members} of {over} with {' and '.join(sorted(map(said, row.guards)))}")
 
     def varies(self, guard: Guard) -> bool:
         """Whether a test depends on more than the loop's index."""
-        relation = self.builder.relations.get((guard.text, guard.loop))
+        relation = self.domain.relations.get((guard.text, guard.loop))
         return relation is None or bool(
             (relation.left.free_symbols | relation.right.free_symbols) - {guard.loop.symbol}
         )
@@ -185,7 +186,7 @@ class Counter:
             return None
         edge = right - shift
         if op in ("==", "!="):
-            self.builder.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
+            self.domain.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
             one, others = sympy.Integer(1), stop - start - 1
             return (one, others) if op == "==" else (others, one)
         edge = edge + 1 if op in (">", "<=") else edge
@@ -201,7 +202,7 @@ class Counter:
         start, stop = ends
         offset = rest - shift
         if not (rest.is_Integer and period.is_Integer):
-            self.builder.note(f"{rest} < {period}")
+            self.domain.note(f"{rest} < {period}")
         if start == 0 and shift == 0:
             return sympy.ceiling((stop - rest) / period)
         return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from archspec.symbolic.values import Guard, Sym, Turn, expr_of
-from archspec.tree.builder import Node, Routed
+from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import modules, output_embeddings
 
 

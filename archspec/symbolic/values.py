@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import sympy
+
+from archspec.symbolic.numbers import PYTHON, Number, SymRange
 
 
 class Loop:
@@ -56,10 +59,13 @@ class Turn(NamedTuple):
     times: Any
 
 
-class Sym:
-    """A value, the expression it came from, and the loops and guards that it depends on."""
+class Sym(Number):
+    """A number of a formula: with a SymPy expression, and the loops and guards that it depends on.
 
-    __slots__ = ("expr", "guards", "loops", "relation", "value")
+    Decisions are taken on its value; :mod:`archspec.symbolic.assumptions` notes them, in the words of the spec.
+    """
+
+    __slots__ = ("guards", "loops", "relation")
 
     def __init__(
         self,
@@ -71,87 +77,34 @@ class Sym:
     ) -> None:
         self.value, self.expr, self.loops, self.guards, self.relation = value, expr, loops, guards, relation
 
-    def __repr__(self) -> str:
-        return f"{self.value} ({self.expr})"
+    @property
+    def decided(self) -> Any:
+        """What the layers of torch decide on."""
+        return self.value
 
     def __bool__(self) -> bool:
         return bool(self.value)
 
-    def __hash__(self) -> int:
-        return hash(self.value)
+    def __str__(self) -> str:
+        return repr(self)
 
-    def __eq__(self, other: object) -> Any:
-        return self.value == value_of(other)
+    @classmethod
+    def operate(cls, op: str, left: Any, right: Any) -> Any:
+        value = PYTHON[op](value_of(left), value_of(right))
+        if isinstance(value, list | tuple):
+            return value
+        text = any(isinstance(value_of(side), str) for side in (left, right))
+        expr = None if text else SYMBOLIC[op](expr_of(left), expr_of(right))
+        sides = [side for side in (left, right) if isinstance(side, Sym)]
+        return Sym(value, expr, loops_of(sides), guards_of(sides))
 
-    def __lt__(self, other: object) -> Any:
-        return self.value < value_of(other)
+    @classmethod
+    def compare(cls, op: str, left: Any, right: Any) -> Any:
+        left, right = value_of(left), value_of(right)
+        return left == right if op == "==" else left < right
 
-    def __gt__(self, other: object) -> Any:
-        return self.value > value_of(other)
-
-    def __le__(self, other: object) -> Any:
-        return self.value <= value_of(other)
-
-    def __ge__(self, other: object) -> Any:
-        return self.value >= value_of(other)
-
-    def _with(self, other: Any, value: Any, expr: Any) -> Any:
-        loops = self.loops | getattr(other, "loops", frozenset())
-        guards = self.guards | getattr(other, "guards", frozenset())
-        return Sym(value, expr, loops, guards)
-
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, str) or isinstance(self.value, str):
-            return self._with(other, self.value + value_of(other), None)
-        return self._with(other, self.value + value_of(other), expr_of(self) + expr_of(other))
-
-    def __radd__(self, other: Any) -> Any:
-        if isinstance(other, str):
-            return self._with(other, other + self.value, None)
-        return self._with(other, value_of(other) + self.value, expr_of(other) + expr_of(self))
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, self.value - value_of(other), expr_of(self) - expr_of(other))
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) - self.value, expr_of(other) - expr_of(self))
-
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, list | tuple):
-            return other * self.value
-        return self._with(other, self.value * value_of(other), expr_of(self) * expr_of(other))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(other, self.value / value_of(other), expr_of(self) / expr_of(other))
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) / self.value, expr_of(other) / expr_of(self))
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._with(other, self.value // value_of(other), sympy.floor(expr_of(self) / expr_of(other)))
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) // self.value, sympy.floor(expr_of(other) / expr_of(self)))
-
-    def __mod__(self, other: Any) -> Any:
-        return self._with(other, self.value % value_of(other), sympy.Mod(expr_of(self), expr_of(other)))
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) % self.value, sympy.Mod(expr_of(other), expr_of(self)))
-
-    def __pow__(self, other: Any) -> Any:
-        return self._with(other, self.value ** value_of(other), expr_of(self) ** expr_of(other))
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._with(other, value_of(other) ** self.value, expr_of(other) ** expr_of(self))
-
-    def __neg__(self) -> Any:
-        return Sym(-self.value, -expr_of(self), self.loops, self.guards)
-
-    def __pos__(self) -> Any:
-        return self
+    def fixed(self) -> Any:
+        return self.value
 
 
 def value_of(value: Any) -> Any:
@@ -167,17 +120,6 @@ def expr_of(value: Any) -> Any:
     return sympy.Integer(int(value)) if isinstance(value, int) else sympy.nan
 
 
-class SymRange(NamedTuple):
-    """`range(start, stop)` with symbolic ends."""
-
-    start: Any
-    stop: Any
-    step: Any
-
-    def plain(self) -> range:
-        return range(value_of(self.start), value_of(self.stop), value_of(self.step))
-
-
 class NthPrime(sympy.Function):  # type: ignore[misc]
     """The n-th prime after a number."""
 
@@ -186,19 +128,18 @@ class NthPrime(sympy.Function):  # type: ignore[misc]
         return sympy.nextprime(int(after), int(n)) if after.is_Integer and n.is_Integer else None
 
 
+SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "**": operator.pow,
+    "//": lambda left, right: sympy.floor(left / right),
+    "%": sympy.Mod,
+}
 STRUCTURAL = {
-    "list",
-    "tuple",
-    "zip",
-    "enumerate",
-    "reversed",
-    "sorted",
-    "set",
-    "len",
-    "is_list",
-    "is_int",
-    "any",
-    "all",
+    *("list", "tuple", "zip", "enumerate", "reversed", "sorted", "set"),
+    *("len", "is_list", "is_int", "any", "all"),
 }
 ANALYTIC: dict[str, Callable[..., Any]] = {
     "int": lambda x: sympy.floor(x),

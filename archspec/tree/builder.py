@@ -8,66 +8,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Place, Problem, SpecError, UnknownArchitectureError, did_you_mean
-from archspec.language.expression import EvaluationError, Evaluator, Expression, Locals, describe, names
+from archspec.language.evaluator import Evaluator
+from archspec.language.expression import EvaluationError, Expression, Locals, names
+from archspec.language.values import describe, here
 from archspec.specs.records import Module, Part, Spec, Tie
-from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, Size, concrete, weight_norm
+from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, weight_norm
+from archspec.tree.node import Node as Node
+from archspec.tree.node import OutputEmbeddings
+from archspec.tree.node import Routed as Routed
 
 MAX_DEPTH = 60
 MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
-_PLAIN = (int, str, float, type(None))
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
-
-
-class OutputEmbeddings(NamedTuple):
-    """What `get_output_embeddings()` returns here: a path within the module, '' for None; and the line that says so."""
-
-    path: str
-    place: Place
-
-
-class Routed(NamedTuple):
-    """Of ``experts`` equal parts of each tensor, ``chosen`` work on a token."""
-
-    chosen: Size
-    experts: Size
-
-
-class Node:
-    """A module: its class, its children by attribute name, its own tensors, and its ties."""
-
-    __slots__ = (
-        *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
-        *("output_embeddings", "routed", "scope", "tensors", "ties", "turn"),
-    )
-
-    def __init__(
-        self, cls: str, tensors: list[Leaf] | None = None, children: dict[str, Node] | None = None
-    ) -> None:
-        self.cls = cls
-        self.layer = (
-            cls if children is None else ""
-        )  # torch's, whose tensors these are: a subclass has a name of its own
-        self.tensors = tensors or []
-        self.children = children if children is not None else {}
-        self.leaf = children is None
-        self.ties: list[tuple[str, str, Tie]] = []
-        self.frozen = False
-        self.routed: Routed | None = None
-        self.module: Module | None = None
-        self.output_embeddings: OutputEmbeddings | None = None
-        self.scope: Scope | None = None
-        self.guards: frozenset[Any] = frozenset()
-        self.turn: Any = None
-
-    def copy(self) -> Node:
-        other = Node.__new__(Node)
-        for slot in self.__slots__:
-            setattr(other, slot, getattr(self, slot))
-        return other
 
 
 class Frame:
@@ -82,7 +38,7 @@ class Builder(Evaluator):
     """Builds the tree of one architecture; a tree is built once and only read afterwards."""
 
     def __init__(self, scope: Scope) -> None:
-        self.scope = scope
+        self.scope, self.domain = scope, scope.domain
         self.frames: list[Frame] = [Frame(scope, {}, {})]
         self.memo: dict[Any, tuple[Node, Any]] = {}
 
@@ -166,10 +122,8 @@ class Builder(Evaluator):
         ]
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
-        values = tuple(
-            (k, type(v).__name__, v) if isinstance(v, _PLAIN) else (k, id(v)) for k, v in arguments.items()
-        )
-        return (id(module), id(scope), values)
+        known_by = self.domain.known_by
+        return (id(module), id(scope), tuple((name, known_by(value)) for name, value in arguments.items()))
 
     def demand(self, condition: Expression, frame: Frame) -> None:
         if not self.truth(self.evaluate(condition, dict(frame.local)), condition.tree):
@@ -216,6 +170,7 @@ class Builder(Evaluator):
 
     def as_node(self, value: Any, node: ast.AST, expression: Expression) -> Node | None:
         """What a constructor expression gave, as a module; None where the attribute is not built."""
+        value = self.domain.plain(value)
         if value is None or isinstance(value, Node):
             return value
         if isinstance(value, list):
@@ -271,23 +226,24 @@ class Builder(Evaluator):
             self.fail(f"{name} is neither a config field nor a local name", node, did_you_mean(name, known))
         return self.read(frame.scope, name)
 
+    def meaning(self, node: ast.expr) -> ast.expr:
+        where = self.frames[-1].where
+        return where[node.id].tree if isinstance(node, ast.Name) and node.id in where else node
+
     def read(self, scope: Scope, name: str) -> Any:
         """A config field's value, a sub-config as the scope of its own fields."""
         value = scope.get(name)
         return value.scope if isinstance(value, SubConfig) else value
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
-        if isinstance(value, Scope):
-            if name == "model_type":
-                return value.spec.model_type
-            if not value.has(name):
-                self.fail(
-                    f"{value.spec.model_type} has no field {name}",
-                    node,
-                    did_you_mean(name, value.spec.fields),
-                )
-            return self.read(value, name)
-        return super().attribute(value, name, node)
+        if not isinstance(value, Scope):
+            return super().attribute(value, name, node)
+        if name == "model_type":
+            return value.spec.model_type
+        if not value.has(name):
+            help_ = did_you_mean(name, value.spec.fields)
+            self.fail(f"{value.spec.model_type} has no field {name}", node, help_)
+        return self.read(value, name)
 
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
         if isinstance(value, Node) and name in ("requires_grad_", "routed") and not node.keywords:
@@ -296,20 +252,22 @@ class Builder(Evaluator):
             if name == "requires_grad_":
                 other.frozen = bool(arguments) and not self.truth(arguments[0], node)
             else:
-                if len(arguments) != 2:
-                    self.fail("routed takes the experts used for a token and the number of experts", node)
-                for argument in arguments:
-                    number = concrete(argument)
-                    if number is not None and (
-                        not isinstance(number, int) or isinstance(number, bool) or number < 0
-                    ):
-                        self.fail(f"{describe(number)} is not a number of experts", node)
-                other.routed = None if any(argument is None for argument in arguments) else Routed(*arguments)
+                other.routed = self.routing(arguments, node)
             return other
         if isinstance(value, Scope) and name == "get" and len(node.args) == 1 and not node.keywords:
             field = str(self.visit(node.args[0], local))  # a field that only some model types describe
             return self.read(value, field) if value.has(field) else value.raw.get(field)
         return super().method(value, name, node, local)
+
+    def routing(self, arguments: list[Any], node: ast.Call) -> Routed | None:
+        """The arguments of `.routed`; none where one of them is null."""
+        if len(arguments) != 2:
+            self.fail("routed takes the experts used for a token and the number of experts", node)
+        for number in arguments:
+            kind = type(here(number))
+            if number is not None and (not issubclass(kind, int) or kind is bool or concrete(number) < 0):
+                self.fail(f"{describe(number)} is not a number of experts", node)
+        return None if any(argument is None for argument in arguments) else Routed(*arguments)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         scope = self.frames[-1].scope
@@ -389,8 +347,11 @@ class Builder(Evaluator):
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         self.spend(4, node)
+        plain = self.domain.plain
         try:
-            tensors = LEAVES[name](*arguments, **keywords)
+            tensors = LEAVES[name](
+                *map(plain, arguments), **{key: plain(value) for key, value in keywords.items()}
+            )
         except LayerError as error:
             self.fail(f"`{ast.unparse(node)}`: {error}", node)
         except TypeError as error:
@@ -403,16 +364,17 @@ class Builder(Evaluator):
     def check_shape(self, tensor: Leaf, node: ast.Call) -> None:
         numel = 1
         for size in tensor.shape:
-            number = concrete(size)
-            if not isinstance(number, int) or isinstance(number, bool):
-                self.fail(f"a size of `{ast.unparse(node)}` is {describe(number)}, not an integer", node)
-            if number < 0:
-                self.fail(f"a size of `{ast.unparse(node)}` is negative: {number}", node)
-            numel *= number
+            kind = type(here(size))
+            if not issubclass(kind, int) or kind is bool:
+                self.fail(f"a size of `{ast.unparse(node)}` is {describe(size)}, not an integer", node)
+            if concrete(size) < 0:
+                self.fail(f"a size of `{ast.unparse(node)}` is negative: {size}", node)
+            numel *= concrete(size)
         if numel > MAX_NUMEL:
             self.fail(f"`{ast.unparse(node)}` has {numel:,} elements, more than torch can hold", node)
 
     def literal_container(self, name: str, arguments: list[Any], node: ast.Call) -> Node:
+        arguments = [self.domain.plain(argument) for argument in arguments]
         if len(arguments) == 1 and isinstance(arguments[0], list | dict):
             items = arguments[0] if isinstance(arguments[0], dict) else dict(enumerate(arguments[0]))
         else:

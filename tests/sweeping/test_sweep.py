@@ -30,8 +30,8 @@ from archspec.specs.library import shipped
 from archspec.sweeping import files
 from archspec.sweeping.axes import Axis, axes_of, axis, parse_axis
 from archspec.sweeping.engine import Engine
-from archspec.sweeping.number import Trace
 from archspec.sweeping.subject import Subject
+from archspec.symbolic.path_conditions import Path as SweepPath
 from archspec.verify.generate.sampling import Sampler
 
 ROOT = Path(__file__).parents[2]
@@ -349,7 +349,7 @@ def test_models_that_are_too_large_to_list_are_refused_at_the_same_points(
     limit: str, architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for value in range(150, 162):
-        for module in ("archspec.tree.tensors", "archspec.sweeping.run"):
+        for module in ("archspec.tree.tensors", "archspec.symbolic.counts"):
             monkeypatch.setattr(f"{module}.{limit}", value)
         subject = Subject(architecture, axes_of(["num_hidden_layers=8:24"]))
         (batch,) = Engine(subject).batches()
@@ -364,7 +364,7 @@ def test_a_count_that_is_given_up_is_no_number(monkeypatch: pytest.MonkeyPatch) 
     assert "bug" not in str(refusal.value)
     wanted = archspec.load("MiniMaxModel", overrides={"num_hidden_layers": 80}).params
     given_up = ConfigError("this takes more than 1,000,000 steps")
-    monkeypatch.setattr(Subject, "_traced", lambda self, point: (Trace(self.space), given_up))
+    monkeypatch.setattr(Subject, "_run", lambda self, point: (SweepPath(self.space), given_up))
     assert next(archspec.sweep("MiniMaxModel", {"num_hidden_layers": [80]}).rows())["params"] == wanted
 
 

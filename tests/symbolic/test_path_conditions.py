@@ -1,4 +1,4 @@
-"""Numbers of a trace: whatever is done with them, the trace says exactly where the result holds."""
+"""Swept numbers: whatever is done with them, the path conditions say exactly where the result holds."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archspec.sweeping.algebra import Poly, Space
+from archspec.symbolic.polynomials import Poly, Space
+from archspec.language.values import here
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
-from archspec.sweeping.number import Number, Trace, traced
+from archspec.symbolic.path_conditions import Path, Swept
 
 Program = Callable[..., Any]
 
 
 def _int(value: Any) -> Any:
-    return value.whole("trunc") if traced(value) else int(value)
+    return value.whole("trunc") if isinstance(value, Swept) else int(value)
 
 
 def _float(value: Any) -> Any:
-    return value.real() if traced(value) else float(value)
+    return value.real() if isinstance(value, Swept) else float(value)
 
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -51,7 +52,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "float": lambda a, b: _float(a) + b,
     "square": lambda a, b: a**2 - b,
     "index": lambda a, b: [5, 6, 7, 8][a] + b if -4 <= a < 4 else b,
-    "range": lambda a, b: len(range(a)) * b if isinstance(a, int) and abs(a) < 100 else b,
+    "range": lambda a, b: len(range(a)) * b if isinstance(here(a), int) and abs(a) < 100 else b,
     "name": lambda a, b: len(str(a)) + b,
     "key": lambda a, b: {1: 10, 2: 20}.get(a, 30) + b,
     "negative": lambda a, b: -a + abs(b),
@@ -92,7 +93,7 @@ def same(one: Any, other: Any) -> bool:
 @given(
     program=programs(), constants=st.tuples(st.integers(-3, 40), st.integers(0, 5)), start=st.integers(-2, 6)
 )
-def test_a_trace_holds_wherever_its_conditions_do(
+def test_a_path_is_taken_wherever_its_conditions_hold(
     program: list[tuple[str, int, int]], constants: tuple[int, int], start: int
 ) -> None:
     axes = [Axis("a", range(start, start + 7), True), Axis("b", (1, 2, 4, 9, 33), True)]
@@ -102,9 +103,9 @@ def test_a_trace_holds_wherever_its_conditions_do(
     for point in itertools.product(range(7), range(5)):
         if covered[point]:
             continue
-        trace = Trace(space)
+        path = Path(space)
         numbers = [
-            trace.number(space.axis(k), axis.values[p])
+            path.number(space.axis(k), axis.values[p])
             for k, (axis, p) in enumerate(zip(axes, point, strict=True))
         ]
         found = outcome(program, *numbers, *constants)
@@ -112,16 +113,16 @@ def test_a_trace_holds_wherever_its_conditions_do(
         (box,) = boxes(grid)
         with np.errstate(all="ignore"):
             mask = np.ones(box.shape, dtype=bool)
-            for condition in trace.conditions:
+            for condition in path.conditions:
                 mask = mask & evaluator.holds(condition, box)
-            node = found.node if traced(found) else found
+            node = found.expr if isinstance(found, Swept) else found
             values = (
                 node
                 if isinstance(node, type)
                 else np.broadcast_to(evaluator.value(node, box), box.shape).reshape(7, 5)
             )
         mask = np.broadcast_to(mask, box.shape).reshape(7, 5)
-        assert mask[point], "a trace holds at its own point"
+        assert mask[point], "a path holds at its own point"
         for place in zip(*np.nonzero(mask), strict=True):
             plain = outcome(program, axes[0].values[int(place[0])], axes[1].values[int(place[1])], *constants)
             if isinstance(plain, type) or isinstance(values, type):
@@ -129,14 +130,14 @@ def test_a_trace_holds_wherever_its_conditions_do(
             else:
                 value = values[place].item() if hasattr(values[place], "item") else values[place]
                 assert same(value, plain), (program, place, value, plain)
-        assert not (mask & covered).any(), "traces do not overlap"
+        assert not (mask & covered).any(), "paths do not overlap"
         covered |= mask
     assert covered.all()
 
 
-def number(low: int = 1, high: int = 100, at: int = 7) -> tuple[Trace, Any]:
-    trace = Trace(Space([(low, high)]))
-    return trace, trace.number(trace.space.axis(0), at)
+def number(low: int = 1, high: int = 100, at: int = 7) -> tuple[Path, Any]:
+    path = Path(Space([(low, high)]))
+    return path, path.number(path.space.axis(0), at)
 
 
 @pytest.mark.parametrize(
@@ -161,38 +162,37 @@ def number(low: int = 1, high: int = 100, at: int = 7) -> tuple[Trace, Any]:
     ],
 )
 def test_the_plain_value_is_never_used_unseen(use: Callable[[Any], Any]) -> None:
-    trace, n = number()
+    path, n = number()
     use(n)
-    assert trace.conditions, "the trace must hold to the value"
-    (condition,) = trace.conditions
+    assert path.conditions, "the path must rest on the value"
+    (condition,) = path.conditions
     assert condition.op == "==" and condition.holds
-    assert condition.left is trace.space.add(trace.space.axis(0), trace.space.constant(7), -1)
+    assert condition.left is path.space.add(path.space.axis(0), path.space.constant(7), -1)
 
 
 def test_what_the_bounds_settle_is_no_condition() -> None:
-    trace, n = number(2, 50)
+    path, n = number(2, 50)
     assert n > 1 and n >= 0 and n != 0 and n <= 50 and n * n < 2**63 and bool(n) and n != 51
     assert (n % 1, n // 1 == n, n - n, (n * 6) // 6 == n) == (0, True, 0, True)
-    assert not trace.conditions
+    assert not path.conditions
 
 
-def test_a_number_passes_for_an_int_or_a_float() -> None:
+def test_a_number_is_no_int_but_says_what_it_is_here() -> None:
     _, n = number()
-    assert isinstance(n, int) and not isinstance(n, bool | str | float) and type(n) is Number
-    assert isinstance(n / 2, float) and not isinstance(n / 2, int)
-    assert isinstance(n * 2, int) and isinstance(math.floor(n / 2), int)
+    assert not isinstance(n, int) and isinstance(here(n), int) and isinstance(here(n / 2), float)
+    assert isinstance(here(n * 2), int) and isinstance(here(math.floor(n / 2)), int)
 
 
 def test_exact_division_needs_no_new_atom() -> None:
-    trace, n = number()
+    path, n = number()
     quotient = (n * n * 6) // (n * 2)
-    assert isinstance(quotient.node, Poly) and quotient.node is (n * 3).node and len(trace.space.atoms) == 1
+    assert isinstance(quotient.expr, Poly) and quotient.expr is (n * 3).expr and len(path.space.atoms) == 1
 
 
 def test_large_integers_are_not_rounded_to_floats() -> None:
-    trace, n = number(1, 2**60, at=2**54 + 1)
+    path, n = number(1, 2**60, at=2**54 + 1)
     half = n / 2
-    assert half == (2**54 + 1) / 2 and trace.conditions, "beyond 2**53 the value is held to"
+    assert half == (2**54 + 1) / 2 and path.conditions, "beyond 2**53 the value is held to"
 
 
 @pytest.mark.parametrize("high", [10**3, 10**7, 10**10, 10**15])

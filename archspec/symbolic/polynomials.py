@@ -12,8 +12,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from archspec.symbolic.numbers import PYTHON, ROUNDING
+
 Monomial = tuple[tuple[int, int], ...]  # (number of an atom, power), by number
 MAX_TERMS = 2_000
+_NAMES = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floordiv", "%": "modulo"}
 EXACT_FLOAT = 2**53  # up to here an int is a float without rounding
 
 
@@ -126,11 +129,15 @@ class Space:
     def subtract(self, a: Poly, b: Poly) -> Poly:
         return self.add(a, b, -1)
 
-    def power(self, a: Poly, b: Poly) -> Poly | None:
-        """a ** b for a b that is a small number; None for any other."""
+    def whole_operation(self, op: str, a: Poly, b: Poly) -> Poly:
+        """`+ - * // % **` of two polynomials; a divisor is nowhere 0 where the result is used."""
+        return getattr(self, _NAMES[op])(a, b)  # type: ignore[no-any-return]
+
+    def power(self, a: Poly, b: Poly) -> Poly:
+        """a ** b for a b that is a small number."""
         exponent, result = b.constant, self.constant(1)
         if exponent is None or not 0 <= exponent <= 8:
-            return None
+            raise TooLarge("a power that is no small number")
         for _ in range(exponent):
             result = self.multiply(result, a)
         return result
@@ -212,7 +219,7 @@ class Space:
         """`+ - * /` of two reals. Rounding is monotone, so the operation on the ends bounds the result."""
         if op == "/" and b.low <= 0 <= b.high:
             raise TooLarge("a quotient whose divisor can be 0 somewhere")
-        ends = [_REAL[op](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+        ends = [PYTHON[op](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
         if not all(map(math.isfinite, ends)):
             raise TooLarge("a float that is not finite")
         return self._real(op, (a, b), min(ends), max(ends))
@@ -225,20 +232,6 @@ class Space:
                 self.count, op, args, low, high, frozenset().union(*(arg.axes for arg in args))
             )
         return self._interned[key]  # type: ignore[no-any-return]
-
-
-ROUNDING: dict[str, Callable[[float], int]] = {
-    "trunc": int,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "round": round,
-}
-_REAL: dict[str, Callable[[float, float], float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-}
 
 
 def _merged(one: Monomial, other: Monomial) -> Monomial:

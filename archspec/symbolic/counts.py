@@ -1,8 +1,8 @@
-"""The exact count, run on numbers of a trace: the same scope, builder and tensors as a plain count uses.
+"""The exact count over swept numbers: the same scope, builder and tensors as a plain count uses.
 
-A run gives what the count is as a function of the swept fields, and the conditions under which that holds. What the
-code does with a swept field that is no arithmetic (a loop over layers that differ by their index, a list's length)
-holds the trace to the field's value, so that the result is exact there and another run gives it elsewhere.
+A run gives each quantity as a function of the swept fields, and the path conditions under which that holds. What the count
+does with a swept field that is no arithmetic (layers that ties name one by one, a list's length) rests on the field's
+value, so that the result is exact there and another run gives it elsewhere.
 """
 
 from __future__ import annotations
@@ -10,78 +10,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from archspec.configs.scope import Scope, SubConfig
-from archspec.errors import ConfigError, Problem
-from archspec.language.expression import Locals
+from archspec.configs.scope import Scope
+from archspec.errors import ConfigError
 from archspec.quantities import QUANTITIES
-from archspec.specs.records import Field, Spec
-from archspec.sweeping.algebra import TooLarge
-from archspec.sweeping.growing import Growing, Loops, Traced, key
-from archspec.sweeping.number import traced
-from archspec.tree.builder import Builder, Node, Routed
+from archspec.symbolic.growing import Loops, key
+from archspec.symbolic.polynomials import TooLarge
+from archspec.symbolic.swept import SweptDomain
+from archspec.tree.builder import Builder
 from archspec.tree.counts import counted
+from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, tensors
 
 
-class TracedPart(SubConfig):
-    """A sub-config whose scope is traced too."""
-
-    def opened(self, spec: Spec) -> Scope:
-        return TracedScope(spec, self.raw, self.origin)
-
-
-class TracedScope(Traced, Scope):
-    """A config some of whose fields are numbers of a trace."""
-
-    part: type[SubConfig] = TracedPart
-
-    def _sub_config(self, field: Field, value: Any) -> Any:
-        found = super()._sub_config(field, value)
-        if not isinstance(found, SubConfig):
-            return found
-        part = self.part.__new__(self.part)
-        part.__dict__.update(found.__dict__)
-        return part
-
-    def _layer_list(self, name: str, listed: Any, layers: Any) -> list[Problem]:
-        if type(listed) is Growing and traced(layers) and listed.length.node is layers.node:
-            listed, layers = listed.items, len(listed.items)
-        return super()._layer_list(name, listed, layers)
-
-
-class _UnfinishedPart(SubConfig):
-    def opened(self, spec: Spec) -> Scope:
-        return UnfinishedScope(spec, self.raw, self.origin)
-
-
-class UnfinishedScope(TracedScope):
-    """A config some of whose fields have still to follow others: what is demanded of it does not hold yet."""
-
-    part = _UnfinishedPart
-
-    def validate(self) -> None:
-        return
-
-
-class TracedBuilder(Traced, Builder):
-    """A builder over a traced scope; see :class:`archspec.sweeping.growing.Traced`."""
-
-    def __init__(self, scope: Scope, unroll: bool) -> None:
-        super().__init__(scope)
-        self.unroll = unroll
-
-    def memo_key(self, module: Any, scope: Scope, arguments: Locals) -> Any:
-        bound = tuple((name, value.node.number) for name, value in arguments.items() if traced(value))
-        loose = {name: value for name, value in arguments.items() if not traced(value)}
-        return super().memo_key(module, scope, loose), bound
-
-
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:
-    """The quantities of :func:`archspec.tree.counts.counted`, as numbers of the scope's trace."""
+    """The quantities of :func:`archspec.tree.counts.counted` as numbers on the path of the scope's own.
+
+    Errors: :class:`TooLarge` for a count that is not handled symbolically.
+    """
+    builder = Builder(scope)
     try:
-        return _counted(TracedBuilder(scope, unroll=False).build(architecture))
+        return _counted(builder.build(architecture))
     except Loops:
-        return _counted(TracedBuilder(scope, unroll=True).build(architecture))
+        builder = Builder(scope)
+        builder.domain = SweptDomain(unroll=True)
+        return _counted(builder.build(architecture))
 
 
 def _counted(root: Node) -> dict[str, Any]:

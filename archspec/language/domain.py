@@ -1,0 +1,165 @@
+"""What the operators, tests, choices, functions and loops of the spec language come to over Python's own numbers.
+
+A domain of other numbers (symbolic, recording) is a subclass of :class:`Exact`. Each hook has the evaluator that asks as
+its last argument: to visit parts of an expression, to refuse with a place, to count the work.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn, Protocol
+
+from archspec.language.expression import Locals, names
+from archspec.language.operations import COMPARE, FUNCTIONS, MAX_ITEMS
+from archspec.language.values import describe
+
+Comprehension = ast.ListComp | ast.GeneratorExp
+SEQUENCES = (list, tuple, str, range)  # as a tuple: `list | tuple` would be made anew at each of many steps
+_ITEMISED = (*SEQUENCES, dict)
+_PLAIN = (int, str, float, type(None))
+_METHODS_OF: dict[type, tuple[str, ...]] = {
+    str: ("split", "startswith", "endswith", "lower", "strip"),
+    dict: ("get",),
+    list: ("index", "count"),
+}
+
+
+class Walk(Protocol):
+    """What a domain asks of the evaluator, :class:`archspec.language.evaluator.Evaluator`."""
+
+    def visit(self, node: ast.expr, local: Locals) -> Any: ...
+    def truth(self, value: Any, node: ast.expr) -> bool: ...
+    def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any: ...
+    def key(self, node: ast.expr, local: Locals) -> Any: ...
+    def bind(self, target: ast.expr, item: Any, local: Locals) -> None: ...
+    def spend(self, work: int, node: ast.AST) -> None: ...
+    def meaning(self, node: ast.expr) -> ast.expr: ...
+    def fail(self, message: str, node: ast.AST, help_: str = "") -> NoReturn: ...
+
+
+class Exact:
+    """Python's own numbers: decisions are taken and forgotten."""
+
+    def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
+        """Which way a test goes."""
+        return bool(value)
+
+    def negation(self, value: Any, node: ast.expr, at: Walk) -> Any:
+        """`not value`; the node is the value's."""
+        return not at.truth(value, node)
+
+    def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
+        """`and` (every) or `or` of parts that are evaluated as they are asked for."""
+        value: Any = None
+        for value, node in parts:
+            if at.truth(value, node) != every:
+                break
+        return value
+
+    def chain(self, parts: Iterator[tuple[Any, ast.Compare]], at: Walk) -> Any:
+        """`a < b < c`, as `a < b`, `b < c`."""
+        value: Any = True
+        for value, _ in parts:
+            if not value:
+                break
+        return value
+
+    def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
+        """One comparison."""
+        return at.guarded(COMPARE[type(op)], (left, right), node)
+
+    def choice(self, test: Any, node: ast.IfExp, branch: Callable[[bool], Any], at: Walk) -> Any:
+        """`a if test else b`; `branch` evaluates one of the two."""
+        return branch(at.truth(test, node.test))
+
+    def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
+        """An operator or a function of Python's; what it raises becomes an error with a place."""
+        return function(*arguments)
+
+    def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
+        """A call of one of the language's functions."""
+        value = at.guarded(FUNCTIONS[name], arguments, node)
+        if name in ("enumerate", "zip", "reversed", "set"):
+            return at.guarded(list, (value,), node)
+        return value
+
+    def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
+        """A method of a text, a list or a mapping."""
+        if name in _METHODS_OF.get(type(value), ()):
+            return at.guarded(getattr(value, name), arguments, node)
+        at.fail(f".{name} does not apply to {describe(value)}", node)
+
+    def index(self, value: Any) -> Any:
+        """An end of a slice."""
+        return value
+
+    def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
+        """`value[index]`."""
+        if not isinstance(value, _ITEMISED):
+            at.fail(f"`{ast.unparse(node.value)}` is {describe(value)}, not a list", node)
+        if isinstance(index, int) and not isinstance(value, dict) and not -len(value) <= index < len(value):
+            what = f"`{ast.unparse(node.value)}` has {len(value)} items, item {index} was asked for"
+            at.fail(what, node)
+        return at.guarded(operator.getitem, (value, index), node)
+
+    def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
+        """What a loop runs over."""
+        if not isinstance(value, list | tuple | range | dict):
+            at.fail(f"`{ast.unparse(node)}` is {describe(value)}, it cannot be looped over", node)
+        if len(value) > MAX_ITEMS:
+            at.fail(f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items", node)
+        return value
+
+    def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
+        """The list that a loop makes; one whose element does not look at the loop's variable is evaluated once."""
+        first = node.generators[0]
+        if not alike(node):
+            return [at.visit(node.elt, inner) for inner in self.turns(node.generators, local, at)]
+        count = sum(1 for _ in self.iterate(at.visit(first.iter, local), first.iter, at))
+        at.spend(count // 8, node)
+        return [at.visit(node.elt, local)] * count if count else []
+
+    def mapped(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
+        """The mapping that a loop makes."""
+        turns = self.turns(node.generators, local, at)
+        return {at.key(node.key, inner): at.visit(node.value, inner) for inner in turns}
+
+    def turns(self, generators: list[ast.comprehension], local: Locals, at: Walk) -> Iterator[Locals]:
+        """The local names of each turn of nested loops."""
+        first, rest = generators[0], generators[1:]
+        for item in self.iterate(at.visit(first.iter, local), first.iter, at):
+            at.spend(3, first.iter)
+            inner = dict(local)
+            at.bind(first.target, item, inner)
+            if all(at.truth(at.visit(test, inner), test) for test in first.ifs):
+                if rest:
+                    yield from self.turns(rest, inner, at)
+                else:
+                    yield inner
+
+    def plain(self, value: Any) -> Any:
+        """A value with its list as Python's own, for what knows no others."""
+        return value
+
+    def length(self, value: Any) -> Any:
+        """The length of a list; None for what is none."""
+        return len(value) if isinstance(value, list) else None
+
+    def first(self, items: Any, wanted: Callable[[Any], bool]) -> Any:
+        """The first item of a list that is wanted, or None."""
+        return next((item for item in items if wanted(item)), None)
+
+    def known_by(self, value: Any) -> Any:
+        """What tells an argument of a module from others: modules are built once for the same arguments."""
+        return (type(value).__name__, value) if isinstance(value, _PLAIN) else id(value)
+
+
+EXACT = Exact()
+
+
+def alike(node: Comprehension) -> bool:
+    """Whether every turn of a loop gives the same."""
+    first = node.generators[0]
+    return len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt)

@@ -1,0 +1,227 @@
+"""The one evaluator of the spec language: it walks an expression's tree.
+
+What names, calls, attributes and methods mean is for its environment to say, a subclass: the fields of a config
+(:class:`archspec.configs.scope.Scope`), the inside of a module (:class:`archspec.tree.builder.Builder`), the columns of a
+sweep. What operators, tests and loops come to is for the domain of numbers that it is given
+(:class:`archspec.language.domain.Exact`).
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from archspec.errors import did_you_mean
+from archspec.language.domain import EXACT, SEQUENCES, Exact
+from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals
+from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS
+from archspec.language.values import here, describe
+
+MAX_WORK = 1_000_000  # some seconds
+
+
+class Evaluator:
+    """Evaluates expressions in an environment, over a domain of numbers.
+
+    An environment overrides ``name``, for a name that no loop binds, ``call``, for a call of something that is not one
+    of :data:`archspec.language.operations.FUNCTIONS`, ``attribute`` and ``method``.
+    """
+
+    expression: Expression
+    domain: Exact = EXACT
+    work: int = 0  # what was done so far, so that every evaluation ends
+
+    def name(self, name: str, node: ast.Name) -> Any:
+        self.fail(f"{name} is not known", node, did_you_mean(name, FUNCTIONS))
+
+    def call(self, name: str, node: ast.Call, local: Locals) -> Any:
+        self.fail(f"{name} is not a function of the spec language", node, did_you_mean(name, FUNCTIONS))
+
+    def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
+        self.fail(f"{describe(value)} has no field {name}", node)
+
+    def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
+        if node.keywords:
+            self.fail(f".{name} takes no keywords", node)
+        arguments = [self.visit(argument, local) for argument in node.args]
+        return self.domain.method(value, name, arguments, node, self)
+
+    def meaning(self, node: ast.expr) -> ast.expr:
+        """What a name stands for where an expression gives it; any other node as it is."""
+        return node
+
+    def spend(self, work: int, node: ast.AST) -> None:
+        """Counts the work of an evaluation, and ends one that is out of all proportion."""
+        self.work += work
+        if self.work > MAX_WORK:
+            self.fail(f"this takes more than {MAX_WORK:,} steps", node, "no model's config needs as many")
+
+    def truth(self, value: Any, node: ast.expr) -> bool:
+        return self.domain.truth(value, node, self)
+
+    def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
+        """The value of an expression; errors are :class:`EvaluationError`."""
+        before = getattr(self, "expression", None)
+        self.expression = expression
+        try:
+            return self.visit(expression.tree, local if local is not None else {})
+        except RecursionError:
+            self.fail("the definitions go round in a circle", expression.tree, "break the circle")
+        finally:
+            if before is not None:
+                self.expression = before
+
+    def fail(self, message: str, node: ast.AST, help_: str = "") -> NoReturn:
+        raise EvaluationError(message, self.expression, node, help_)
+
+    def guarded(self, function: Callable[..., Any], arguments: Iterable[Any], node: ast.expr) -> Any:
+        """Applies a Python function and turns what it raises into an error with a place."""
+        arguments = list(arguments)
+        try:
+            for argument in arguments:
+                if isinstance(argument, SEQUENCES):
+                    self.spend(len(argument) // 8, node)
+            value = self.domain.apply(function, arguments, node, self)
+        except ZeroDivisionError:
+            self.fail(f"division by zero in `{ast.unparse(node)}`", node)
+        except (TypeError, ValueError, OverflowError, IndexError, KeyError) as error:
+            self.fail(f"`{ast.unparse(node)}`: {error}", node)
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            self.fail(f"`{ast.unparse(node)}` is too large", node)
+        if isinstance(value, complex):
+            self.fail(f"`{ast.unparse(node)}` is not a real number", node)
+        return value
+
+    def visit(self, node: ast.expr, local: Locals) -> Any:
+        return getattr(self, _VISITORS[type(node)])(node, local)
+
+    def visit_Constant(self, node: ast.Constant, local: Locals) -> Any:
+        return node.value
+
+    def visit_Name(self, node: ast.Name, local: Locals) -> Any:
+        return local[node.id] if node.id in local else self.name(node.id, node)
+
+    def visit_List(self, node: ast.List | ast.Tuple, local: Locals) -> Any:
+        return [self.visit(item, local) for item in node.elts]
+
+    def visit_Dict(self, node: ast.Dict, local: Locals) -> Any:
+        if any(key is None for key in node.keys):
+            self.fail("`**` has no meaning inside braces", node)
+        pairs = [(k, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None]
+        return {self.key(k, local): self.visit(v, local) for k, v in pairs}
+
+    def key(self, node: ast.expr, local: Locals) -> Any:
+        value = self.visit(node, local)
+        if not isinstance(here(value), int | str):
+            self.fail(f"`{ast.unparse(node)}` is {describe(value)}, not a name", node)
+        return value
+
+    def visit_Attribute(self, node: ast.Attribute, local: Locals) -> Any:
+        return self.attribute(self.visit(node.value, local), node.attr, node)
+
+    def visit_Subscript(self, node: ast.Subscript, local: Locals) -> Any:
+        value = self.visit(node.value, local)
+        if isinstance(node.slice, ast.Slice):
+            parts = (node.slice.lower, node.slice.upper, node.slice.step)
+            ends = [self.domain.index(self.visit(part, local)) if part else None for part in parts]
+            return self.domain.item(value, slice(*ends), node, self)
+        return self.domain.item(value, self.visit(node.slice, local), node, self)
+
+    def visit_BinOp(self, node: ast.BinOp, local: Locals) -> Any:
+        function = BINARY.get(type(node.op))
+        if function is None:
+            self.fail(f"the operator {type(node.op).__name__} is not part of the spec language", node)
+        left, right = self.visit(node.left, local), self.visit(node.right, local)
+        for value, part in ((left, node.left), (right, node.right)):
+            if value is None:
+                help_ = "give it a value, or say what null means with `if`"
+                self.fail(f"`{ast.unparse(part)}` is null", part, help_)
+        return self.guarded(function, (left, right), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp, local: Locals) -> Any:
+        value = self.visit(node.operand, local)
+        if isinstance(node.op, ast.Not):
+            return self.domain.negation(value, node.operand, self)
+        return self.guarded(operator.neg if isinstance(node.op, ast.USub) else operator.pos, (value,), node)
+
+    def visit_BoolOp(self, node: ast.BoolOp, local: Locals) -> Any:
+        parts = ((self.visit(part, local), part) for part in node.values)
+        return self.domain.junction(isinstance(node.op, ast.And), parts, self)
+
+    def visit_Compare(self, node: ast.Compare, local: Locals) -> Any:
+        if len(node.ops) == 1:
+            left, right = self.visit(node.left, local), self.visit(node.comparators[0], local)
+            return self.compared(node.ops[0], left, right, node)
+        return self.domain.chain(self.comparisons(node, local), self)
+
+    def comparisons(self, node: ast.Compare, local: Locals) -> Iterator[tuple[Any, ast.Compare]]:
+        """The comparisons of `a < b < c`, each with what it is on its own."""
+        left = self.visit(node.left, local)
+        for part in pairs(node):
+            right = self.visit(part.comparators[0], local)
+            yield self.compared(part.ops[0], left, right, node), part
+            left = right
+
+    def compared(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
+        if (left is None or right is None) and isinstance(op, ORDERED):
+            self.fail(f"`{ast.unparse(node)}` compares null", node)
+        return self.domain.compare(op, left, right, node, self)
+
+    def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:
+        def branch(holds: bool) -> Any:
+            return self.visit(node.body if holds else node.orelse, local)
+
+        return self.domain.choice(self.visit(node.test, local), node, branch, self)
+
+    def visit_Call(self, node: ast.Call, local: Locals) -> Any:
+        if isinstance(node.func, ast.Attribute):
+            return self.method(self.visit(node.func.value, local), node.func.attr, node, local)
+        assert isinstance(node.func, ast.Name)  # parsing allows no other
+        name = node.func.id
+        if name not in FUNCTIONS or name in local:
+            return self.call(name, node, local)
+        if node.keywords:
+            self.fail(f"{name}() takes no keywords here", node)
+        arguments = [self.visit(argument, local) for argument in node.args]
+        return self.domain.function(name, arguments, node, self)
+
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
+        return self.domain.listed(node, local, self)
+
+    def visit_DictComp(self, node: ast.DictComp, local: Locals) -> Any:
+        return self.domain.mapped(node, local, self)
+
+    def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
+        """Gives the names of a loop what its turn has."""
+        if isinstance(target, ast.Name):
+            local[target.id] = item
+        elif isinstance(target, ast.Tuple | ast.List) and _as_many(item, target.elts):
+            for part, value in zip(target.elts, item, strict=True):
+                self.bind(part, value, local)
+        else:
+            self.fail(f"`{ast.unparse(target)}` does not match what the loop gives", target)
+
+
+def _as_many(item: Any, targets: list[ast.expr]) -> bool:
+    return isinstance(item, list | tuple) and len(item) == len(targets)
+
+
+@lru_cache(maxsize=SEEN)
+def pairs(node: ast.Compare) -> tuple[ast.Compare, ...]:
+    """`a < b < c` as `a < b`, `b < c`."""
+    sides = [node.left, *node.comparators]
+    found = [
+        ast.Compare(left, [op], [right])
+        for left, op, right in zip(sides, node.ops, node.comparators, strict=False)
+    ]
+    return tuple(ast.copy_location(part, node) for part in found)
+
+
+_VISITORS: dict[type[ast.expr], str] = {
+    getattr(ast, name.removeprefix("visit_")): name for name in dir(Evaluator) if name.startswith("visit_")
+}
+_VISITORS[ast.Tuple] = _VISITORS[ast.List]
+_VISITORS[ast.GeneratorExp] = _VISITORS[ast.ListComp]

@@ -1,0 +1,56 @@
+"""A module tree: what a constructor builds, before its tensors are named."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.errors import Place
+from archspec.specs.records import Module, Tie
+from archspec.specs.torch_layers import Leaf, Size
+
+
+class OutputEmbeddings(NamedTuple):
+    """What `get_output_embeddings()` returns here: a path within the module, '' for None; and the line that says so."""
+
+    path: str
+    place: Place
+
+
+class Routed(NamedTuple):
+    """Of ``experts`` equal parts of each tensor, ``chosen`` work on a token."""
+
+    chosen: Size
+    experts: Size
+
+
+class Node:
+    """A module: its class, its children by attribute name, its own tensors, and its ties."""
+
+    __slots__ = (
+        *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
+        *("output_embeddings", "routed", "scope", "tensors", "ties", "turn"),
+    )
+
+    def __init__(
+        self, cls: str, tensors: list[Leaf] | None = None, children: dict[str, Node] | None = None
+    ) -> None:
+        self.cls = cls
+        self.layer = cls if children is None else ""  # torch's own name for it, where a subclass has another
+        self.tensors = tensors or []
+        self.children = children if children is not None else {}
+        self.leaf = children is None
+        self.ties: list[tuple[str, str, Tie]] = []
+        self.frozen = False
+        self.routed: Routed | None = None
+        self.module: Module | None = None
+        self.output_embeddings: OutputEmbeddings | None = None
+        self.scope: Scope | None = None
+        self.guards: frozenset[Any] = frozenset()
+        self.turn: Any = None
+
+    def copy(self) -> Node:
+        other = Node.__new__(Node)
+        for slot in self.__slots__:
+            setattr(other, slot, getattr(self, slot))
+        return other
