@@ -18,11 +18,11 @@ from archspec.language.evaluator import Evaluator
 from archspec.language.expression import SEEN, EvaluationError, Expression, Locals
 from archspec.language.values import (
     MAX_INT,
-    here,
     describe,
     fits,
     frozen,
     has_negative,
+    here,
     kind_of,
     numbers,
     shown,

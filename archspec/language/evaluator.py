@@ -18,7 +18,7 @@ from archspec.errors import did_you_mean
 from archspec.language.domain import EXACT, SEQUENCES, Exact
 from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS
-from archspec.language.values import here, describe
+from archspec.language.values import describe, here
 
 MAX_WORK = 1_000_000  # some seconds
 

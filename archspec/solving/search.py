@@ -15,11 +15,11 @@ import numpy as np
 
 from archspec.errors import Problem, SweepError
 from archspec.solving.goals import Goal
-from archspec.symbolic.polynomials import Poly
 from archspec.sweeping.boxes import Array, Box, boxes
 from archspec.sweeping.engine import Engine, part_of
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region, Subject
+from archspec.symbolic.polynomials import Poly
 
 MAX_POINTS = 200_000_000  # that are looked at one by one
 MAX_SOLVED = 50_000_000  # that a field is solved for

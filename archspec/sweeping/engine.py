@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archspec.errors import ArchspecError, Problem, SweepError
-from archspec.symbolic.polynomials import Poly, Real
 from archspec.sweeping.boxes import BOX, Array, Box, Grid, boxes
 from archspec.sweeping.evaluator import MAX_INT, Evaluator
 from archspec.sweeping.subject import Region, Subject
+from archspec.symbolic.polynomials import Poly, Real
 
 MAX_REGIONS = 20_000
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 from archspec.sweeping.boxes import Array, Box
 from archspec.symbolic.path_conditions import Condition
+from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 
 MAX_INT = 2**63 - 1
 _KEPT = 4_096  # arrays, and

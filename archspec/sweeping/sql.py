@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archspec.errors import Problem, SweepError
-from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import boxes
 from archspec.sweeping.evaluator import MAX_INT
-from archspec.symbolic.path_conditions import Condition
 from archspec.sweeping.subject import Region
+from archspec.symbolic.path_conditions import Condition
+from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 
 if TYPE_CHECKING:
     from archspec.sweeping.sweep import Sweep

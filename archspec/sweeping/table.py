@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from archspec.errors import Problem, SweepError
-from archspec.symbolic.polynomials import Poly, Real
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import BOX, Array
 from archspec.sweeping.engine import Batch, Engine
 from archspec.sweeping.evaluator import MAX_INT
+from archspec.symbolic.polynomials import Poly, Real
 
 MAX_DECIMAL = 10**38
 _EXPLORED = 48  # points that are looked at to learn what types the columns have

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from archspec.language.domain import Comprehension, Exact, Walk, alike
-from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.language.expression import Locals
+from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.symbolic.growing import Growing, apart, collected, key, length_of, plain, repeated
 from archspec.symbolic.numbers import SymRange
 from archspec.symbolic.path_conditions import Swept, fixed

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from archspec.cli.verbs import sweep as sweep_command
 
 import archspec
 from archspec.cli.main import main
+from archspec.cli.verbs import sweep as sweep_command
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, SweepError
 from archspec.quantities import QUANTITIES

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archspec.symbolic.polynomials import Poly, Space
 from archspec.language.values import here
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
 from archspec.symbolic.path_conditions import Path, Swept
+from archspec.symbolic.polynomials import Poly, Space
 
 Program = Callable[..., Any]
 
