@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import crashing
 import pytest
 
 from archspec.cli.main import main
@@ -32,7 +31,6 @@ from archspec.verify import campaign, coverage
 from archspec.verify.attribution import refusing
 from archspec.verify.comparison import Difference, counted
 from archspec.verify.places import refused_places, trail
-from archspec.verify.pool import Failure, spread
 from archspec.verify.verifier import Verifier, verify, verify_spec
 
 pytestmark = pytest.mark.oracle
@@ -453,16 +451,6 @@ def test_a_refusal_leads_to_what_was_read(
     assert count.error is not None
     found = refusing(wrong, architecture, config, count.tree, count.error)
     assert any(place.source.line(place.line).strip().startswith(start) for place in found)
-
-
-def test_work_goes_on_past_a_crash_an_error_and_a_hang() -> None:
-    results = dict(spread(crashing.work, list(range(8)), 2, timeout=3))
-    assert {task: value for task, value in results.items() if task not in (1, 2, 3)} == {
-        n: n * 10 for n in (0, 4, 5, 6, 7)
-    }
-    assert results[1] == Failure("the process died with exit code 7")
-    assert results[2] == Failure("ValueError: no")
-    assert results[3] == Failure("it took more than 3 s")
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
