@@ -39,7 +39,11 @@ def test_the_architecture_is_the_argument_then_the_configs_then_the_base_model()
         ),
         ({"model_type": "timm_backbone"}, None, "timm_backbone is not counted: "),
         ({**LLAMA, "architectures": "LlamaModel"}, None, "'LlamaModel' is not a list of class names"),
-        ({**LLAMA, "architectures": ["BertModel"]}, None, "but of bert"),
+        (
+            {**LLAMA, "architectures": ["BertModel"]},
+            None,
+            "config: architectures: BertModel is not an architecture of the model type llama, but of bert",
+        ),
         ({"architectures": ["NoModel"]}, None, "config: architectures: no spec describes the architecture"),
         (LLAMA, "LlamaMLP", "config: LlamaMLP is not an architecture of the model type llama"),
     ],
