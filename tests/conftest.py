@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from archspec.configs.scope import Scope
 from archspec.oracle.transformers import Row, spec_rows
@@ -22,6 +23,9 @@ from archspec.tree.builder import Builder, require_architecture
 from archspec.tree.tensors import tensors
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("deep", deadline=None, max_examples=5000)  # --hypothesis-profile=deep
+settings.load_profile("default")
 
 
 class WithoutOracle(importlib.abc.MetaPathFinder):

@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from archspec.errors import Source, SpecError
@@ -130,7 +130,6 @@ def test_damaged_specs_are_read_alike_or_not_at_all() -> None:
     assert sum(hold(damaged(seed)) for seed in range(20_000)) > 3_000
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from([*SNIPPETS, "a", "b c", "key: value", "\n  "]), max_size=12).map("".join))
 def test_made_up_texts_are_read_alike_or_not_at_all(text: str) -> None:
     hold(text)
