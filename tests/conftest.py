@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from archspec.configs.scope import Scope
-from archspec.oracle.transformers import Row, spec_rows
+from archspec.oracle import Row, spec_rows
 from archspec.specs.library import shipped
 from archspec.tree.builder import Builder, require_architecture
 from archspec.tree.tensors import tensors

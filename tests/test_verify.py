@@ -20,7 +20,7 @@ import pytest
 from archspec.cli.main import main
 from archspec.configs.scope import Scope
 from archspec.errors import Place
-from archspec.oracle.transformers import Refused, Unavailable, built, config_of, spec_rows, transformers_rows
+from archspec.oracle import Refused, Unavailable, built, config_of, spec_rows, transformers_rows
 from archspec.specs import library
 from archspec.specs.index import dependents
 from archspec.specs.library import shipped
@@ -568,7 +568,7 @@ def recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[coverage.Pair], coverage.Pair | None]
 ) -> list[str]:
     """What is stale after a change of what docs/coverage.json holds."""
-    from archspec.oracle.transformers import mapped, versions
+    from archspec.oracle import mapped, versions
 
     monkeypatch.setattr(
         coverage, "paths", lambda: (str(tmp_path / "coverage.json"), str(tmp_path / "coverage.md"))
@@ -613,7 +613,7 @@ def test_coverage_is_fresh_until_a_pair_or_a_spec_changes(
 
 
 def test_every_pair_of_the_auto_classes_is_listed() -> None:
-    from archspec.oracle.transformers import mapped
+    from archspec.oracle import mapped
 
     assert len(mapped()) == 1576
     assert mapped()["bert", "BertForPreTraining"] == ("AutoModelForPreTraining",)

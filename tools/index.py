@@ -1,4 +1,4 @@
-"""Writes formulas/index.json anew: `python -m tools.index`, after a spec was changed; `--check` only says whether it is stale."""
+"""`python -m tools.index` writes formulas/index.json; `--check` only says whether it is stale."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 from archspec.derive.own import configured, fields
 from archspec.derive.reading.annotations import annotated
 from archspec.derive.target import Target
-from archspec.oracle.transformers import Refused, Row, built, module_rows
+from archspec.oracle import Refused, Row, built, module_rows
 from archspec.specs.records import Spec
 from archspec.specs.references import collect
 from archspec.verify.comparison import Config

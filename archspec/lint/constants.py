@@ -1,7 +1,7 @@
 """What a condition comes to for every config of a spec: by its fixed values, and by the types of its fields.
 
-A line that is taken over from another spec may speak of what never is here: a null that is not allowed, a flag
-that is fixed.
+A line that is taken over from another spec may speak of what never is here: a null that is not allowed, a
+flag that is fixed.
 """
 
 from __future__ import annotations

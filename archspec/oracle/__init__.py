@@ -1,1 +1,24 @@
-"""What transformers builds; the only room that imports torch and transformers, but for derive."""
+"""What transformers builds of a config, tensor for tensor. It and torch are imported when asked."""
+
+from __future__ import annotations
+
+from archspec.oracle.classes import config_class, config_of, mapped, model_class, readonly_names, versions
+from archspec.oracle.construction import built, transformers_rows
+from archspec.oracle.rows import Row, module_rows, spec_rows
+from archspec.oracle.verdicts import Refused, Unavailable
+
+__all__ = [
+    "Refused",
+    "Row",
+    "Unavailable",
+    "built",
+    "config_class",
+    "config_of",
+    "mapped",
+    "model_class",
+    "module_rows",
+    "readonly_names",
+    "spec_rows",
+    "transformers_rows",
+    "versions",
+]

@@ -1,7 +1,7 @@
 """What each spec file describes and needs, without parsing: a folder's `index.json`, one line a file.
 
-`python -m tools.index` writes it. An entry counts only while its file, and those that it needs, have the text that it
-was made from: a file whose text is another one, or that has no entry, is parsed instead.
+`python -m tools.index` writes it. An entry counts only while its file, and those that it needs, have the text
+that it was made from: a file whose text is another one, or that has no entry, is parsed instead.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ FILE = "index.json"
 class Entry(NamedTuple):
     """A model type's spec, or a shared part.
 
-    ``needs`` are the files that it extends or uses, and those of the model types that its sub-configs have by default;
-    ``digest`` is of the file's own text.
+    ``needs`` are the files that it extends or uses, and those of the model types that its sub-configs have by
+    default; ``digest`` is of the file's own text.
     """
 
     architectures: tuple[str, ...]

@@ -51,7 +51,7 @@ def shipped() -> Library:
 
 
 class Library:
-    """The specs of some folders, each with its shared parts in `shared/`; what the first of them has hides the others'.
+    """The specs of some folders, shared parts in `shared/` of each; the first that has one hides the others'.
 
     Every spec knows the library that it was read from: there its sub-configs find their own specs.
     """
@@ -139,7 +139,7 @@ class Library:
         return chosen
 
     def _nearest(self, architecture: str, types: tuple[str, ...]) -> Iterator[str]:
-        """Of several model types those whose class has the name, then by prefix, then what all others extend."""
+        """Of some model types those whose class has the name, then by prefix, then what all others extend."""
         own = architecture.split("For")[0].removesuffix("Model")
         found = self.entries()
         yield from (name for name in types if architecture.startswith(camel_case(name)))
@@ -159,7 +159,7 @@ class Library:
         return found[0]
 
     def _read(self, path: str, trail: tuple[str, ...]) -> Spec:
-        """The spec of a file; ``trail`` are the files that extend or use it, so that none does so in a circle."""
+        """The spec of a file; ``trail`` are the files that extend or use it: a circle is refused."""
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read(MAX_SPEC_BYTES + 1)

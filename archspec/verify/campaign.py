@@ -49,10 +49,7 @@ class Report(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """The whole report as JSON values."""
-        from archspec import __version__
-
         return {
-            "archspec": __version__,
             **self.versions,
             "samples": self.samples,
             "seed": self.seed,
@@ -90,7 +87,7 @@ def run(
 
     Errors: :class:`ArchspecError` where torch or transformers is missing.
     """
-    from archspec.oracle.transformers import versions
+    from archspec.oracle import versions
 
     try:
         found = versions()

@@ -66,7 +66,7 @@ def recorded() -> tuple[dict[str, Any], dict[tuple[str, str], Pair]]:
 
 def stale() -> list[str]:
     """What docs/coverage.json and docs/coverage.md do not say as it is now; empty where all is fresh."""
-    from archspec.oracle.transformers import mapped, versions
+    from archspec.oracle import mapped, versions
 
     head, pairs = recorded()
     now, wanted = mapped(), _described(mapped())
@@ -104,7 +104,7 @@ def update(
     everything: bool = False,
 ) -> int:
     """Verifies what is stale, or everything; writes both files; gives the number of wrong pairs."""
-    from archspec.oracle.transformers import mapped, versions
+    from archspec.oracle import mapped, versions
 
     head, before = recorded()
     now = mapped()
@@ -133,9 +133,7 @@ def update(
         )
     rest = [key for key in now if key not in fresh]
     batches = [tuple(rest[start : start + _BATCH]) for start in range(0, len(rest), _BATCH)]
-    for batch, causes in spread(
-        _default, batches, jobs, ("torch", "transformers", "archspec.oracle.transformers")
-    ):
+    for batch, causes in spread(_default, batches, jobs, ("torch", "transformers", "archspec.oracle")):
         told = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
         for key, cause in zip(batch, told, strict=True):
             fresh[key] = Pair(key[0], key[1], now[key], "unavailable" if cause else "undescribed", 0, cause)
@@ -146,7 +144,7 @@ def update(
 
 def _default(batch: tuple[tuple[str, str], ...]) -> list[str]:
     """Why each class is not to be had from its default config; empty where it is."""
-    from archspec.oracle.transformers import Refused, Unavailable, built, config_of, model_class
+    from archspec.oracle import Refused, Unavailable, built, config_of, model_class
 
     causes = []
     for model_type, architecture in batch:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, Place
-from archspec.oracle.transformers import Refused, Unavailable, config_class, config_of, readonly_names
+from archspec.oracle import Refused, Unavailable, config_class, config_of, readonly_names
 from archspec.specs.field_kinds import part_types
 from archspec.specs.records import Spec
 from archspec.verify.places import read_places
@@ -32,7 +32,7 @@ class SettingDifference(NamedTuple):
 def settings_differences(spec: Spec) -> list[SettingDifference]:
     """Every field of a spec at the default config, every name of its attribute_map.
 
-    Errors: :class:`archspec.oracle.transformers.Unavailable`, :class:`archspec.oracle.transformers.Refused`.
+    Errors: :class:`archspec.oracle.Unavailable`, :class:`archspec.oracle.Refused`.
     """
     config = config_of(spec.model_type, {"model_type": spec.model_type})
     scope = Scope(spec, {"model_type": spec.model_type})

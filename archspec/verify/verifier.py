@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, Place
-from archspec.oracle.transformers import Refused, Row, Unavailable, transformers_rows
+from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verify.attribution import blamed, refusing

@@ -1,4 +1,4 @@
-"""The index of names is what parsing every spec gives, and is never taken for a text that it was not made from."""
+"""The index is what parsing every spec gives, and holds only for the texts that it was made from."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ def test_the_index_is_fresh(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Library:
-    """A folder of three specs with an index: a parent, its child, and a model that has the child as a part."""
+    """A folder with an index: a parent, its child, a model that has the child as a part, and another."""
     texts = {
         "parent": "model_type: parent\narchitectures:\n  ParentModel:\n    a: Linear(1, 1)\n",
         "child": "model_type: child\nextends: parent\n",
-        "whole": "model_type: whole\nconfig:\n  part: = Config(child)\narchitectures:\n  WholeModel:\n    a: Linear(1, 1)\n",
+        "whole": "model_type: whole\nconfig:\n  part: = Config(child)\narchitectures:\n"
+        "  WholeModel:\n    a: Linear(1, 1)\n",
         "other": "model_type: other\n",
     }
     for name, text in texts.items():

@@ -9,7 +9,7 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.oracle.transformers import Row, module_rows, spec_rows
+from archspec.oracle import Row, module_rows, spec_rows
 from archspec.specs.library import shipped
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import Builder

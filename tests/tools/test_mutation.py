@@ -1,4 +1,4 @@
-"""Every line of a spec broken once, in every way that a slip of the hand would: verification finds it and names the line."""
+"""Every line of a spec broken once, as a slip of the hand would: verification finds it and names the line."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_every_alteration_is_found(model_type: str) -> None:
 
 @pytest.mark.parametrize("name", [*PARTS, *HARD])
 def test_every_alteration_is_found_in_the_models_that_have_the_lines(name: str) -> None:
-    """Sub-configs' specs and shared parts have no architecture of their own; other lines only a whole model may show."""
+    """Sub-configs' specs and shared parts have no architecture; other lines only a whole model may show."""
     results = mutate_file(name)
     assert len(results) > 2
     assert [result.alteration.what for result in results if not result.well] == []
@@ -97,7 +97,7 @@ def test_the_specs_that_have_a_line() -> None:
 
 
 def test_a_line_that_a_module_takes_over_is_altered_in_the_specs_that_have_the_module() -> None:
-    """BLT's cross-attention stands with the model that does not have any; what it takes over only the others' show."""
+    """BLT's cross-attention stands with the model that has none; what it takes over only the others' show."""
     decoder = shipped().load("blt_local_decoder")
     file = "formulas/blt_global_transformer.yaml"
     few, all_ = ({one.what for one in alterations(decoder, file, wide)} for wide in (False, True))
@@ -120,7 +120,7 @@ def test_an_alteration_that_nothing_shows_is_told(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_architecture_that_the_default_config_does_not_make_is_altered_too() -> None:
-    """Hiera's decoder has three sizes without defaults: a config that has them all is brought near to by mending."""
+    """Hiera's decoder has three sizes without defaults: mending comes to a config that has them all."""
     from tools.mutation.bench import answers
 
     spec = shipped().load("hiera")

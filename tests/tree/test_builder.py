@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import archspec
-from archspec.oracle.transformers import Row
+from archspec.oracle import Row
 
 Says = Callable[..., list[Row]]
 

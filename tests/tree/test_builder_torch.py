@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.oracle.transformers import Row, module_rows
+from archspec.oracle import Row, module_rows
 
 pytestmark = pytest.mark.oracle
 Says = Callable[..., list[Row]]

@@ -1,4 +1,4 @@
-"""`python -m tools.mutation bert` or `--all`: prints the alterations that were not found, or whose line was not named.
+"""`python -m tools.mutation bert`: prints the alterations that are not found, or whose line is not named.
 
 It ends in 1 where one was not found.
 """

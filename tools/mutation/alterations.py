@@ -32,7 +32,7 @@ class Alteration(NamedTuple):
 
 
 def alterations(spec: Spec, file: str = "", wide: bool = False) -> Iterator[Alteration]:
-    """Every alteration of the modules and settings of a spec's own file, or of lines taken over from another one.
+    """Every alteration of the modules and settings of a spec's own file, or of those taken over from another.
 
     ``wide``: also of the lines that the other one's modules take over in turn.
     """
@@ -76,7 +76,7 @@ def _fields(spec: Spec, file: str) -> Iterator[Alteration]:
 
 
 def _fixed(spec: Spec, file: str) -> Iterator[Alteration]:
-    """Other fixed values; where one only says that the config's own is nothing to the model, that one is read."""
+    """Other fixed values; where one only keeps the config's own from being read, that one is read."""
     for name, value in spec.fixed.items():
         place, others = value.place, list(in_value(value))
         if place.source.name != file:

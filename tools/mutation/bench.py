@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from archspec.oracle.transformers import Refused, Row, Unavailable, transformers_rows
+from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.records import Spec
 from archspec.specs.torch_layers import Size
 from archspec.tree.builder import Node
@@ -37,10 +37,11 @@ class Answer(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An alteration, whether it was found, and whether its line was among those named; ``first`` if at the top.
+    """An alteration, whether it was found, and its line named; ``first`` if before any other.
 
-    ``hidden``: it was not found, and what changed is no tensor that counts: the shape of one that is tied in every
-    config, the class that a module is shown as, or how many experts work on a token, which no tensor tells.
+    ``hidden``: it was not found, and what changed is no tensor that counts: the shape of one that is tied in
+    every config, the class that a module is shown as, or how many experts work on a token, which no tensor
+    tells.
     """
 
     alteration: Alteration
@@ -108,7 +109,7 @@ def _answer(spec: Spec, architecture: str, raw: Config) -> Answer | None:
 
 
 class Bench:
-    """What transformers says of a spec's configs, for altered specs to be held against; the spec must be exact.
+    """What transformers says of a spec's configs, to hold altered specs against; the spec must be exact.
 
     ``part``: the spec of a sub-config, which is altered in place of the spec.
     """
@@ -120,7 +121,7 @@ class Bench:
         self.reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
 
     def held(self, altered: Spec) -> Spec:
-        """The spec to count by: an altered one, or the model's own, whose sub-configs find the altered part."""
+        """The spec to count by: an altered one, or the model's, whose sub-configs find the altered part."""
         if self.part is None:
             return altered
         return self.spec._replace(library=self.spec.library.with_spec(altered))
@@ -215,13 +216,13 @@ def _agrees(spec: Spec, answer: Answer) -> bool:
 
 
 def mutate(spec: Spec, samples: int = 12, seed: int = 0) -> list[Found]:
-    """Every alteration of a spec's own lines, and how it fared in its architectures; the spec itself must be exact."""
+    """Every alteration of a spec's own lines, and how it fared; the spec itself must be exact."""
     bench = Bench(spec, answers(spec, samples, seed))
     return [bench.fared(alteration) for alteration in alterations(spec)]
 
 
 def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
-    """Every alteration of the lines of a model type's spec, or of a shared part, in all specs that have those lines.
+    """Every alteration of the lines of a model type's spec, or of a shared part, in all specs that have them.
 
     What its own architectures do not show, those of another spec may.
     """
@@ -259,14 +260,14 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
 
 
 def _key(alteration: Alteration, name: str) -> tuple[int, str]:
-    """The same for one line in all specs that have it: a class has another prefix there; of a shared part, any name."""
+    """The same for one line in all specs: a class has another prefix there; of a shared part, any name."""
     spec = alteration.spec
     what = alteration.what.removeprefix(f"{alteration.module}: ") if "/" in name else alteration.what
     return alteration.line, what.replace(spec.prefix or "…", "…").replace(spec.base_model_prefix or "…", "…")
 
 
 class Summary(NamedTuple):
-    """How many alterations there were, were found, named, of no tensor that counts; a line for each not named."""
+    """How many alterations there were, were found, named, of no tensor that counts; those not named."""
 
     total: int
     found: int

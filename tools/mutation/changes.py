@@ -1,4 +1,4 @@
-"""One expression of a spec altered: a size one off, a bias there or not, a condition turned round, a layer more."""
+"""One expression altered: a size one off, a bias there or not, a condition turned round, a layer more."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def in_value(expression: Expression) -> Iterator[Change]:
 
 
 def has_tensors(expression: Expression) -> bool:
-    """Whether leaving an attribute out may be seen: it is no null, in place of the parent's, and no bare layer."""
+    """Whether leaving an attribute out may be seen: it is no null that hides the parent's, no bare layer."""
     if isinstance(expression.tree, ast.Constant):
         return False
     named = [call for call in calls(expression.tree) if callee(call)]

@@ -1,4 +1,4 @@
-"""Lines that no architecture of their own file shows: those of a sub-config without classes, and of shared parts.
+"""Lines that no architecture of their file shows: of a sub-config without classes, and of shared parts.
 
 They are held against transformers in the specs that have them, their hosts.
 """
@@ -37,8 +37,9 @@ def without_architectures() -> list[str]:
 def standing(name: str) -> Iterator[tuple[Spec, Spec, str]]:
     """Where the lines of a model type's spec, or of a shared part, can be held against transformers.
 
-    Each is a spec with architectures, the one of its sub-configs that has the lines (or itself), and the lines' file: the
-    spec's own architectures first, then those of specs that take over lines of it, then those of models that it is a part of.
+    Each is a spec with architectures, the one of its sub-configs that has the lines (or itself), and the
+    lines' file: the spec's own architectures first, then those of specs that take over lines of it, then
+    those of models that it is a part of.
     """
     having = [(spec, file) for spec in _described() if (file := file_of(spec, name))]
     having.sort(key=lambda one: one[0].model_type != name)
@@ -47,7 +48,7 @@ def standing(name: str) -> Iterator[tuple[Spec, Spec, str]]:
 
 
 def file_of(spec: Spec, part: str) -> str:
-    """The file of a model type's spec, or of a shared part, as the places in a spec that has lines of it name it; else ''."""
+    """The file of a model type, or of a shared part, as places in a spec with lines of it say; else ''."""
     end = os.path.join("formulas", *part.split("/")) + ".yaml"
     expressions: tuple[tuple[Place, ...], ...] = (
         tuple(module.place for module in spec.modules.values()),
@@ -61,7 +62,7 @@ def file_of(spec: Spec, part: str) -> str:
 
 
 def hosts(part: Spec) -> list[Spec]:
-    """The specs with architectures whose sub-configs are described by a part, or their sub-configs are; the smallest first."""
+    """The specs with architectures that have a part as a sub-config, or within one; the smallest first."""
     within = {part.model_type}
     while more := {spec.model_type for spec in _described() if types(spec) & within} - within:
         within |= more

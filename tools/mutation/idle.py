@@ -1,7 +1,7 @@
 """Which lines of a spec say nothing for any of its configs: an alteration of those is no slip.
 
-A line that is taken over from another spec may speak of what never is here. A slip there shows in the other specs
-that have the line.
+A line that is taken over from another spec may speak of what never is here. A slip there shows in the other
+specs that have the line.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def nothing(tree: ast.expr, module: Module, spec: Spec) -> bool:
 
 
 def implied(condition: Expression, others: Iterable[Expression], module: Module, spec: Spec) -> bool:
-    """Whether some conditions leave a condition nothing to refuse: fields that it wants above zero are so by those.
+    """Whether some conditions leave one nothing to refuse: fields that it wants above zero are so by those.
 
     >>> from archspec.specs.library import shipped
     >>> spec = shipped().load("beam")  # 48 heads for 8 keys and values: the one is divided by the other
@@ -99,7 +99,7 @@ def _above_zero(tree: ast.expr) -> str:
 
 
 def _positive(tree: ast.AST, known: set[str], spec: Spec) -> set[str]:
-    """The names that a condition leaves above zero: what it divides by in any case, what equals a name that is so."""
+    """The names that a condition leaves above zero: what it always divides by, what equals one of those."""
     if isinstance(tree, ast.Name) and tree.id in spec.fixed:
         return _positive(spec.fixed[tree.id].tree, known, spec)
     found = {_above_zero(tree)} - {""} if isinstance(tree, ast.expr) else set()

@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     jobs = args.jobs if args.jobs > 0 else cores()
     if args.coverage or args.check:
         return _coverage(args, jobs)
+    from archspec import __version__
     from archspec.verify import campaign
 
     if bool(args.names) + args.all + bool(args.changed) != 1:
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     with progress(sum(map(len, chosen.values()))) as done:
         report = campaign.run(chosen, args.samples, args.seed, jobs, done)
     if args.json:
-        write_json(args.json, report.as_json())
+        write_json(args.json, {"archspec": __version__, **report.as_json()})
     print_report(report, sys.stderr if args.json == "-" else sys.stdout)
     return 1 if report.count("wrong") else 0
 

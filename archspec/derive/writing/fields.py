@@ -14,7 +14,7 @@ from archspec.derive.reading.resolution import BACKBONE_REQUIRE, ConfigModel
 from archspec.derive.reading.values import MISSING
 from archspec.derive.writing.parts import home_of, shown
 from archspec.derive.writing.texts import line, quoted
-from archspec.oracle.transformers import readonly_names
+from archspec.oracle import readonly_names
 
 
 class Fields(NamedTuple):
