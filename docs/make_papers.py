@@ -13,7 +13,9 @@ import sympy
 import yaml
 
 import archspec
-from archspec.render.arrangements import assume, by_component, leading
+from archspec.render.arrangements import by_component
+from archspec.render.assumptions import assume
+from archspec.render.growth import leading
 
 HERE = Path(__file__).parent
 CONFIGS = HERE.parent / "configs"

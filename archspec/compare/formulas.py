@@ -9,7 +9,8 @@ import sympy
 
 from archspec.compare.diff import Change, Diff, key
 from archspec.errors import ArchspecError, FormulaError
-from archspec.render.printers import CodePrinter, ordered
+from archspec.render.code import CodePrinter
+from archspec.render.terms import ordered
 from archspec.tree.ties import folded
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class _Side:
                 self.sums[name] = self.sums.get(name, sympy.Integer(0)) + formula.plain(tensor.numel)
 
     def alias(self, other: _Side) -> None:
-        """A part's own field and the same one within a composite's: `hidden_size`, `text_config.hidden_size`."""
+        """A part's own field is the one within a composite's: `hidden_size`, `text_config.hidden_size`."""
         table = {}
         for name in [name for name in self.values if name not in other.values]:
             same = [

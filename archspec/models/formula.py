@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.render import printers
+from archspec.render import code, printers
 from archspec.symbolic.closed_form import ClosedForm
 
 
@@ -34,7 +34,7 @@ class Formula(ClosedForm):
 
     def python(self) -> str:
         """A Python expression over the field names."""
-        return printers.python(self)
+        return code.python(self)
 
     def __str__(self) -> str:
         return self.text()

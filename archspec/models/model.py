@@ -70,7 +70,7 @@ class Model:
 
     @property
     def active_params(self) -> int:
-        """Parameters that work on a token: routed experts count k of E, all else in full, embedding tables too.
+        """Parameters that work on a token: routed experts count k of E, all else in full, embeddings too.
 
         >>> import archspec
         >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
@@ -81,7 +81,7 @@ class Model:
 
     @property
     def active_params_without_lookup(self) -> int:
-        """:attr:`active_params` but for tables that are only looked up, as model cards give it (gpt-oss-120b: 5.1B).
+        """:attr:`active_params` but for tables that are only looked up, as model cards give it: 5.1B.
 
         A token takes one row of an embedding table; a table that is tied to the output embeddings works in
         full, and counts.

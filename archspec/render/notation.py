@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from archspec.errors import FormulaError, Problem, Source, SpecError
-from archspec.language.yaml_reader import Mapping as YamlMapping
-from archspec.language.yaml_reader import Scalar, Sequence, parse
+from archspec.errors import FormulaError, Source, SpecError
+from archspec.language.yaml_nodes import Mapping as YamlMapping
+from archspec.language.yaml_nodes import Scalar, Sequence
+from archspec.language.yaml_reader import parse
 from archspec.specs.library import NOTATION, shipped
 
+FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql")  # of formulas
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
 
 
 class Glyph(NamedTuple):
@@ -45,22 +48,17 @@ def read(path: str) -> dict[str, Glyph]:
         raise FormulaError(f"{path}: the notation cannot be read: {error}") from None
     root = parse(source)
     if not isinstance(root, YamlMapping):
-        raise SpecError(Problem("a notation is a mapping of symbols", root.place, "", _HELP))
+        raise SpecError("a notation is a mapping of symbols", root.place, help=_HELP)
     glyphs: dict[str, Glyph] = {}
     for text, node in root.items.items():
         parts = node.items if isinstance(node, YamlMapping) else {}
         fields, latex, meaning = parts.get("fields"), parts.get("latex"), parts.get("meaning")
         if not (isinstance(fields, Sequence) and isinstance(latex, Scalar) and _PLAIN.match(text)):
-            raise SpecError(Problem(f"{text} is not described", root.keys[text], "", _HELP))
-        for field in fields.items:
-            if isinstance(field, Scalar):
-                glyphs[field.text] = Glyph(
-                    text, latex.text, meaning.text if isinstance(meaning, Scalar) else ""
-                )
+            raise SpecError(f"{text} is not described", root.keys[text], help=_HELP)
+        said = meaning.text if isinstance(meaning, Scalar) else ""
+        glyph = Glyph(text, latex.text, said)
+        glyphs |= {field.text: glyph for field in fields.items if isinstance(field, Scalar)}
     return glyphs
-
-
-_HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
 
 
 def chosen(names: Iterable[str], own: Mapping[str, Glyph] | None = None) -> dict[str, Glyph]:
@@ -74,7 +72,7 @@ def chosen(names: Iterable[str], own: Mapping[str, Glyph] | None = None) -> dict
     for name in sorted(names, key=lambda name: (name.count("."), _rank(glyphs, name), name)):
         glyph = _glyph(name, glyphs)
         if glyph.text in taken:
-            glyph = _spelled(name, glyph.meaning)
+            glyph = spelled(name, glyph.meaning)
         taken.add(glyph.text)
         found[name] = glyph
     return found
@@ -89,22 +87,19 @@ def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:
     indexed = re.fullmatch(r"(\w+)\[(\d+)\]", field)
     base = indexed.group(1) if indexed else field
     if base not in glyphs or (parts and not all(_PLAIN.match(part) for part in parts)):
-        return _spelled(name, "")
+        return spelled(name, "")
     glyph = glyphs[base]
     subscripts = [part.removesuffix("_config") for part in parts] + ([indexed.group(2)] if indexed else [])
     if not subscripts:
         return glyph
     below = ",".join(subscripts)
     stem, _, inner = glyph.latex.partition("_")
-    latex = (
-        f"{stem}_{{{inner.strip('{}')},\\mathrm{{{below}}}}}" if inner else f"{stem}_{{\\mathrm{{{below}}}}}"
-    )
-    if "\\mathrm{" in inner:
-        latex = f"{stem}_{{{inner[1:-1]},\\mathrm{{{below}}}}}"
+    inner = inner[1:-1] if "\\mathrm{" in inner else inner.strip("{}")
+    latex = f"{stem}_{{{inner}{',' if inner else ''}\\mathrm{{{below}}}}}"
     return Glyph("_".join([glyph.text, *subscripts]), latex, f"{glyph.meaning} ({below})")
 
 
-def _spelled(name: str, meaning: str) -> Glyph:
+def spelled(name: str, meaning: str) -> Glyph:
     """A name written out; what is no identifier becomes one."""
     text = re.sub(r"\W+", "_", name).strip("_")
     if text.startswith("L_"):

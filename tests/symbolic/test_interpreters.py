@@ -15,7 +15,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, Source
 from archspec.models.formula import Formula
 from archspec.quantities import QUANTITIES
-from archspec.render.arrangements import assume as assuming
+from archspec.render.assumptions import assume as assuming
 from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec

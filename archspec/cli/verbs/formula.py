@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, load_model, loaded, print_json
+from archspec.cli.arguments import add_model, add_repeated, load_model, loaded, print_json
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
+from archspec.render.notation import FORMATS, Glyph, read
 from archspec.terminal import table
 
 if TYPE_CHECKING:
@@ -14,79 +15,52 @@ if TYPE_CHECKING:
 
     from archspec.models.formula import Formula
     from archspec.render.arrangements import Part
-    from archspec.render.notation import Glyph
 
-FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql")
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
 _QUANTITY_HELP = f"one of {', '.join(QUANTITIES)} (default: params)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add_model(parser, "ARCH|CONFIG")
     add_quantity(parser)
-    parser.add_argument(
-        "--format",
-        default="unicode",
-        choices=FORMATS,
-        help="what the formula is written in (default: unicode)",
-    )
-    parser.add_argument(
-        "--by",
-        default="repetition",
-        choices=ARRANGEMENTS,
-        help="how its terms are grouped (default: repetition)",
-    )
-    parser.add_argument(
-        "--depth", type=int, default=1, metavar="N", help="with --by module: how many levels (default: 1)"
-    )
-    parser.add_argument("--collect", metavar="FIELD", help="by powers of one field")
-    parser.add_argument(
-        "--leading",
-        nargs="?",
-        const="",
-        metavar="FIELDS",
-        help="only the terms of highest order in width and depth, or in these fields",
-    )
-    parser.add_argument(
-        "--table", choices=("latex", "markdown"), help="a table of the parts: formula, value, share"
-    )
-    parser.add_argument(
-        "--piecewise", action="store_true", help="a case for each combination of the yes/no flags that matter"
-    )
-    parser.add_argument(
-        "--notation", metavar="FILE", help="symbols of your own, in the form of formulas/notation.yaml"
-    )
-    parser.add_argument(
-        "--symbol",
-        metavar="FIELD=LATEX",
-        action="append",
-        default=[],
-        help="one symbol of your own, e.g. hidden_size=h",
-    )
+    about_format = "what the formula is written in (default: unicode)"
+    add("--format", default="unicode", choices=FORMATS, help=about_format)
+    about_by = "how its terms are grouped (default: repetition)"
+    add("--by", default="repetition", choices=ARRANGEMENTS, help=about_by)
+    about_depth = "with --by module: how many levels (default: 1)"
+    add("--depth", type=int, default=1, metavar="N", help=about_depth)
+    add("--collect", metavar="FIELD", help="by powers of one field")
+    about_leading = "only the terms of highest order in width and depth, or in these fields"
+    add("--leading", nargs="?", const="", metavar="FIELDS", help=about_leading)
+    about_table = "a table of the parts: formula, value, share"
+    add("--table", choices=("latex", "markdown"), help=about_table)
+    about_piecewise = "a case for each combination of the yes/no flags that matter"
+    add("--piecewise", action="store_true", help=about_piecewise)
+    about_notation = "symbols of your own, in the form of formulas/notation.yaml"
+    add("--notation", metavar="FILE", help=about_notation)
+    add_repeated(parser, "--symbol", "FIELD=LATEX", "one symbol of your own, e.g. hidden_size=h")
 
 
 def add_quantity(parser: argparse.ArgumentParser) -> None:
     """`--quantity` and `--assume`, which all verbs that give formulas share."""
     parser.add_argument("--quantity", default="params", metavar="NAME", help=_QUANTITY_HELP)
     parser.add_argument("--dtype", metavar="NAME", help="count bytes at this dtype instead, e.g. bfloat16")
-    parser.add_argument(
-        "--assume",
-        metavar="FIELD=EXPRESSION",
-        action="append",
-        default=[],
-        help="replace a field, e.g. intermediate_size=4*hidden_size",
-    )
+    about_assume = "replace a field, e.g. intermediate_size=4*hidden_size"
+    add_repeated(parser, "--assume", "FIELD=EXPRESSION", about_assume)
 
 
 def chosen_formula(args: argparse.Namespace) -> Formula:
     """The formula that the options choose."""
-    from archspec.render.arrangements import assume
+    from archspec.render.assumptions import assume
 
     formula = assume(load_model(args).quantity(args.quantity), args.assume)
     return formula.in_bytes(args.dtype) if args.dtype else formula
 
 
 def run(args: argparse.Namespace) -> int:
+    from archspec.render.formats import tabled, written_part
+
     formula, own = chosen_formula(args), _notation(args)
     if args.piecewise:
         return _piecewise(args, formula, own)
@@ -94,135 +68,69 @@ def run(args: argparse.Namespace) -> int:
     if args.table:
         print(tabled(formula, parts, args.table, own))
     elif args.json:
-        listed = [
-            {"part": part.label, "expression": str(part.expr), "value": int(formula.number(part.expr))}
-            for part in parts
-        ]
-        print_json({**plain(formula, own), "parts": listed})
+        values = [(part, int(formula.number(part.expr))) for part in parts]
+        listed = [{"part": p.label, "expression": str(p.expr), "value": value} for p, value in values]
+        print_json({**as_json(formula, own), "parts": listed})
     elif args.format in ("text", "unicode"):
         _explain(formula, parts, args, own)
     else:
-        print("\n".join(_labelled(part, written(formula, args.format, own, _terms(part))) for part in parts))
+        for part in parts:
+            label = f"{part.label}: " if part.label else ""
+            print(label + written_part(formula, part, args.format, own))
     return 0
 
 
 def arranged(formula: Formula, args: argparse.Namespace) -> list[Part]:
     """The parts that `--by`, `--collect` and `--leading` ask for."""
-    from archspec.render import arrangements as forms
-    from archspec.render import printers as render
+    from archspec.render import arrangements
+    from archspec.render.growth import leading
+    from archspec.render.terms import arranged as in_order
 
     if args.collect:
-        return forms.collected(formula, args.collect)
+        return arrangements.collected(formula, args.collect)
     if args.leading is not None:
-        kept = forms.leading(formula, [name.strip() for name in args.leading.split(",") if name.strip()])
-        return [forms.Part("", kept.expr)]
+        return [arrangements.Part("", leading(formula, _fields(args.leading)).expr)]
     if args.by == "module":
-        return forms.by_module(formula, max(1, args.depth))
-    choices = {"component": forms.by_component, "layer": forms.per_layer, "polynomial": forms.polynomial}
-    return (
-        choices[args.by](formula)
-        if args.by in choices
-        else [forms.Part("", formula.expr, tuple(render.arranged(formula)))]
-    )
+        return arrangements.by_module(formula, max(1, args.depth))
+    if args.by == "repetition":
+        return [arrangements.Part("", formula.expr, tuple(in_order(formula)))]
+    names = {"component": "by_component", "layer": "per_layer", "polynomial": "polynomial"}
+    parts: list[Part] = getattr(arrangements, names[args.by])(formula)
+    return parts
 
 
-def _terms(part: Part) -> list[Any] | None:
-    from archspec.render.printers import ordered
-
-    if part.terms or part.expr is None:
-        return list(part.terms) or None
-    return ordered(part.expr) if part.expr.is_Add else [part.expr]
-
-
-def _labelled(part: Part, text: str) -> str:
-    return f"{part.label}: {text}" if part.label else text
-
-
-def written(
-    formula: Formula, form: str, own: dict[str, Glyph] | None = None, terms: list[Any] | None = None
-) -> str:
-    """The formula alone, in one of :data:`FORMATS`."""
-    from archspec.render import printers as render
-
-    if form in ("text", "unicode"):
-        return render.text(formula, form == "unicode", own, terms)
-    if form in ("latex", "markdown"):
-        latex = render.latex(formula, own, terms)
-        return latex if form == "latex" else f"${latex}$"
-    if form == "mathml":
-        return render.mathml(formula, own, terms)
-    if form not in FORMATS:
-        raise FormulaError(f"{form} is not a form; there are {', '.join(FORMATS)}")
-    return render.code(formula, form, terms)
-
-
-def tabled(formula: Formula, parts: list[Part], form: str, own: dict[str, Glyph] | None) -> str:
-    """A table of the parts with formula, value at the config and share, in LaTeX (booktabs) or Markdown."""
-    from archspec.render.arrangements import by_component
-
-    parts = parts if any(part.label for part in parts) else by_component(formula)
-    total = formula.evaluate()
-    rows = []
-    for part in parts:
-        value = int(formula.number(part.expr))
-        rows.append(
-            (
-                part.label,
-                written(formula, "latex", own, _terms(part)),
-                f"{value:,}",
-                f"{value / max(1, total):.2%}",
-            )
-        )
-    rows.append(("total", "", f"{total:,}", "100.00%"))
-    if form == "markdown":
-        lines = ["| component | formula | value | share |", "| --- | --- | ---: | ---: |"]
-        return "\n".join([*lines, *(f"| {a} | {f'${b}$' if b else ''} | {c} | {d} |" for a, b, c, d in rows)])
-    body = [
-        " & ".join((_escaped(a), f"${b}$" if b else "", c, d.replace("%", r"\%"))) + r" \\"
-        for a, b, c, d in rows
-    ]
-    head = [r"\begin{tabular}{llrr}", r"\toprule", r"component & formula & value & share \\", r"\midrule"]
-    return "\n".join([*head, *body[:-1], r"\midrule", body[-1], r"\bottomrule", r"\end{tabular}"])
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{c}" if c in "_{}#%&" else c for c in text)
+def _fields(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _notation(args: argparse.Namespace) -> dict[str, Glyph]:
-    from archspec.render.notation import Glyph, read
-
     own = read(args.notation) if args.notation else {}
     for text in args.symbol:
-        field, equals, latex = text.partition("=")
-        if not equals or not field.strip() or not latex.strip():
+        field, equals, latex = (part.strip() for part in text.partition("="))
+        if not equals or not field or not latex:
             raise FormulaError(f"--symbol {text}: write FIELD=LATEX, e.g. hidden_size=h")
-        plain_text = "".join(c if c.isalnum() or c == "_" else "" for c in latex)
-        own[field.strip()] = Glyph(plain_text or field.strip(), latex.strip(), "")
+        letters = "".join(c if c.isalnum() or c == "_" else "" for c in latex)
+        own[field] = Glyph(letters or field, latex, "")
     return own
 
 
-def plain(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, Any]:
-    """The formula in every form and all that it relies on, as `--json` prints it."""
+def as_json(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, Any]:
+    """The formula in every format and all that it relies on, as `--json` prints it."""
+    from archspec.render.formats import written
     from archspec.render.printers import glyphs
 
     symbols = glyphs(formula, own)
+    listed = []
+    for name, value in formula.symbols.items():
+        text, latex, meaning = symbols[name]
+        listed.append({"field": name, "symbol": text, "latex": latex, "meaning": meaning, "value": value})
     return {
         "architecture": formula.architecture,
         "model_type": formula.model_type,
         "quantity": formula.quantity,
         "value": formula.evaluate(),
         **{form: written(formula, form, own) for form in FORMATS},
-        "symbols": [
-            {
-                "field": name,
-                "symbol": symbols[name].text,
-                "latex": symbols[name].latex,
-                "meaning": symbols[name].meaning,
-                "value": value,
-            }
-            for name, value in formula.symbols.items()
-        ],
+        "symbols": listed,
         "definitions": formula.definitions,
         "flags": formula.flags,
         "assumptions": formula.assumptions,
@@ -231,67 +139,61 @@ def plain(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, An
 
 
 def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own: dict[str, Glyph]) -> None:
-    from archspec.render.arrangements import leading
+    from archspec.render.formats import written_part
     from archspec.render.printers import glyphs
 
+    equals = "=" if args.leading is None else "≈"
     for part in parts:
         name = part.label or f"{formula.quantity_name} of {formula.architecture}"
-        print(
-            f"{name} {'≈' if args.leading is not None else '='} {written(formula, args.format, own, _terms(part))}"
-        )
-    print(f"= {formula.evaluate():,} at the values below")
-    print()
+        print(f"{name} {equals} {written_part(formula, part, args.format, own)}")
+    print(f"= {formula.evaluate():,} at the values below\n")
     symbols = glyphs(formula, own)
-    rows = [
-        (symbols[name].text, name, str(value), symbols[name].meaning)
-        for name, value in formula.symbols.items()
-    ]
+    values = formula.symbols.items()
+    rows = [(symbols[name].text, name, str(value), symbols[name].meaning) for name, value in values]
     table("symbol|field|>value|meaning", rows)
-    said = [f"{name} is the {text}" for name, text in formula.definitions.items()]
-    if args.leading is not None:
-        left = leading(formula, [name.strip() for name in args.leading.split(",") if name.strip()])
-        said.append(
-            f"dropped: {left.dropped}, which is {left.dropped_value:,} ({left.dropped_share:.2%}) here"
-        )
-    if formula.assumptions:
-        said.append(f"it holds for {'; '.join(formula.assumptions)}")
-    for name in formula.unused:
-        said.append(f"{name} does not enter the count")
+    said = _notes(formula, args)
     if said:
         print()
     for line in said:
         print(f"note: {line}")
 
 
+def _notes(formula: Formula, args: argparse.Namespace) -> list[str]:
+    from archspec.render.growth import leading
+
+    said = [f"{name} is the {text}" for name, text in formula.definitions.items()]
+    if args.leading is not None:
+        left = leading(formula, _fields(args.leading))
+        value = f"{left.dropped_value:,} ({left.dropped_share:.2%}) here"
+        said.append(f"dropped: {left.dropped}, which is {value}")
+    if formula.assumptions:
+        said.append(f"it holds for {'; '.join(formula.assumptions)}")
+    return [*said, *(f"{name} does not enter the count" for name in formula.unused)]
+
+
 def _piecewise(args: argparse.Namespace, formula: Formula, own: dict[str, Glyph]) -> int:
-    from archspec.render.arrangements import assume, piecewise
+    from archspec.render.assumptions import assume, piecewise
+    from archspec.render.formats import escaped_latex, written
 
     def rebuild(flags: dict[str, Any]) -> Formula:
         settings = [*args.set, *(f"{name}={str(value).lower()}" for name, value in flags.items())]
         return assume(loaded(args.model, args.architecture, settings).quantity(args.quantity), args.assume)
 
+    def condition(name: str, value: bool) -> str:
+        return f"{'' if value else chr(92) + 'lnot '}\\mathrm{{{escaped_latex(name)}}}"
+
     cases = piecewise(formula, rebuild)
     if args.json:
-        print_json(
-            [
-                {"flags": flags, "expression": str(case.expr), "value": case.evaluate()}
-                for flags, case in cases
-            ]
-        )
-        return 0
-    if args.format == "latex":
-        rows = [
-            f"{written(case, 'latex', own)} & "
-            + (r" \land ".join(_latex_flag(n, v) for n, v in flags.items()) or r"\text{always}")
-            for flags, case in cases
-        ]
-        print("\\begin{cases}\n" + " \\\\\n".join(rows) + "\n\\end{cases}")
-        return 0
-    for flags, case in cases:
-        held = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items()) or "always"
-        print(f"{held}: {written(case, args.format, own)}")
+        rows = [(flags, str(case.expr), case.evaluate()) for flags, case in cases]
+        print_json([dict(zip(("flags", "expression", "value"), row, strict=True)) for row in rows])
+    elif args.format == "latex":
+        lines = []
+        for flags, case in cases:
+            conditions = r" \land ".join(condition(name, value) for name, value in flags.items())
+            lines.append(written(case, "latex", own) + " & " + (conditions or r"\text{always}"))
+        print("\\begin{cases}\n" + " \\\\\n".join(lines) + "\n\\end{cases}")
+    else:
+        for flags, case in cases:
+            held = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
+            print(f"{held or 'always'}: {written(case, args.format, own)}")
     return 0
-
-
-def _latex_flag(name: str, value: bool) -> str:
-    return f"{'' if value else chr(92) + 'lnot '}\\mathrm{{{_escaped(name)}}}"

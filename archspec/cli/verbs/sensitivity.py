@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from archspec.render.arrangements import sensitivity
+    from archspec.render.growth import sensitivity
 
     formula = chosen_formula(args)
     rows = sensitivity(formula)

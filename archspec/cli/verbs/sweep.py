@@ -157,7 +157,7 @@ def _say(grid: Sweep) -> None:
 
 
 class Progress:
-    """A line that says how far a long sweep is; nothing within a second, or where the output is no terminal."""
+    """A line that says how far a long sweep is, on a terminal, after its first second."""
 
     def __init__(self, stream: Any) -> None:
         self.stream, self.start, self.last, self.shown = stream, time.monotonic(), 0.0, False

@@ -139,7 +139,8 @@ def report_lines(report: Report) -> Iterator[str]:
         yield from _cause(place, kind, differences)
     for result in report.results:
         if result.outcome.unavailable:
-            yield f"{result.outcome.architecture} ({result.outcome.model_type}): not here: {result.outcome.unavailable}"
+            outcome = result.outcome
+            yield f"{outcome.architecture} ({outcome.model_type}): not here: {outcome.unavailable}"
     exact, wrong, unavailable = (report.count(verdict) for verdict in ("exact", "wrong", "unavailable"))
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     rest = f", {unavailable} not instantiable here" if unavailable else ""
@@ -157,7 +158,8 @@ _SAID = {
     "kind": "a parameter on one side, a buffer on the other",
     "frozen": "requires_grad differs",
     "tie": "tied on one side, or to another tensor",
-    "embedding": "of the embedding split on one side, or as another part: nn.Embedding or get_output_embeddings()",
+    "embedding": "of the embedding split on one side, or as another part: "
+    "nn.Embedding or get_output_embeddings()",
     "accepted": "transformers refuses a config that the spec counts",
     "refused": "the spec refuses a config that transformers builds",
     "unmentioned": "a field that changes the layout and is not in the spec",
@@ -181,7 +183,8 @@ def _cause(place: str, kind: str, differences: list[Difference]) -> Iterator[str
         names.setdefault(difference.name, difference)
     for difference in list(names.values())[:_SHOWN]:
         name = f"{difference.name}: " if difference.name else ""
-        yield f"    {name}transformers {difference.expected or 'nothing'}, the spec {difference.found or 'nothing'}"
+        expected, found = difference.expected or "nothing", difference.found or "nothing"
+        yield f"    {name}transformers {expected}, the spec {found}"
     if len(names) > _SHOWN:
         yield f"    and {len(names) - _SHOWN} more names"
     first = next(iter(names.values()))

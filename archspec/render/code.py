@@ -1,0 +1,121 @@
+"""A closed form as an exact integer expression of Python, C or SQL; integer division stays exact in each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy.printing.str import StrPrinter
+
+from archspec.render.notation import spelled
+from archspec.render.terms import arranged, joined, renamed
+from archspec.symbolic.closed_form import ClosedForm
+
+C_PRELUDE = """\
+static long long floor_div(long long a, long long b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+static long long min(long long a, long long b) { return a < b ? a : b; }
+static long long max(long long a, long long b) { return a > b ? a : b; }
+"""
+
+
+class CodePrinter(StrPrinter):  # type: ignore[misc]
+    """An exact integer expression of a programming language; `quotient` writes floor division.
+
+    ``integers`` are the names that SQL reads as 64-bit numbers, whatever their column's type: a product of
+    narrower ones may wrap around.
+    """
+
+    minimum, maximum = "min", "max"
+
+    def __init__(self, language: str, integers: frozenset[str] = frozenset()) -> None:
+        super().__init__({"order": "none"})
+        self.language, self.integers = language, integers
+        if language == "sql":
+            self.minimum, self.maximum = "LEAST", "GREATEST"
+
+    def _print_Symbol(self, expr: Any) -> str:
+        wide = self.language == "sql" and expr.name in self.integers
+        return f"CAST({expr.name} AS BIGINT)" if wide else str(expr.name)
+
+    def whole(self, terms: list[Any]) -> str:
+        """A sum of terms that may have fractional coefficients but is an integer."""
+        expr = sympy.expand(sympy.Add(*terms))
+        coefficients = (term.as_coeff_Mul()[0] for term in sympy.Add.make_args(expr))
+        denominator = sympy.ilcm(1, 1, *(coefficient.q for coefficient in coefficients))
+        if denominator == 1:
+            return joined(str(self._print(term)) for term in terms)
+        return self.quotient(self._print(sympy.expand(expr * denominator)), str(denominator))
+
+    def quotient(self, over: str, under: str) -> str:
+        """Floor division. SQL has no common operator for it: what is divided is made divisible first."""
+        if self.language == "python":
+            return f"(({over}) // ({under}))"
+        if self.language == "c":
+            return f"floor_div({over}, {under})"
+        rest = f"((({over}) % ({under})) + ({under})) % ({under})"
+        return f"CAST((({over}) - {rest}) / ({under}) AS BIGINT)"
+
+    def _print_floor(self, expr: Any) -> str:
+        over, under = sympy.together(expr.args[0]).as_numer_denom()
+        return self.quotient(self._print(over), self._print(under))
+
+    def _print_ceiling(self, expr: Any) -> str:
+        over, under = sympy.together(expr.args[0]).as_numer_denom()
+        return self.quotient(self._print(over + under - 1), self._print(under))
+
+    def _print_Mod(self, expr: Any) -> str:
+        return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
+
+    def _print_Mul(self, expr: Any) -> str:
+        factors = sorted(expr.args, key=lambda f: not f.is_number)
+        if factors[0] == -1 and len(factors) > 1:
+            return "-" + "*".join(self.parenthesize(factor, 50) for factor in factors[1:])
+        first = self._print(factors[0]) if factors[0].is_Integer else self.parenthesize(factors[0], 50)
+        return "*".join([first, *(self.parenthesize(factor, 50) for factor in factors[1:])])
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        base = self.parenthesize(expr.base, 60)
+        if self.language != "python" and expr.exp.is_Integer and 0 < expr.exp < 9:
+            return "*".join([base] * int(expr.exp))
+        power = f"{base}**{self.parenthesize(expr.exp, 60)}"
+        return power if self.language == "python" else f"POWER({base}, {self._print(expr.exp)})"
+
+    def _print_Min(self, expr: Any) -> str:
+        return self._nested(self.minimum, [self._print(part) for part in expr.args])
+
+    def _print_Max(self, expr: Any) -> str:
+        return self._nested(self.maximum, [self._print(part) for part in expr.args])
+
+    def _nested(self, function: str, parts: list[str]) -> str:
+        if self.language != "c" or len(parts) < 3:
+            return f"{function}({', '.join(parts)})"
+        return f"{function}({parts[0]}, {self._nested(function, parts[1:])})"
+
+
+def identifier(name: str) -> str:
+    """A field's name as an identifier: `text_config.hidden_size` -> `text_config_hidden_size`.
+
+    >>> identifier("conv_dim[0]")
+    'conv_dim_0'
+    """
+    return spelled(name, "").text
+
+
+def code(formula: ClosedForm, language: str, terms: list[Any] | None = None) -> str:
+    """An exact integer expression in `python`, `c` or `sql`, over the field names as identifiers."""
+    names = {symbol.name: identifier(symbol.name) for symbol in formula.expr.free_symbols}
+    whole = (name for name, value in formula.symbols.items() if isinstance(value, int))
+    integers = frozenset(names[name] for name in whole if name in names)
+    return CodePrinter(language, integers).whole(renamed(terms or arranged(formula), names))
+
+
+def python(formula: ClosedForm, terms: list[Any] | None = None) -> str:
+    """
+    >>> import archspec
+    >>> f = archspec.formula("GPT2Model")
+    >>> eval(f.python(), {}, dict(f.symbols)) == f.evaluate()
+    True
+    """
+    return code(formula, "python", terms)
