@@ -143,6 +143,8 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
     what = _NAMES.get(type(node), type(node).__name__)
     if not isinstance(node, _NODES):
         return f"{what} is not part of the spec language", _HELP
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return "`~` is not part of the spec language", _HELP
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str | bool | None):
         return f"{node.value!r} has no meaning in a spec", _HELP
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:

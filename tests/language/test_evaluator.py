@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from archspec.errors import Place, Source
-from archspec.language.expression import EvaluationError, Evaluator, parse
+from archspec.language.evaluator import Evaluator
+from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_nodes import Scalar
 
 NAMES: dict[str, Any] = {"n": 6, "x": 1.5, "flag": True, "kind": "full", "none": None, "items": [2, 3, 5]}

@@ -26,6 +26,7 @@ def parsed(text: str, line: int = 1, column: int = 1, skip: int = 0, quoted: boo
         ("1 + (a := 2)", 1, 6, "`:=` is not part of the spec language"),
         ("a + f'{b}'", 1, 5, "an f-string is not part of the spec language"),
         ("f(*a)", 1, 3, "`*` is not part of the spec language"),
+        ("a + ~b", 1, 5, "`~` is not part of the spec language"),
         ("1j", 1, 1, "1j has no meaning in a spec"),
         ("b''", 1, 1, "b'' has no meaning in a spec"),
         ("a or true", 1, 6, "true is not Python"),

@@ -10,10 +10,10 @@ from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, deci
 
 
 class Symbolic:
-    """A number that has its value beside it, as those of archspec.symbolic do."""
+    """A number with what decisions about it are taken on, as those of archspec.symbolic are."""
 
     def __init__(self, value: int) -> None:
-        self.value = value
+        self.decided = value
 
 
 def shapes(name: str, *arguments: Any, **keywords: Any) -> dict[str, tuple[int, ...]]:
