@@ -10,12 +10,13 @@ from archspec.configs.scope import Scope
 from archspec.errors import ConfigError
 from archspec.specs.library import shipped
 from archspec.specs.references import conditions
-from archspec.verify.attribution import blamed, refusing
+from archspec.verify.attribution import blamed
 from archspec.verify.comparison import counted
 from archspec.verify.defaults import settings_differences
 from archspec.verify.generate.guided import Guide, without
 from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
+from archspec.verify.refusals import refusing
 from archspec.verify.undeclared import layer_lists
 from archspec.verify.verifier import Verifier
 from tools.mutation.alterations import alterations

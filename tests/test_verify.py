@@ -28,9 +28,9 @@ from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 from archspec.verify import campaign, coverage
-from archspec.verify.attribution import refusing
 from archspec.verify.comparison import Difference, counted
-from archspec.verify.places import refused_places, trail
+from archspec.verify.refusals import refused_places, refusing
+from archspec.verify.trail import trail
 from archspec.verify.verifier import Verifier, verify, verify_spec
 
 pytestmark = pytest.mark.oracle

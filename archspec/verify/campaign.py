@@ -119,7 +119,7 @@ def run(
 
 
 def split(chosen: dict[str, tuple[str, ...]], jobs: int) -> list[tuple[str, tuple[str, ...]]]:
-    """Parts of about equal work, the largest first: whole model types, unless those are too few for the cores."""
+    """Parts of about equal work, the largest first: whole model types, if those are enough for the cores."""
     total = sum(map(len, chosen.values()))
     most = max(1, min(16, -(-total // (2 * max(1, jobs)))))
     parts = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
@@ -11,7 +11,6 @@ from archspec.oracle import Row, spec_rows
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder, Node
 from archspec.tree.tensors import tensors
-from archspec.verify.places import prefixes, top_missing
 
 Config = dict[str, Any]
 
@@ -19,10 +18,10 @@ Config = dict[str, Any]
 class Difference(NamedTuple):
     """One way in which a spec and transformers disagree for one config.
 
-    ``kind`` is missing, extra, shape, kind, frozen, tie or embedding for a tensor; refused or accepted for a config
-    that only the spec or only transformers refuses; unmentioned for a field that changes the layout but
-    is not in the spec; default, alias or readonly for a config field; few where too few valid configs were found;
-    crash for a bug of archspec. ``places`` are the lines of the spec, the nearest first.
+    ``kind`` is missing, extra, shape, kind, frozen, tie or embedding for a tensor; refused or accepted for a
+    config that only the spec or only transformers refuses; unmentioned for a field that changes the layout
+    but is not in the spec; default, alias or readonly for a config field; few where too few valid configs
+    were found; crash for a bug of archspec. ``places`` are the lines of the spec, the nearest first.
     """
 
     architecture: str
@@ -72,7 +71,7 @@ def compare(
     columns = ("shape", "kind", "frozen", "tie", "embedding")
     if theirs == ours:
         return []
-    known = prefixes(list(theirs))
+    known = _prefixes(theirs)
     differences = []
 
     def add(kind: str, name: str, one: str, other: str, detail: Any) -> None:
@@ -89,3 +88,24 @@ def compare(
                 if one != other:
                     add(column, name, str(one), str(other), other or one if column == "tie" else name)
     return sorted(differences, key=lambda difference: difference.name)
+
+
+def top_missing(name: str, known: set[str]) -> str:
+    """The shortest prefix of a tensor's name that the other side has nothing under.
+
+    >>> top_missing("layers.2.mlp.weight", {"layers", "layers.1", "layers.1.mlp", "layers.1.mlp.weight"})
+    'layers.2'
+    """
+    parts = name.split(".")
+    prefixes = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return next((prefix for prefix in prefixes if prefix not in known), name)
+
+
+def _prefixes(all_names: Iterable[str]) -> set[str]:
+    """Every name and every dotted beginning of one."""
+    found: set[str] = set()
+    for name in all_names:
+        while name and name not in found:
+            found.add(name)
+            name = name.rpartition(".")[0]
+    return found

@@ -71,9 +71,8 @@ def stale() -> list[str]:
     head, pairs = recorded()
     now, wanted = mapped(), _described(mapped())
     if head.get("transformers") != versions()["transformers"]:
-        return [
-            f"docs/coverage.json is of transformers {head.get('transformers')}, not {versions()['transformers']}: run {HOW}"
-        ]
+        here = versions()["transformers"]
+        return [f"docs/coverage.json is of transformers {head.get('transformers')}, not {here}: run {HOW}"]
     found = [f"{'/'.join(key)} is not in docs/coverage.json" for key in now if key not in pairs]
     found += [f"{'/'.join(key)} is no pair of transformers any more" for key in pairs if key not in now]
     for key, pair in pairs.items():
@@ -183,9 +182,12 @@ def page(head: dict[str, Any], pairs: list[Pair]) -> str:
     lines = [
         "# Coverage",
         "",
-        f"Every class that the auto classes of transformers {head['transformers']} list, with each model type it is listed for.",
-        "*Exact*: the spec gives the same tensors (names, shapes, ties, frozen or not) at the default config and at",
-        f"{head['samples']} random ones (seed {head['seed']}, torch {head['torch']} on its meta device). Written by `{HOW}`.",
+        f"Every class that the auto classes of transformers {head['transformers']} list, "
+        "with each model type it is listed for.",
+        "*Exact*: the spec gives the same tensors (names, shapes, ties, frozen or not) at the default config "
+        "and at",
+        f"{head['samples']} random ones (seed {head['seed']}, torch {head['torch']} on its meta device). "
+        f"Written by `{HOW}`.",
         "",
         f"| auto class | pairs | {' | '.join(STATUSES.values())} |",
         f"| --- |{' ---: |' * (len(columns) + 1)}",

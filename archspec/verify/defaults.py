@@ -18,8 +18,8 @@ _ABSENT = object()
 class SettingDifference(NamedTuple):
     """A field whose default, or a name whose meaning, is another one in transformers.
 
-    ``places``: its line, then those that the default is computed from. Of a sub-config's field: the line of the
-    sub-config, which may set the field, then that of the field in its own spec.
+    ``places``: its line, then those that the default is computed from. Of a sub-config's field: the line of
+    the sub-config, which may set the field, then that of the field in its own spec.
     """
 
     kind: str
@@ -148,7 +148,7 @@ def _names(spec: Spec) -> Iterator[SettingDifference]:
 
 
 def _readonly(spec: Spec) -> Iterator[SettingDifference]:
-    """Names that only one of the spec and transformers' config class refuses to be given, as what it computes itself."""
+    """Names that only the spec or only transformers' config class refuses to be given, as computed."""
     theirs = readonly_names(config_class(spec.model_type))
     for name in sorted(theirs ^ spec.readonly.keys()):
         place = spec.readonly.get(name) or Place(spec.source, 1, 1)

@@ -32,8 +32,8 @@ def spread(
 ) -> Iterator[tuple[Any, Any]]:
     """(task, result) as each is done; the result is a :class:`Failure` where there is none.
 
-    ``work`` and the tasks must be picklable. ``preload`` names modules to import once for all
-    processes, where the system can fork from a server. With one job nothing is started: the work is done here.
+    ``work`` and the tasks must be picklable. ``preload`` names modules to import once for all processes,
+    where the system can fork from a server. With one job nothing is started: the work is done here.
     """
     if jobs <= 1 or len(tasks) <= 1:
         yield from ((task, _guarded(work, task)) for task in tasks)

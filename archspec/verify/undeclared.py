@@ -131,7 +131,7 @@ def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
 
 
 def _values(field: dataclasses.Field[Any], texts: list[str]) -> list[Any]:
-    """Values other than the default of a config class's field, by its type and by what the code compares it with."""
+    """Values other than a field's default, by its type and by what the code compares it with."""
     default = None if field.default is dataclasses.MISSING else field.default
     if field.default_factory is not dataclasses.MISSING:
         default = field.default_factory()

@@ -16,11 +16,12 @@ from archspec.errors import ArchspecError, Place
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
-from archspec.verify.attribution import blamed, refusing
+from archspec.verify.attribution import blamed
 from archspec.verify.comparison import Config, Count, Difference, compare, counted, tree_of
 from archspec.verify.generate.guided_parts import aimed
 from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
+from archspec.verify.refusals import refusing
 from archspec.verify.undeclared import Other, applied, layer_lists, others, source_texts
 
 AIM_FROM = 10  # samples from which on configs are also aimed at each branch and condition of the spec

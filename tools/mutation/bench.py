@@ -13,13 +13,14 @@ from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.records import Spec
 from archspec.specs.torch_layers import Size
 from archspec.tree.builder import Node
-from archspec.verify.attribution import blamed, refusing
+from archspec.verify.attribution import blamed
 from archspec.verify.comparison import Config, Count, compare, counted
 from archspec.verify.defaults import SettingDifference, settings_differences
 from archspec.verify.generate.aim import modules_of
 from archspec.verify.generate.guided_parts import aimed
 from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
+from archspec.verify.refusals import refusing
 from archspec.verify.undeclared import layer_lists, source_texts
 from tools.mutation.alterations import Alteration, alterations
 from tools.mutation.hosts import standing
