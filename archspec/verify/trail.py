@@ -79,7 +79,7 @@ def tie_places(root: Node, name: str, source: str) -> list[Place]:
 
 
 class _Said(NamedTuple):
-    """What a body says: attributes, each with the module whose names it reads; the lines on the way."""
+    """Attributes, each with the module whose names it reads; and the lines on the way to them."""
 
     bodies: list[tuple[dict[str, Part], Module]]
     calls: list[Place]
