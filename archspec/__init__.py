@@ -1,21 +1,21 @@
 """archspec: parameter counts of model architectures, exact and in closed form, from configs.
 
-The names below are the public interface; docs/ says how the parts fit together.
+The names below are the public interface; docs/ says how the parts fit together. Each is imported when it is
+first asked for: a count must not pay for SymPy or NumPy.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archspec.errors import ArchspecError
-from archspec.models.model import Model, architectures, formula, load
-from archspec.specs.library import TRANSFORMERS_VERSION
-from archspec.tree.tensors import Tensor
-
 if TYPE_CHECKING:
+    from archspec.errors import ArchspecError
     from archspec.models.formula import Formula
+    from archspec.models.model import Model, architectures, formula, load
     from archspec.solving.solve import Solution, solve
+    from archspec.specs.library import TRANSFORMERS_VERSION
     from archspec.sweeping.sweep import Sweep, sweep
+    from archspec.tree.tensors import Tensor
 
 __all__ = [
     "TRANSFORMERS_VERSION",
@@ -33,19 +33,26 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_LAZY = {
-    "Formula": "archspec.models.formula",
-    "Solution": "archspec.solving.solve",
-    "Sweep": "archspec.sweeping.sweep",
-    "solve": "archspec.solving.solve",
-    "sweep": "archspec.sweeping.sweep",
+_HOMES = {
+    "archspec.errors": ("ArchspecError",),
+    "archspec.models.formula": ("Formula",),
+    "archspec.models.model": ("Model", "architectures", "formula", "load"),
+    "archspec.solving.solve": ("Solution", "solve"),
+    "archspec.specs.library": ("TRANSFORMERS_VERSION",),
+    "archspec.sweeping.sweep": ("Sweep", "sweep"),
+    "archspec.tree.tensors": ("Tensor",),
 }
 
 
 def __getattr__(name: str) -> object:
-    """What needs SymPy or NumPy, which a count must not pay for."""
-    if name in _LAZY:
-        from importlib import import_module
+    for home, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module
 
-        return getattr(import_module(_LAZY[name]), name)
+            globals()[name] = found = getattr(import_module(home), name)
+            return found
     raise AttributeError(f"module 'archspec' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -2,6 +2,6 @@
 
 import sys
 
-from archspec.cli.main import main
+from archspec.cli.main import command
 
-sys.exit(main())
+sys.exit(command())

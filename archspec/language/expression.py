@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import Place, Problem, SpecError
-from archspec.language.yaml_reader import Scalar
+from archspec.language.yaml_nodes import Scalar
 
 MAX_EXPRESSION = 4_000
 SEEN = 100_000  # trees of which is kept what they read: each is asked again for every config

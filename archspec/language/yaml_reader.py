@@ -7,17 +7,15 @@ scalar means is decided by the expression language alone.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
-from archspec.errors import Place, Problem, Source, SpecError
-from archspec.language import yaml_subset as plain
-from archspec.language.yaml_nodes import MAX_DEPTH
-from archspec.language.yaml_nodes import Mapping as Mapping
-from archspec.language.yaml_nodes import Node as Node
-from archspec.language.yaml_nodes import Scalar as Scalar
-from archspec.language.yaml_nodes import Sequence as Sequence
+from archspec.errors import Place, Source, SpecError
+from archspec.language import yaml_subset
+from archspec.language.yaml_nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
 
 MAX_SPEC_BYTES = 1_000_000
+_HELP = "see docs/spec-grammar.md"
 
 
 def parse(source: Source) -> Node:
@@ -27,10 +25,8 @@ def parse(source: Source) -> Node:
     YAML that specs do not use.
     """
     if len(source.text) > MAX_SPEC_BYTES:
-        raise SpecError(
-            Problem(f"the file is longer than {MAX_SPEC_BYTES:,} characters", Place(source, 1, 1))
-        )
-    return plain.read(source) or with_pyyaml(source)
+        raise SpecError(f"the file is longer than {MAX_SPEC_BYTES:,} characters", Place(source, 1, 1))
+    return yaml_subset.read(source) or with_pyyaml(source)
 
 
 def with_pyyaml(source: Source) -> Node:
@@ -43,22 +39,17 @@ def with_pyyaml(source: Source) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source, 1, 1)
-        problem = Problem(
-            f"not YAML: {error.problem or error.context}", place, "", "see docs/spec-grammar.md"
-        )
-        raise SpecError(problem) from None
+        raise SpecError(f"not YAML: {error.problem or error.context}", place, help=_HELP) from None
     except (yaml.YAMLError, ValueError) as error:
         detail = str(error).splitlines()[0]
-        raise SpecError(
-            Problem(f"not YAML: {detail}", Place(source, 1, 1), "", "see docs/spec-grammar.md")
-        ) from None
+        raise SpecError(f"not YAML: {detail}", Place(source, 1, 1), help=_HELP) from None
 
 
-def _compose(events: object, source: Source) -> Node:
+def _compose(events: Iterable[Any], source: Source) -> Node:
     """Builds nodes from parser events with a stack of its own, so that depth is bounded."""
     stack: list[_Open] = []
     document: Node | None = None
-    for event in events:  # type: ignore[attr-defined]
+    for event in events:
         kind = type(event).__name__
         if kind in ("StreamStartEvent", "StreamEndEvent", "DocumentEndEvent"):
             continue
@@ -106,9 +97,8 @@ class _Open:
                 _refuse("a key must be text", node.place, "write the key in one line")
             if node.text in self.node.items:
                 first = self.node.keys[node.text].line
-                _refuse(
-                    f"{node.text} is given twice, first in line {first}", node.place, "keep one of the two"
-                )
+                message = f"{node.text} is given twice, first in line {first}"
+                _refuse(message, node.place, "keep one of the two")
             self.key = node
         else:
             self.node.keys[self.key.text] = self.key.place
@@ -116,9 +106,9 @@ class _Open:
             self.key = None
 
 
-def _scalar(event: object, place: Place, source: Source) -> Scalar:
-    start, end, text = event.start_mark, event.end_mark, event.value  # type: ignore[attr-defined]
-    quoted = bool(event.style)  # type: ignore[attr-defined]
+def _scalar(event: Any, place: Place, source: Source) -> Scalar:
+    start, end, text = event.start_mark, event.end_mark, event.value
+    quoted = bool(event.style)
     raw = text
     if not quoted and start.line != end.line:
         raw = source.text[start.index : end.index]
@@ -127,4 +117,4 @@ def _scalar(event: object, place: Place, source: Source) -> Scalar:
 
 
 def _refuse(message: str, place: Place, help_: str) -> NoReturn:
-    raise SpecError(Problem(message, place, "", help_))
+    raise SpecError(message, place, help=help_)

@@ -21,7 +21,7 @@ from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, 
 from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
 from archspec.language.values import here
-from archspec.language.yaml_reader import Scalar
+from archspec.language.yaml_nodes import Scalar
 from archspec.models.model import Model, load, source_of
 from archspec.specs.library import shipped
 from archspec.sweeping.axes import Axis

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archspec.errors import Source, SpecError
 from archspec.language import yaml_reader as source
-from archspec.language import yaml_subset as plain
+from archspec.language import yaml_subset
 from archspec.language.yaml_nodes import Mapping, Node, Scalar
 from archspec.specs.library import shipped
 
@@ -93,7 +93,7 @@ def facts(node: Node) -> object:
 
 def hold(text: str) -> bool:
     """Holds the quick reader to PyYAML on one text; whether it read it."""
-    found = plain.read(Source("x.yaml", text))
+    found = yaml_subset.read(Source("x.yaml", text))
     if found is None:
         return False
     try:
@@ -155,4 +155,4 @@ def test_what_is_not_plain_is_left_to_pyyaml() -> None:
         "--- a",
         "- a",
     ):
-        assert plain.read(Source("x.yaml", text)) is None
+        assert yaml_subset.read(Source("x.yaml", text)) is None
