@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.abc
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from hypothesis import settings
 
 from archspec.configs.scope import Scope
 from archspec.oracle import Row, spec_rows
+from archspec.specs import library
 from archspec.specs.library import shipped
 from archspec.tree.builder import Builder, require_architecture
 from archspec.tree.tensors import tensors
@@ -54,3 +56,23 @@ def says(tmp_path: Path) -> Callable[..., list[Row]]:
         return spec_rows(tensors(Builder(scope).build(require_architecture(spec))))
 
     return rows
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A folder of specs of one's own: a wrong one, a right one that extends it, and one that is not well formed."""
+    folder = tmp_path / "formulas"
+    folder.mkdir()
+    (tmp_path / "docs").mkdir()
+    shutil.copytree(Path(shipped().folder) / "shared", folder / "shared")
+    part = folder / "shared" / "encoder.yaml"
+    part.write_text(
+        part.read_text().replace("query: Linear(hidden_size, hidden_size)", "query: Linear(hidden_size, 7)")
+    )
+    (folder / "bert.yaml").write_text(shipped().load("bert").source.text)
+    (folder / "gpt2.yaml").write_text(shipped().load("gpt2").source.text)
+    (folder / "llama.yaml").write_text("model_type: llama\nmodules: [\n")
+    monkeypatch.setattr(library, "folder", lambda: str(folder))
+    shipped.cache_clear()
+    yield folder
+    shipped.cache_clear()

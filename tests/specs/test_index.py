@@ -89,3 +89,12 @@ def test_a_folder_before_another_hides_its_specs(own: Library, tmp_path: Path) -
     assert both.catalogue()["child"] == ("ChildModel", "ChildTail")
     assert both.model_type_of("ParentTail") == "parent"
     assert own.catalogue()["child"] == ("ChildModel",)
+
+
+def test_dependents_follow_parents_parts_and_shared_files() -> None:
+    entries = shipped().entries()
+    assert {"mistral", "mixtral"} <= index.dependents({"llama"}, entries)
+    assert {"clip", "llava"} <= index.dependents({"clip_vision_model"}, entries)
+    assert "llama" in index.dependents({"heads"}, entries)
+    assert "detr" in index.dependents({"resnet"}, entries)  # only one of two that a condition chooses between
+    assert index.dependents({"gpt2"}, entries) & {"bert", "llama"} == set()

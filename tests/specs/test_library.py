@@ -1,4 +1,4 @@
-"""Where specs are found, and which of several is meant."""
+"""A library is where the specs of sub-configs are found, whichever it is."""
 
 from __future__ import annotations
 
@@ -6,113 +6,64 @@ from pathlib import Path
 
 import pytest
 
-from archspec.errors import ArchspecError, ConfigError, SpecError, UnknownArchitectureError
+from archspec.configs.scope import Scope
+from archspec.errors import SpecError, UnknownArchitectureError
 from archspec.specs.library import Library, shipped
+from archspec.specs.records import Spec
+from archspec.tree.builder import Builder
+from archspec.tree.tensors import tensors
 
-
-def write(folder: Path, **texts: str) -> str:
-    folder.mkdir(exist_ok=True)
-    for name, text in texts.items():
-        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return str(folder)
-
-
-def model(name: str, more: str = "") -> str:
-    return f"model_type: {name}\n{more}architectures:\n  {name.capitalize()}Model:\n    a: Linear(1, 2)\n"
+TEXTS = {
+    "whole": "config:\n  part: = Config(middle)\narchitectures:\n"
+    "  WholeModel:\n    a: Linear(part.inner.width, 1)\n",
+    "middle": "config:\n  inner: = Config(inner)\n",
+    "inner": "config:\n  width: 3\n",
+}
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    """`one` and `two` of one's own, before a folder that has another `two`, and `three`."""
-    own = write(tmp_path / "own", one=model("one"), two=model("two"), notation="D: {}\n")
-    (tmp_path / "own" / "shared").mkdir()
-    write(tmp_path / "own" / "shared", heads="model_type: heads\n")
-    base = write(
-        tmp_path / "base", two=model("two", "prefix: Base\n"), three=model("three", "extends: two\n")
-    )
-    return Library(own, base)
+    """A model, its part, and the part of that, whose width is 3."""
+    for name, text in TEXTS.items():
+        (tmp_path / f"{name}.yaml").write_text(f"model_type: {name}\n{text}")
+    return Library(str(tmp_path))
 
 
-def test_the_first_folder_hides_the_others(library: Library) -> None:
-    assert library.model_types() == ["one", "three", "two"]
-    assert library.load("two").prefix == "Two"
-    assert library.load("two") is library.load("two")
-    assert library.load("three").library is library
+def width(spec: Spec) -> int:
+    return tensors(Builder(Scope(spec, {})).build("WholeModel"))[0].shape[1]
 
 
-def test_files_are_those_that_are_not_hidden_and_the_shared_parts(library: Library) -> None:
-    parents = {name: Path(path).parent.name for name, path in library.files().items()}
-    assert parents == {"one": "own", "two": "own", "three": "base", "heads": "shared"}
+def test_sub_configs_are_found_where_the_spec_is(library: Library) -> None:
+    assert width(library.load("whole")) == 3
+    with pytest.raises(UnknownArchitectureError):
+        shipped().load("whole")
 
 
-def test_architectures_are_found_by_name(library: Library) -> None:
-    assert library.catalogue() == {
-        "one": ("OneModel",),
-        "two": ("TwoModel",),
-        "three": ("ThreeModel",),
-    }
-    assert library.index() == {"OneModel": ("one",), "ThreeModel": ("three",), "TwoModel": ("two",)}
-    assert library.model_type_of("ThreeModel") == "three"
+def test_another_spec_of_a_part_is_read_within_other_parts(library: Library, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("model_type: inner\nconfig:\n  width: 5\n")
+    changed = library.with_spec(library.load_file(str(other)))
+    assert (width(changed.load("whole")), width(library.load("whole"))) == (5, 3)
+    assert changed.load("inner").library is changed
 
 
-@pytest.mark.parametrize(
-    ("architecture", "model_type"),
-    [
-        ("LlamaForCausalLM", "llama"),
-        ("BertModel", "bert"),
-        ("CLIPTextModel", "clip_text_model"),
-        ("Wav2Vec2ForCTC", "wav2vec2"),
-    ],
-)
-def test_an_architecture_of_several_model_types_is_that_of_its_name(
-    architecture: str, model_type: str
-) -> None:
-    assert shipped().model_type_of(architecture) == model_type
+def test_a_folder_before_the_library_has_parts_of_its_own(library: Library, tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "inner.yaml").write_text("model_type: inner\nconfig:\n  width: 7\n")
+    (tmp_path / "first" / "child.yaml").write_text("model_type: child\nextends: whole\n")
+    both = Library(str(tmp_path / "first"), library.folder)
+    assert (width(both.load("whole")), width(library.load("whole"))) == (7, 3)
+    assert both.load("child").architectures == ("ChildModel",)
+    assert both.model_types() == ["child", "inner", "middle", "whole"]
 
 
-@pytest.mark.parametrize("name", ["", "thre", "../own/one", "one.yaml", "notation/x", "shared/heads"])
-def test_what_no_spec_describes(library: Library, name: str) -> None:
-    with pytest.raises(UnknownArchitectureError) as caught:
-        library.load(name)
-    assert caught.value.problems[0].message == f"no spec describes the model type {name!r}"
-    assert caught.value.problems[0].help
-    with pytest.raises(UnknownArchitectureError, match="no spec describes the architecture"):
-        library.model_type_of(f"{name}Model")
+def test_a_file_of_the_user_s_own_is_read_with_what_stands_beside_it(library: Library) -> None:
+    Path(library.folder, "child.yaml").write_text("model_type: child\nextends: whole\n")
+    assert shipped().load_file(f"{library.folder}/child.yaml").architectures == ("ChildModel",)
 
 
-def test_another_spec_in_the_place_of_one(library: Library) -> None:
-    other = library.load("one")._replace(prefix="Other")
-    changed = library.with_spec(other)
-    assert changed.load("one").prefix == "Other" and library.load("one").prefix == "One"
-    assert changed.load("two").library is changed, "sub-configs of that spec find the other one too"
-    assert changed.load("one").library is changed and changed.model_types() == library.model_types()
-
-
-def test_a_file_of_ones_own_finds_what_stands_beside_it(tmp_path: Path, library: Library) -> None:
-    own = model("one").replace("a:", "mine:")
-    write(tmp_path / "mine", child="model_type: child\nextends: one\n", one=own)
-    child = library.load_file(str(tmp_path / "mine" / "child.yaml"))
-    assert child.architectures == ("ChildModel",)
-    body = child.modules["ChildModel"].body
-    assert isinstance(body, dict) and list(body) == ["mine"]
-    write(tmp_path / "mine", orphan=model("orphan", "extends: nobody\n"))
-    with pytest.raises(SpecError, match="there is no spec 'nobody'"):
-        library.load_file(str(tmp_path / "mine" / "orphan.yaml"))
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "error", "message"),
-    [
-        ("gone", None, ConfigError, "No such file or directory"),
-        ("latin", b"model_type: \xe9 a", SpecError, "the file is not UTF-8 text: .* at byte 12"),
-        ("round", b"model_type: round\nextends: round\n", SpecError, "round is extended or used in a circle"),
-    ],
-)
-def test_files_that_cannot_be_read(
-    tmp_path: Path, library: Library, name: str, data: bytes | None, error: type[ArchspecError], message: str
-) -> None:
-    path = tmp_path / f"{name}.yaml"
-    if data is not None:
-        path.write_bytes(data)
-    with pytest.raises(error, match=message):
-        library.load_file(str(path))
+def test_a_circle_is_refused(library: Library) -> None:
+    Path(library.folder, "inner.yaml").write_text("model_type: inner\nextends: middle\n")
+    Path(library.folder, "middle.yaml").write_text("model_type: middle\nextends: inner\n")
+    with pytest.raises(SpecError, match="in a circle"):
+        library.load("inner")

@@ -1,0 +1,76 @@
+"""`archspec verify` on a command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from archspec.cli.main import main
+
+pytestmark = pytest.mark.oracle
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    assert main(["verify", "MistralModel", "--samples", "2", "--seed", "7", "--json", str(report)]) == 0
+    assert "1 exact, 0 wrong: 3 configs compared" in capsys.readouterr().out
+    found = json.loads(report.read_text())
+    assert (found["samples"], found["seed"], found["totals"]) == (
+        2,
+        7,
+        {"exact": 1, "wrong": 0, "unavailable": 0},
+    )
+    assert found["transformers"] == "5.23.0"
+    [outcome] = found["architectures"]
+    assert (outcome["architecture"], outcome["verdict"], outcome["compared"], outcome["differences"]) == (
+        "MistralModel",
+        "exact",
+        3,
+        [],
+    )
+
+
+def test_a_difference_is_told_by_its_line_and_ends_in_1(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", "BertModel", "GPT2Model", "--samples", "1", "--jobs", "1"]) == 1
+    out = capsys.readouterr().out
+    start = next(text for text in out.splitlines() if "shape" in text)
+    part = checkout / "shared" / "encoder.yaml"
+    number = next(n for n, text in enumerate(part.read_text().splitlines(), 1) if "query:" in text)
+    assert (
+        start.startswith(f"{os.path.relpath(part)}:{number}: shape")
+        or f"encoder.yaml:{number}: shape" in start
+    )
+    assert "encoder.layer.0.attention.self.query.weight: transformers (768, 768), the spec (7, 768)" in out
+    assert "1 exact, 1 wrong" in out
+
+
+def test_all_goes_on_past_a_spec_that_is_not_well_formed(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "bert.yaml").unlink()
+    assert main(["verify", "--all", "--samples", "0", "--jobs", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "llama.yaml:2" in out or "llama.yaml:3" in out
+    assert "6 exact, 1 wrong" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["verify"], "say what to verify"),
+        (["verify", "BertModell"], "did you mean BertModel"),
+        (["verify", "bert", "--all"], "say what to verify"),
+        (["verify", "bert", "--samples", "-1"], "is not negative"),
+        (["verify", "timm_backbone"], "timm_backbone is not counted"),
+        (["verify", "t5gemma2_decoder"], "t5gemma2_decoder is described as a part of other models only"),
+        (["verify", "MistralModel", "--samples", "0", "--json", "/no/such/folder/x.json"], "No such file"),
+    ],
+)
+def test_bad_input_ends_in_2(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert says in capsys.readouterr().err

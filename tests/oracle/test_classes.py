@@ -1,0 +1,38 @@
+"""transformers' own classes, and what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from archspec.oracle import (
+    Refused,
+    Unavailable,
+    config_of,
+    mapped,
+    transformers_rows,
+)
+
+pytestmark = pytest.mark.oracle
+
+
+def test_every_pair_of_the_auto_classes_is_listed() -> None:
+
+    assert len(mapped()) == 1576
+    assert mapped()["bert", "BertForPreTraining"] == ("AutoModelForPreTraining",)
+
+
+def test_what_this_machine_lacks_is_no_refusal() -> None:
+    with pytest.raises(Unavailable, match="timm"):
+        transformers_rows("DetrModel", {"model_type": "detr"}, "detr")
+    with pytest.raises(Unavailable, match="no config class"):
+        config_of("no_such_type", {})
+    with pytest.raises(Refused, match="multiple of the number of attention heads") as refusal:
+        transformers_rows("BertModel", {"model_type": "bert", "hidden_size": 25}, "bert")
+    assert refusal.value.owners[0] == "BertSelfAttention"
+
+
+def test_a_class_that_has_no_constructor_of_its_own_is_told_with_its_parent() -> None:
+    raw = {"model_type": "data2vec-vision", "num_attention_heads": 7, "num_hidden_layers": 1}
+    with pytest.raises(Refused) as refusal:
+        transformers_rows("Data2VecVisionModel", raw, "data2vec-vision")
+    assert set(refusal.value.owners[:2]) == {"Data2VecVisionSelfAttention", "Data2VecVisionSdpaSelfAttention"}
