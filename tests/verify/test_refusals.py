@@ -73,7 +73,7 @@ def test_a_refusal_leads_to_what_was_read(
 
 
 def test_what_no_line_refuses_leads_to_where_a_condition_would_be() -> None:
-    """DeepSeek-V4's lists of layers are too long: without its condition the rule for all specs refuses them."""
+    """DeepSeek-V4's lists of layers are too long: without its condition a rule for all specs refuses."""
     spec = shipped().load("deepseek_v4")
     raw = {"model_type": "deepseek_v4"}
     count = counted(spec._replace(require=spec.require[1:]), "DeepseekV4Model", raw)
