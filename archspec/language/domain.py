@@ -147,9 +147,9 @@ class Exact:
         """The length of a list; None for what is none."""
         return len(value) if isinstance(value, list) else None
 
-    def first(self, items: Any, wanted: Callable[[Any], bool]) -> Any:
-        """The first item of a list that is wanted, or None."""
-        return next((item for item in items if wanted(item)), None)
+    def matching(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
+        """The items of a list that are wanted; the first of them is enough."""
+        return [item for item in items if wanted(item)]
 
     def known_by(self, value: Any) -> Any:
         """What tells an argument of a module from others: modules are built once for the same arguments."""

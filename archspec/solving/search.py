@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archspec.errors import Problem, SweepError
+from archspec.solving.first_axis import FirstAxis
 from archspec.solving.goals import Goal
 from archspec.sweeping.boxes import Array, Box, boxes
 from archspec.sweeping.engine import Engine, part_of
-from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region, Subject
 from archspec.symbolic.polynomials import Poly
 
@@ -213,17 +213,18 @@ class Search:
         """Offers, at each point of a box, the values of the first axis that come nearest the goals."""
         steps = self.subject.axes[0].values
         assert isinstance(steps, range)
-        parts = [self.parts(size, box) for size in region.values]
+        first = FirstAxis(steps, self.goals, self.engine.evaluator)
+        parts = [first.parts(size, box) for size in region.values]
         codes = [box.axis(number) for number in range(1, len(self.subject.axes))]
         low, high = np.zeros(box.shape, np.int64), np.full(box.shape, len(steps) - 1)
         for goal, part in zip(self.goals, parts, strict=True):
             if goal.high is not None:
-                high = np.minimum(high, self.reached(part, goal.high + 1, box) - 1)
+                high = np.minimum(high, first.reached(part, goal.high + 1, box) - 1)
             if goal.low is not None:
-                low = np.maximum(low, self.reached(part, goal.low, box))
+                low = np.maximum(low, first.reached(part, goal.low, box))
         possible = mask & (low <= high)
         if any(goal.target is not None for goal in self.goals):
-            root = self.root(parts, box)
+            root = first.root(parts, box)
         else:  # every size that keeps the bounds is as good: the usual shape decides
             root = np.full(box.shape, (self.usual[self.subject.axes[0].name] - steps.start) // steps.step)
         start = np.clip(root, low, np.maximum(low, high))
@@ -234,90 +235,9 @@ class Search:
                 inside = open_ & (at >= low) & (at <= high)
                 if not inside.any():
                     break
-                sizes = [self.size(part, at) for part in parts]
+                sizes = [first.size(part, at) for part in parts]
                 good = self.offer(sizes, [steps.start + at * steps.step, *codes], inside)
                 open_ = inside & good
                 at = at + step
                 if abs(int((at - start).flat[0])) > self.most:
                     break
-
-    def parts(self, size: Any, box: Box) -> list[tuple[int, Any]]:
-        """The coefficients of the powers of the first axis, highest first."""
-        if not isinstance(size, Poly):
-            return [(0, size)]
-        wide = self.subject.space.magnitude(size) > MAX_INT
-        found = []
-        for power, coefficient in self.engine.evaluator.split(size, 0):
-            values = self.engine.evaluator.poly(coefficient, box)
-            found.append((power, np.asarray(values, dtype=object) if wide else values))
-        return found
-
-    def size(self, parts: list[tuple[int, Any]], at: Array) -> Array:
-        """A size where the first axis is at some positions, by Horner's scheme."""
-        steps = self.subject.axes[0].values
-        assert isinstance(steps, range)
-        x: Any = at * steps.step + steps.start
-        if any(isinstance(values, np.ndarray) and values.dtype == object for _, values in parts):
-            x = x.astype(object)
-        (power, total), rest = parts[0], parts[1:]
-        for next_power, values in [*rest, (0, 0)]:
-            for _ in range(power - next_power):
-                total = total * x
-            total, power = total + values, next_power
-        return np.asarray(total + 0 * x)
-
-    def reached(self, part: list[tuple[int, Any]], bound: int, box: Box) -> Array:
-        """The first position along the first axis where a size is at least `bound`; the axis's length where it never is."""
-        if len(part) > 2 or part[0][0] > 1:
-            return self.first(lambda at: self.size(part, at) >= bound, box)
-        steps = self.subject.axes[0].values
-        assert isinstance(steps, range)
-        slope, rest = (part[0][1], part[1][1] if len(part) > 1 else 0) if part[0][0] == 1 else (0, part[0][1])
-        short = np.asarray(bound - rest - slope * steps.start)  # at the first position
-        rise = np.asarray(slope * steps.step)
-        found = np.where(
-            rise > 0, -(-short // np.where(rise > 0, rise, 1)), np.where(short > 0, len(steps), 0)
-        )
-        return np.broadcast_to(np.clip(found, 0, len(steps)).astype(np.int64), box.shape)
-
-    def root(self, parts: Sequence[list[tuple[int, Any]]], box: Box) -> Array:
-        """The first position where the largest miss is one of too much: the best one is there, or a step before."""
-        pairs = [
-            (part, goal.target)
-            for part, goal in zip(parts, self.goals, strict=True)
-            if goal.target is not None
-        ]
-        if len(pairs) == 1:
-            return self.reached(*pairs[0], box)
-
-        def over(at: Array) -> Array:
-            relative = [(self.size(part, at) - target).astype(float) / target for part, target in pairs]
-            return np.asarray(np.minimum.reduce(relative) + np.maximum.reduce(relative) >= 0)
-
-        if len(pairs) > 2 or any(power > 1 for part, _ in pairs for power, _ in part):
-            return self.first(over, box)
-        steps = self.subject.axes[0].values
-        assert isinstance(steps, range)
-        zero = np.zeros(box.shape, np.int64)
-        start = sum((self.size(part, zero) - target).astype(float) / target for part, target in pairs)
-        rise = sum(
-            (self.size(part, zero + 1) - self.size(part, zero)).astype(float) / target
-            for part, target in pairs
-        )
-        found = np.where(
-            rise > 0,
-            np.ceil(-np.asarray(start) / np.where(rise > 0, rise, 1)),
-            np.where(np.asarray(start) < 0, len(steps), 0),
-        )
-        return np.clip(found, 0, len(steps)).astype(np.int64)
-
-    def first(self, holds: Any, box: Box) -> Array:
-        """The first position along the first axis from which a condition holds; the axis's length where it never does."""
-        steps = self.subject.axes[0].values
-        low, high = np.zeros(box.shape, np.int64), np.full(box.shape, len(steps))
-        while bool(np.any(low < high)):
-            middle = (low + high) // 2
-            met = np.asarray(holds(np.minimum(middle, len(steps) - 1)), dtype=bool) & (middle < len(steps))
-            high = np.where(met & (low < high), middle, high)
-            low = np.where(~met & (low < high), middle + 1, low)
-        return low

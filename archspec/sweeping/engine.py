@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +24,18 @@ class Batch(NamedTuple):
     box: Box
     columns: list[Array]
     valid: Array | bool
+
+
+class Asked(Protocol):
+    """What pictures and queries read of a sweep."""
+
+    subject: Subject
+    asked: list[str]
+    engine: Engine
+    architecture: str
+
+    def batches(self) -> Iterator[Any]: ...
+    def demand_rows(self, rows: int) -> None: ...
 
 
 class Engine:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archspec.errors import ArchspecError, Problem, SweepError
 from archspec.sweeping.axes import Axis, axis
-from archspec.sweeping.engine import Engine
-
-if TYPE_CHECKING:
-    from archspec.sweeping.sweep import Sweep
+from archspec.sweeping.engine import Asked, Engine
 
 FINE, LINES, SCATTER = 200, 5, 20_000
 _APART = 0.05  # lines that are closer than this share of the largest say nothing
@@ -41,7 +38,7 @@ def thin(one: Axis, most: int) -> Axis:
 class View:
     """A small part of the grid: some axes thinned, the others at one value."""
 
-    def __init__(self, sweep: Sweep, fine: dict[int, int]) -> None:
+    def __init__(self, sweep: Asked, fine: dict[int, int]) -> None:
         self.sweep = sweep
         axes = [
             thin(one, fine[number]) if number in fine else _middle(sweep, one)
@@ -79,14 +76,14 @@ class View:
         return f"   (at {fixed})" if fixed else ""
 
 
-def _middle(sweep: Sweep, one: Axis) -> Axis:
+def _middle(sweep: Asked, one: Axis) -> Axis:
     """The config's own value where the grid has it, else the middle one."""
     return axis(
         one.name, [own if (own := _own(sweep, one.name)) in one.values else one.values[len(one.values) // 2]]
     )
 
 
-def _own(sweep: Sweep, name: str) -> Any:
+def _own(sweep: Asked, name: str) -> Any:
     from archspec.models.model import load
 
     try:
@@ -132,7 +129,7 @@ def formatter(name: str) -> Any:
 class Lines:
     """The first column against one field, a line for each of a few values of another that matters."""
 
-    def __init__(self, sweep: Sweep, number: int, spreads: Mapping[int, float]) -> None:
+    def __init__(self, sweep: Asked, number: int, spreads: Mapping[int, float]) -> None:
         others = [other for other, spread in spreads.items() if other != number and spread > _APART]
         self.number, self.other = number, max(others, key=lambda other: spreads[other], default=None)
         self.view = View(sweep, {number: FINE} if self.other is None else {number: FINE, self.other: LINES})
@@ -165,7 +162,7 @@ class Lines:
 class Contour:
     """Lines of equal size over two fields."""
 
-    def __init__(self, sweep: Sweep, first: int, second: int) -> None:
+    def __init__(self, sweep: Asked, first: int, second: int) -> None:
         self.first, self.second = first, second
         self.view = View(sweep, {first: FINE, second: FINE})
         self.column = sweep.asked[0]
@@ -205,7 +202,7 @@ def levels_of(values: Any) -> list[float]:
 class Pareto:
     """The second column against the first, and the points that no other beats in both."""
 
-    def __init__(self, sweep: Sweep) -> None:
+    def __init__(self, sweep: Asked) -> None:
         axes = sweep.subject.axes
         most = max(2, int(SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))))
         self.view = View(sweep, dict.fromkeys(range(len(axes)), most))

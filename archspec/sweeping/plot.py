@@ -10,16 +10,14 @@ import html
 import io
 import os
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archspec.errors import Problem, SweepError
+from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.panels import FINE, Contour, Lines, Pareto, View, short
-
-if TYPE_CHECKING:
-    from archspec.sweeping.sweep import Sweep
 
 KINDS = ("auto", "lines", "contour", "pareto")
 ENDINGS = (".png", ".svg", ".html")
@@ -39,7 +37,7 @@ _STYLE = {
 }
 
 
-def draw(sweep: Sweep, path: str | None = None, kind: str = "auto") -> Any:
+def draw(sweep: Asked, path: str | None = None, kind: str = "auto") -> Any:
     """The picture as a matplotlib Figure, and in a file where a path is given.
 
     ``auto`` has a panel for each field that varies, and lines of equal size over the first two; ``pareto`` sets the
@@ -83,7 +81,7 @@ def draw(sweep: Sweep, path: str | None = None, kind: str = "auto") -> Any:
     return figure
 
 
-def _settings(sweep: Sweep) -> str:
+def _settings(sweep: Asked) -> str:
     """What holds for all of a picture: the fields that follow others, and the condition that points meet."""
     subject = sweep.subject
     ties = ", ".join(f"{name} = {tie.text}" for name, tie in subject.ties.items())
@@ -92,12 +90,12 @@ def _settings(sweep: Sweep) -> str:
     return "; ".join(part for part in (dtype, ties and f"with {ties}", kept and f"where {kept}") if part)
 
 
-def _title(sweep: Sweep, kind: str) -> str:
+def _title(sweep: Asked, kind: str) -> str:
     names = sweep.asked
     return f"{names[1]} against {names[0]}" if kind == "pareto" else names[0]
 
 
-def _panels(sweep: Sweep, kind: str) -> list[Any]:
+def _panels(sweep: Asked, kind: str) -> list[Any]:
     varied = [number for number, one in enumerate(sweep.subject.axes) if one.numeric and len(one.values) > 1]
     if not varied:
         raise SweepError(
@@ -148,7 +146,7 @@ def _spread(values: Any) -> float:
     return float((known.max() - known.min()) / (np.abs(known).max() or 1))
 
 
-def _save(figure: Any, path: str, ending: str, sweep: Sweep) -> None:
+def _save(figure: Any, path: str, ending: str, sweep: Asked) -> None:
     with whole_file(path) as partial:
         if ending == ".html":
             held = io.StringIO()
@@ -161,7 +159,7 @@ def _save(figure: Any, path: str, ending: str, sweep: Sweep) -> None:
             figure.savefig(partial, format="png", dpi=150, metadata={"Software": None})
 
 
-def _page(svg: str, sweep: Sweep) -> str:
+def _page(svg: str, sweep: Asked) -> str:
     """A page that needs nothing else: the picture, and what was swept."""
     row = "<tr><th>{}</th><td>{} … {}, {:,} values</td></tr>"
     rows = "".join(

@@ -7,27 +7,25 @@ of the swept values, for which its arithmetic was proven not to overflow; where 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from archspec.errors import Problem, SweepError
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import boxes
+from archspec.sweeping.engine import Asked
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region
 from archspec.symbolic.path_conditions import Condition
 from archspec.symbolic.polynomials import Atom, Poly, Real, Space
-
-if TYPE_CHECKING:
-    from archspec.sweeping.sweep import Sweep
 
 DIALECTS = ("duckdb", "spark")
 MAX_FORMS = 2_000
 MAX_HUGE = 10**38
 
 
-def query(sweep: Sweep, dialect: str = "duckdb", table: str | None = None) -> str:
+def query(sweep: Asked, dialect: str = "duckdb", table: str | None = None) -> str:
     """A SELECT of the swept fields and the columns.
 
     Without a table the query makes the grid itself, and has the rows of the sweep. With one, it reads the swept fields
@@ -44,7 +42,7 @@ def query(sweep: Sweep, dialect: str = "duckdb", table: str | None = None) -> st
 
 
 class _Query:
-    def __init__(self, sweep: Sweep, dialect: str) -> None:
+    def __init__(self, sweep: Asked, dialect: str) -> None:
         self.sweep, self.dialect = sweep, dialect
         self.axes, self.space = sweep.subject.axes, sweep.subject.space
         self.free = False  # whether the fields come from a table, of whatever type

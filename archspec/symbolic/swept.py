@@ -144,11 +144,11 @@ class SweptDomain(Exact):
     def length(self, value: Any) -> Any:
         return value.length if isinstance(value, Growing) else super().length(value)
 
-    def first(self, items: Any, wanted: Callable[[Any], bool]) -> Any:
+    def matching(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
         if not isinstance(items, Growing):
-            return super().first(items, wanted)
+            return super().matching(items, wanted)
         place = items.first(wanted)
-        return None if place is None else items.items[place]
+        return [] if place is None else [items.items[place]]
 
     def known_by(self, value: Any) -> Any:
         return key(value) if isinstance(value, Swept) else super().known_by(value)

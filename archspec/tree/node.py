@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.errors import Place
-from archspec.specs.records import Module, Tie
+from archspec.errors import Place, Problem, SpecError
+from archspec.specs.records import Module, Spec, Tie
 from archspec.specs.torch_layers import Leaf, Size
 
 
 class OutputEmbeddings(NamedTuple):
-    """What `get_output_embeddings()` returns here: a path within the module, '' for None; and the line that says so."""
+    """What `get_output_embeddings()` returns: a path within the module, '' for None; and the line that says so."""
 
     path: str
     place: Place
@@ -54,3 +54,22 @@ class Node:
         for slot in self.__slots__:
             setattr(other, slot, getattr(self, slot))
         return other
+
+
+def auto_class(spec: Spec, auto: str) -> str | None:
+    """The architecture that an auto class gives: AutoModel the base model, AutoModelForX one named so."""
+    if auto == "AutoModel":
+        return spec.architectures[0] if spec.architectures else None
+    suffix = auto.removeprefix("AutoModel").removeprefix("Auto")
+    known = {"ForCausalLM": ("ForCausalLM", "LMHeadModel"), "ForSeq2SeqLM": ("ForConditionalGeneration",)}
+    ends = {**known, "ForTextEncoding": ("EncoderModel",)}.get(suffix, (suffix,))
+    return next((name for end in ends for name in spec.architectures if name.endswith(end)), None)
+
+
+def require_architecture(spec: Spec) -> str:
+    """The base model of a spec. Errors: :class:`SpecError` for a spec without architectures."""
+    if not spec.architectures:
+        raise SpecError(
+            Problem("the spec has no architectures", Place(spec.source, 1, 1), help="add architectures:")
+        )
+    return spec.architectures[0]

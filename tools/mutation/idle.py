@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from archspec.configs.scope import may_be_negative
+from archspec.configs.checks import may_be_negative
 from archspec.language.expression import Expression, names
 from archspec.language.trees import conjuncts
 from archspec.lint.constants import handed_on, settled

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from archspec.configs.scope import SubConfig, may_be_negative
+from archspec.configs.checks import may_be_negative
+from archspec.configs.scope import SubConfig
 from archspec.specs.field_kinds import ints, is_deep
 from archspec.specs.records import Field
 from archspec.specs.references import conditions

@@ -1,0 +1,108 @@
+"""What a value of a config has to be, by its field alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from archspec.errors import ConfigError, Problem
+from archspec.language.domain import Exact
+from archspec.language.expression import SEEN
+from archspec.language.values import MAX_INT, describe, fits, has_negative, here, kind_of, numbers, shown
+from archspec.specs.layer_types import ALLOWED
+from archspec.specs.records import Field, Spec
+from archspec.specs.references import compared_texts
+
+
+def misfit(field: Field, kinds: Iterable[str], value: Any) -> str:
+    """Why a value cannot be a field's; '' for one that can."""
+    if not fits(value, kinds):
+        expected = " or ".join(kind.replace("None", "null") for kind in kinds)
+        return f"{shown(value) if isinstance(value, list) else describe(value)} is not {expected}"
+    for number in numbers(value):
+        if not -MAX_INT <= number <= MAX_INT:
+            return "NaN is not a number" if number != number else "the number is beyond 64 bits"
+        if number < 0 and isinstance(here(number), int) and not may_be_negative(field):
+            return f"{number} is negative"
+    return ""
+
+
+def default_kinds(field: Field, default: Any) -> tuple[str, ...]:
+    """The types that a default without a written type stands for."""
+    kind = kind_of(default)
+    if not kind:
+        message = f"{describe(default)} cannot be a default"
+        raise ConfigError(Problem(message, field.place, f"config.{field.name}"))
+    kinds = ("float", "int") if kind == "float" else (kind,)
+    return (*kinds, "None") if field.computed else kinds
+
+
+def undescribed(spec: Spec, raw: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What a spec does not describe or transformers does not take: the field, why, and what helps."""
+    if raw.get("per_layer_config") and "per_layer_config" not in spec.fields:
+        message = "this spec does not describe layers that differ from the config"
+        yield "per_layer_config", message, "leave it out to count the uniform model"
+    for name in (name for name in spec.readonly if name in raw):
+        message = "is what transformers computes itself, and it refuses a config that gives it"
+        yield name, message, f"leave it out; said at {spec.readonly[name]}"
+    for name, value in raw.items():
+        if _unknown_activation(spec, spec.attribute_map.get(name, name), value):
+            message = "this spec does not describe activations with parameters of their own"
+            yield name, message, "choose one without, such as relu"
+
+
+def _unknown_activation(spec: Spec, name: str, value: Any) -> bool:
+    """Whether a value names an activation that has parameters, and the spec does not ask for it."""
+    texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    found = [text for text in texts if text.rpartition("-")[2] in ("prelu", "xielu")]  # T5 writes gated-prelu
+    return bool(found) and not set(found) <= set(compared_texts(spec).get(name, ()))
+
+
+def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> tuple[str, str] | None:
+    """What transformers does not take in a list of layer types: a type, or a length; and what helps."""
+    if unknown := domain.matching(listed, lambda item: item not in ALLOWED[name]):
+        return (
+            f"{unknown[0]!r} is no layer type that transformers knows",
+            f"known: {', '.join(ALLOWED[name])}",
+        )
+    length = domain.length(listed)
+    if layers is None or length == layers:
+        return None
+    message = f"names {length} layers, but num_hidden_layers is {layers}"
+    return message, f"give one for each layer, or leave {name} out"
+
+
+def label_faults(count: Any, problem_type: Any) -> Iterator[tuple[str, str]]:
+    """What transformers does not take as a number of labels: the field, and why."""
+    kind = type(here(count))
+    if not issubclass(kind, int) or kind is bool or not 0 <= count <= 10**9:
+        yield "num_labels", f"{describe(count)} is not a number of labels"
+    elif count == 1 and problem_type == "single_label_classification":
+        yield "problem_type", "single_label_classification needs more than one label"
+
+
+def config_call(tree: ast.expr) -> ast.Call | None:
+    """The call of a default that marks a field as a sub-config: `Config(…)` or `AutoConfig(…)`."""
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
+        return None
+    return tree if tree.func.id in ("Config", "AutoConfig") else None
+
+
+@lru_cache(maxsize=SEEN)
+def takes_length(tree: ast.AST, name: str) -> bool:
+    """Whether an expression has `len(name)` in it."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
+    return any(ast.unparse(call) == f"len({name})" for call in calls)
+
+
+def may_be_null(field: Field) -> bool:
+    """Whether null is a value of a field, or stands for its computed default."""
+    return field.computed or "None" in field.types
+
+
+def may_be_negative(field: Field) -> bool:
+    """The number of a token or of a layer, and a field whose own default is below zero."""
+    number_of_something = field.name.endswith(("_token_id", "_id", "_idx", "_indices"))
+    return number_of_something or (field.default is not None and has_negative(field.default.tree))

@@ -1,0 +1,156 @@
+"""What names, fields, methods and torch's layers mean inside a module."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from archspec.configs.scope import Scope, opened
+from archspec.errors import ConfigError, Problem, did_you_mean
+from archspec.language.evaluator import Evaluator
+from archspec.language.expression import Expression, Locals, names
+from archspec.language.values import describe, here
+from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, weight_norm
+from archspec.tree.node import Node, OutputEmbeddings, Routed
+
+MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
+
+
+class Frame:
+    """What names mean inside one module: the config in force, the arguments, `where:`."""
+
+    def __init__(self, scope: Scope, local: Locals, where: dict[str, Expression]) -> None:
+        self.scope, self.local, self.where = scope, local, where
+        self.pending: set[str] = set()
+
+
+class Inside(Evaluator):
+    """An environment of frames: that of the module that is being built is the last."""
+
+    frames: list[Frame]
+
+    def name(self, name: str, node: ast.Name) -> Any:
+        frame = self.frames[-1]
+        if name in frame.local:
+            return frame.local[name]
+        if name in frame.where:
+            if name in frame.pending:
+                self.fail(f"{name} depends on itself", node, "break the circle in `where:`")
+            frame.pending.add(name)
+            frame.local[name] = self.evaluate(frame.where[name], dict(frame.local))
+            frame.pending.discard(name)
+            return frame.local[name]
+        if not frame.scope.has(name):
+            known = [*frame.scope.spec.fields, *frame.scope.spec.fixed, *frame.where, *frame.local]
+            self.fail(f"{name} is neither a config field nor a local name", node, did_you_mean(name, known))
+        return self.read(frame.scope, name)
+
+    def meaning(self, node: ast.expr) -> ast.expr:
+        where = self.frames[-1].where
+        return where[node.id].tree if isinstance(node, ast.Name) and node.id in where else node
+
+    def read(self, scope: Scope, name: str) -> Any:
+        """A config field's value, a sub-config as the scope of its own fields."""
+        return opened(scope.get(name))
+
+    def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
+        if not isinstance(value, Scope):
+            return super().attribute(value, name, node)
+        found = value.asked(name, node, self)
+        return found if name == "model_type" else self.read(value, name)
+
+    def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
+        if isinstance(value, Node) and name in ("requires_grad_", "routed") and not node.keywords:
+            arguments = [self.visit(argument, local) for argument in node.args]
+            other = value.copy()
+            if name == "requires_grad_":
+                other.frozen = bool(arguments) and not self.truth(arguments[0], node)
+            else:
+                other.routed = self.routing(arguments, node)
+            return other
+        if isinstance(value, Scope) and name == "get" and len(node.args) == 1 and not node.keywords:
+            field = str(self.visit(node.args[0], local))  # a field that only some model types describe
+            return self.read(value, field) if value.has(field) else value.raw.get(field)
+        return super().method(value, name, node, local)
+
+    def routing(self, arguments: list[Any], node: ast.Call) -> Routed | None:
+        """The arguments of `.routed`; none where one of them is null."""
+        if len(arguments) != 2:
+            self.fail("routed takes the experts used for a token and the number of experts", node)
+        for number in arguments:
+            kind = type(here(number))
+            if number is not None and (not issubclass(kind, int) or kind is bool or concrete(number) < 0):
+                self.fail(f"{describe(number)} is not a number of experts", node)
+        return None if any(argument is None for argument in arguments) else Routed(*arguments)
+
+    def demand(self, condition: Expression, frame: Frame) -> None:
+        """Errors: :class:`ConfigError` when a condition of a module does not hold."""
+        if self.truth(self.evaluate(condition, dict(frame.local)), condition.tree):
+            return
+        scope = frame.scope
+        local = names(condition.tree) & frame.local.keys()  # parameters, and names of `where:` by now
+        fields = sorted(name for name in names(condition.tree) - local if scope.has(name))
+        values = {n: frame.local[n] if n in local else scope.get(n) for n in sorted({*local, *fields})}
+        shown = {name: describe(value).removeprefix("the number ") for name, value in values.items()}
+        found = ", ".join(f"{name} = {value}" for name, value in shown.items()) or "it does not hold"
+        behind = set[str]().union(*(names(frame.where[name].tree) for name in local & frame.where.keys()))
+        fields += sorted(name for name in behind if scope.has(name))
+        message = f"{scope.origin.name}: transformers demands `{condition.text}`, but {found}"
+        help_ = f"change {' or '.join(scope.origin.path + name for name in fields)}" if fields else ""
+        raise ConfigError(Problem(message, condition.place, condition.path, help_))
+
+    def output_path(self, said: Expression) -> OutputEmbeddings:
+        """`a.b`, `None`, or `a.b if condition else c.d`."""
+        tree = said.tree
+        while isinstance(tree, ast.IfExp):
+            holds = self.truth(self.evaluate(said._replace(tree=tree.test), self.frames[-1].local), tree.test)
+            tree = tree.body if holds else tree.orelse
+        path = "" if isinstance(tree, ast.Constant) and tree.value is None else ast.unparse(tree)
+        return OutputEmbeddings(path, said.place)
+
+    def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+        self.spend(4, node)
+        plain = self.domain.plain
+        try:
+            tensors = LEAVES[name](
+                *map(plain, arguments), **{key: plain(value) for key, value in keywords.items()}
+            )
+        except LayerError as error:
+            self.fail(f"`{ast.unparse(node)}`: {error}", node)
+        except TypeError as error:
+            detail = str(error).partition("() ")[2] or str(error)
+            self.fail(f"{name}: {detail}", node, "the arguments are those of torch's constructor")
+        for tensor in tensors:
+            self.check_shape(tensor, node)
+        return Node(name, tensors)
+
+    def check_shape(self, tensor: Leaf, node: ast.Call) -> None:
+        numel = 1
+        for size in tensor.shape:
+            kind = type(here(size))
+            if not issubclass(kind, int) or kind is bool:
+                self.fail(f"a size of `{ast.unparse(node)}` is {describe(size)}, not an integer", node)
+            if concrete(size) < 0:
+                self.fail(f"a size of `{ast.unparse(node)}` is negative: {size}", node)
+            numel *= concrete(size)
+        if numel > MAX_NUMEL:
+            self.fail(f"`{ast.unparse(node)}` has {numel:,} elements, more than torch can hold", node)
+
+    def parametrized(self, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+        if not arguments or not isinstance(arguments[0], Node):
+            self.fail("weight_norm takes a module", node)
+        other: Node = arguments[0].copy()
+        try:
+            other.tensors = weight_norm(other.tensors, **keywords)
+        except (LayerError, TypeError, IndexError) as error:
+            self.fail(f"weight_norm: {error}", node)
+        return other
+
+    def frozen_norms(self, module: Node) -> Node:
+        """transformers' replace_batch_norm: each BatchNorm2d becomes a FrozenBatchNorm2d of its size."""
+        other = module.copy()
+        if module.leaf and module.cls == "BatchNorm2d":
+            other.cls = other.layer = "FrozenBatchNorm2d"
+            other.tensors = LEAVES[other.cls](module.tensors[0].shape[0])
+        other.children = {name: self.frozen_norms(child) for name, child in module.children.items()}
+        return other
