@@ -2,12 +2,11 @@
 
     python benchmarks/bench_sweep.py [--quick]
 
-prints, all in one run on this machine:
-- for each grid of about 10^7 points the time of the sweep (the whole array, and box by box), of the closed form written
-  by hand with broadcasting, and of the same over full coordinate arrays, the best of several turns that alternate, and
-  their ratios;
-- how many configs a second a sweep counts, how many transformers instantiates on torch's meta device, and the ratio;
-- the peak memory of writing 10^6, 10^7 and 10^8 points to Parquet (--quick: 10^5 to 10^7), each in a process of its own.
+prints, all in one run on this machine: - for each grid of about 10^7 points the time of the sweep (the whole
+array, and box by box), of the closed form written by hand with broadcasting, and of the same over full
+coordinate arrays, the best of several turns that alternate, and their ratios; - how many configs a second a
+sweep counts, how many transformers instantiates on torch's meta device, and the ratio; - the peak memory of
+writing 10^6, 10^7 and 10^8 points to Parquet (--quick: 10^5 to 10^7), each in a process of its own.
 """
 
 from __future__ import annotations
@@ -104,7 +103,8 @@ def best(jobs: dict[str, Callable[[], Any]], turns: int = TURNS) -> dict[str, fl
 def speed() -> float:
     """Ratios against NumPy by hand; gives the points a second of the first grid, box by box."""
     print(
-        f"{'grid':26} {'points':>11} {'sweep':>9} {'by box':>9} {'broadcast':>10} {'meshgrid':>10}   ratios to the sweep"
+        f"{'grid':26} {'points':>11} {'sweep':>9} {'by box':>9} {'broadcast':>10} {'meshgrid':>10}"
+        "   ratios to the sweep"
     )
     rate = 0.0
     for name, (architecture, fields, closed) in GRIDS.items():
@@ -126,10 +126,10 @@ def speed() -> float:
         times = best(jobs)
         rate = rate or grid.points / times["by box"]
         shown = "".join(f" {1e3 * seconds:7.1f}ms" for seconds in times.values())
-        ratios = f"broadcast {times['broadcast'] / times['sweep']:.1f}x, meshgrid {times['meshgrid'] / times['sweep']:.1f}x"
-        print(
-            f"{name:26} {grid.points:11,} {shown}   {ratios}, broadcast to boxes {times['broadcast'] / times['by box']:.1f}x"
-        )
+        broadcast, meshgrid = times["broadcast"] / times["sweep"], times["meshgrid"] / times["sweep"]
+        by_box = times["broadcast"] / times["by box"]
+        ratios = f"broadcast {broadcast:.1f}x, meshgrid {meshgrid:.1f}x, broadcast to boxes {by_box:.1f}x"
+        print(f"{name:26} {grid.points:11,} {shown}   {ratios}")
     return rate
 
 
@@ -144,9 +144,8 @@ def instantiation(rate: float) -> None:
 
     build()
     seconds = best({"build": build}, 5)["build"]
-    print(
-        f"\nconfigs a second: sweep {rate:,.0f}, transformers on meta {1 / seconds:.2f}; ratio {rate * seconds:,.0f}"
-    )
+    print(f"\nconfigs a second: sweep {rate:,.0f}, transformers on meta {1 / seconds:.2f};", end=" ")
+    print(f"ratio {rate * seconds:,.0f}")
 
 
 def memory(sizes: list[int]) -> None:

@@ -1,7 +1,7 @@
-"""What the operators, tests, choices, functions and loops of the spec language come to over Python's own numbers.
+"""What operators, tests, choices, functions and loops of the spec language come to over Python's numbers.
 
-A domain of other numbers (symbolic, recording) is a subclass of :class:`Exact`. Each hook has the evaluator that asks as
-its last argument: to visit parts of an expression, to refuse with a place, to count the work.
+A domain of other numbers (symbolic, recording) is a subclass of :class:`Exact`. Each hook has the evaluator
+that asks as its last argument: to visit parts of an expression, to refuse with a place, to count the work.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Exact:
         return value
 
     def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
-        """The list that a loop makes; one whose element does not look at the loop's variable is evaluated once."""
+        """The list that a loop makes; where all turns give the same, of one evaluation."""
         first = node.generators[0]
         if not alike(node):
             return [at.visit(node.elt, inner) for inner in self.turns(node.generators, local, at)]

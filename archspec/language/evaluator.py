@@ -1,9 +1,9 @@
 """The one evaluator of the spec language: it walks an expression's tree.
 
-What names, calls, attributes and methods mean is for its environment to say, a subclass: the fields of a config
-(:class:`archspec.configs.scope.Scope`), the inside of a module (:class:`archspec.tree.builder.Builder`), the columns of a
-sweep. What operators, tests and loops come to is for the domain of numbers that it is given
-(:class:`archspec.language.domain.Exact`).
+What names, calls, attributes and methods mean is for its environment to say, a subclass: the fields of a
+config (:class:`archspec.configs.scope.Scope`), the inside of a module
+(:class:`archspec.tree.builder.Builder`), the columns of a sweep. What operators, tests and loops come to is
+for the domain of numbers that it is given (:class:`archspec.language.domain.Exact`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MAX_WORK = 1_000_000  # some seconds
 class Evaluator:
     """Evaluates expressions in an environment, over a domain of numbers.
 
-    An environment overrides ``name``, for a name that no loop binds, ``call``, for a call of something that is not one
-    of :data:`archspec.language.operations.FUNCTIONS`, ``attribute`` and ``method``.
+    An environment overrides ``name``, for a name that no loop binds, ``call``, for a call of something that
+    is not one of :data:`archspec.language.operations.FUNCTIONS`, ``attribute`` and ``method``.
     """
 
     expression: Expression

@@ -16,7 +16,10 @@ from archspec.language.yaml_nodes import Scalar
 MAX_EXPRESSION = 4_000
 SEEN = 100_000  # trees of which is kept what they read: each is asked again for every config
 
-_HELP = "an expression is Python: names of config fields, arithmetic, comparisons, `a if c else b`, `x for i in range(n)`"
+_HELP = (
+    "an expression is Python: names of config fields, arithmetic, comparisons, `a if c else b`, "
+    "`x for i in range(n)`"
+)
 _NODES: tuple[type[ast.AST], ...] = (
     *(
         ast.Constant,

@@ -48,7 +48,7 @@ class FirstAxis:
         return np.asarray(total + 0 * x)
 
     def reached(self, part: Parts, bound: int, box: Box) -> Array:
-        """The first position along the first axis where a size is at least `bound`; the axis's length where it never is."""
+        """The first position where a size is at least `bound`; the axis's length where it never is."""
         if len(part) > 2 or part[0][0] > 1:
             return self.first(lambda at: self.size(part, at) >= bound, box)
         steps = self.steps
@@ -61,7 +61,7 @@ class FirstAxis:
         return np.broadcast_to(np.clip(found, 0, len(steps)).astype(np.int64), box.shape)
 
     def root(self, parts: Sequence[Parts], box: Box) -> Array:
-        """The first position where the largest miss is one of too much: the best one is there, or a step before."""
+        """Where the largest miss is first one of too much: the best position is there, or a step before."""
         pairs = [
             (part, goal.target)
             for part, goal in zip(parts, self.goals, strict=True)
@@ -91,7 +91,7 @@ class FirstAxis:
         return np.clip(found, 0, len(steps)).astype(np.int64)
 
     def first(self, holds: Any, box: Box) -> Array:
-        """The first position along the first axis from which a condition holds; the axis's length where it never does."""
+        """The first position from which a condition holds; the axis's length where it never does."""
         low, high = np.zeros(box.shape, np.int64), np.full(box.shape, len(self.steps))
         while bool(np.any(low < high)):
             middle = (low + high) // 2

@@ -58,7 +58,8 @@ def size_of(text: str | float, quantity: str = "params") -> int:
 
 
 def goal(quantity: str, text: str | float) -> Goal:
-    """A budget: a size to come near, or `..b`, `a..`, `a..b` to stay within; a plain number of bytes is not exceeded.
+    """A budget: a size to come near, or `..b`, `a..`, `a..b` to stay within; a plain number of bytes is not
+    exceeded.
 
     >>> goal("params", "7e9")
     Goal(quantity='params', target=7000000000, low=None, high=None)
@@ -83,7 +84,8 @@ def ratio_condition(text: str, given: Any) -> str:
     """`a/b` and its range as a condition on whole numbers.
 
     >>> ratio_condition("hidden_size/num_hidden_layers", "100..140")
-    'num_hidden_layers > 0 and 100 * (num_hidden_layers) <= (hidden_size) and (hidden_size) <= 140 * (num_hidden_layers)'
+    'num_hidden_layers > 0 and 100 * (num_hidden_layers) <= (hidden_size) and (hidden_size) <= 140 *
+    (num_hidden_layers)'
     """
     tree = expression(text, "--ratio").tree
     if not (isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div)):

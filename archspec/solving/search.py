@@ -1,7 +1,8 @@
 """The points of a grid that come nearest to given sizes.
 
-Where the grid is small enough, every point is looked at. Where it is not, one field is solved for: along it the sizes
-are polynomials with coefficients that are nowhere negative, so that the nearest values lie around one root.
+Where the grid is small enough, every point is looked at. Where it is not, one field is solved for: along it
+the sizes are polynomials with coefficients that are nowhere negative, so that the nearest values lie around
+one root.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class Search:
         return good
 
     def missed(self, columns: Sequence[Array], codes: Sequence[Array]) -> tuple[Array, Array]:
-        """The largest relative miss of the targets, and the sum of all; the distance from the usual shape without targets."""
+        """The largest relative miss of the targets, and the sum of all; else how unusual the shape is."""
         misses = [
             np.abs(sizes - goal.target).astype(float) / goal.target
             for goal, sizes in zip(self.goals, columns, strict=True)
@@ -132,7 +133,7 @@ class Search:
         return largest, total
 
     def distance(self, codes: Sequence[Array]) -> Any:
-        """How far fields are from their usual values, in factors; a field that is no number has no distance."""
+        """How far numeric fields are from their usual values, in factors."""
         total: Any = 0.0
         for axis, code in zip(self.subject.axes, codes, strict=True):
             if axis.numeric and len(axis.values) > 1:
@@ -191,7 +192,7 @@ class Search:
                         self.nearest(region, inner, np.broadcast_to(mask, inner.shape))
 
     def check(self, region: Region) -> None:
-        """Whether a region's conditions leave the first axis alone, and its sizes grow along it as polynomials."""
+        """Whether conditions leave the first axis alone, and sizes grow along it as polynomials."""
         sides = [
             side
             for condition in region.conditions

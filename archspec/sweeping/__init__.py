@@ -1,1 +1,1 @@
-"""What :mod:`archspec.sweep` and :mod:`archspec.solve` stand on: counts as functions of the fields that vary."""
+"""Counts as functions of the fields that vary, over grids of configs."""

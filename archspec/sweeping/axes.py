@@ -1,4 +1,4 @@
-"""The fields that a sweep varies, and the values they take: ``hidden_size=256:8192:128``, ``num_labels=2,4``."""
+"""The fields that a sweep varies, and their values: ``hidden_size=256:8192:128``, ``num_labels=2,4``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Axis(NamedTuple):
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The smallest and the largest number that stands for a value: itself, or its position where it is no int."""
+        """The smallest and the largest number of a value: itself, or its position where it is no int."""
         if not self.numeric:
             return 0, len(self.values) - 1
         ends = (self.values[0], self.values[-1]) if isinstance(self.values, range) else self.values

@@ -1,4 +1,4 @@
-"""A grid cut into boxes: products of some values of each axis, small enough for their arrays to stay in the cache."""
+"""A grid cut into boxes, products of some values of each axis, whose arrays stay in the cache."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LONG = 1 << 14  # points: longer loops gain nothing
 
 
 class Grid:
-    """The axes as dimensions of arrays: short last axes are one dimension together, or NumPy's loops would be short."""
+    """The axes as dimensions of arrays; short last axes are one together, or NumPy's loops would be short."""
 
     def __init__(self, axes: Sequence[Axis], apart: int = 0, first: int | None = None) -> None:
-        """Axes by their order; the first `apart` stay dimensions of their own, those from `first` on are one together."""
+        """The first `apart` axes stay dimensions of their own, those from `first` on are one together."""
         self.axes = tuple(axes)
         lengths = [len(axis.values) for axis in axes]
         if first is None:
@@ -136,7 +136,7 @@ class Box:
 
 
 def boxes(grid: Grid, size: int = BOX, shape: tuple[int, ...] | None = None) -> Iterator[Box]:
-    """The grid, or as much of it as `shape` says, in boxes, in the order of its points: the last axis varies fastest."""
+    """The grid, or as much of it as `shape` says, in boxes; the last axis varies fastest."""
     lengths = shape or grid.shape
     inner = len(lengths)
     while inner > 0 and prod(lengths[inner - 1 :]) <= size:

@@ -19,7 +19,7 @@ MAX_REGIONS = 20_000
 
 
 class Batch(NamedTuple):
-    """A box with its columns; `valid` marks the points that have a count and are asked for (True: all of them)."""
+    """A box with its columns; `valid` marks the points that are counted and asked for (True: all)."""
 
     box: Box
     columns: list[Array]
@@ -147,7 +147,7 @@ class Engine:
         return whole
 
     def column(self, value: Any, box: Box, out: Array | None = None) -> Array:
-        """A column's values over a box: 64-bit integers, Python's where they do not fit, floats, or objects."""
+        """A column over a box: 64-bit integers, Python's where they do not fit, floats, or objects."""
         if isinstance(value, Poly):
             out = np.empty(box.shape, dtype=np.int64) if out is None else out
             found: Any = self.evaluator.poly(value, box, out)
@@ -190,7 +190,7 @@ class Engine:
             yield region, mask
 
     def taken(self, region: Region, box: Box, left: Any) -> tuple[Any, Any]:
-        """What a region leaves of the points that are left, and what it takes; False stands for none, True for all."""
+        """What a region leaves of the points left, and what it takes; False stands for none, True for all."""
         mask: Any = True
         for condition in region.conditions:
             held = self.evaluator.holds(condition, box)
@@ -217,7 +217,7 @@ class Engine:
 
 
 def _last(mask: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The last index of a box at which a mask holds; along the dimensions that it does not depend on, the last of all."""
+    """The last index at which a mask holds; the last of all along dimensions that it does not depend on."""
     found = np.argwhere(mask)[-1]
     return tuple(shape[axis] - 1 if mask.shape[axis] == 1 else int(i) for axis, i in enumerate(found))
 

@@ -1,8 +1,8 @@
 """Closed forms evaluated over boxes with NumPy.
 
-An expression is an array of as many dimensions as the grid has, of size 1 along those that it does not depend on; so
-whatever depends on few axes costs little, and is kept between boxes. Integers are 64 bits wide where the bounds prove
-that no step leaves them, and Python's own where they do not.
+An expression is an array of as many dimensions as the grid has, of size 1 along those that it does not depend
+on; so whatever depends on few axes costs little, and is kept between boxes. Integers are 64 bits wide where
+the bounds prove that no step leaves them, and Python's own where they do not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Evaluator:
         return None if key is None else (kind, number, key)
 
     def value(self, node: Any, box: Box, out: Array | None = None) -> Any:
-        """The values of an expression: an array of as many dimensions as there are axes, or a plain number."""
+        """The values of an expression: an array with a dimension for each axis, or a plain number."""
         if isinstance(node, Poly):
             return self.poly(node, box, out)
         return self.real(node, box) if isinstance(node, Real) else node

@@ -21,7 +21,8 @@ Progress = Callable[[int, int], None]
 def whole_file(path: str) -> Iterator[str]:
     """A path to write to in the place of another, which it becomes when all went well, and else disappears.
 
-    Where the system can, what is written has no name until it is whole: not even a process that is killed leaves it.
+    Where the system can, what is written has no name until it is whole: not even a process that is killed
+    leaves it.
     """
     folder, name = os.path.split(os.path.abspath(path))
     try:

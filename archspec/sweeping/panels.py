@@ -186,7 +186,7 @@ class Contour:
 
 
 def levels_of(values: Any) -> list[float]:
-    """1, 2 and 5 times powers of ten between some values, or even steps where there are few; none in a mere corner."""
+    """1, 2 and 5 times powers of ten between some values, or even steps where there are few."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = np.quantile(values, [0.01, 0.99]).tolist()

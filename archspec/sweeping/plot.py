@@ -1,7 +1,8 @@
 """Pictures of a sweep: size against each field, lines of equal size over two fields, and what no point beats.
 
-A picture looks at a few thousand points of the grid at most, however large that is: each field at up to 200 values,
-the others at the config's own value where the grid has it, and in the middle of theirs where it has not.
+A picture looks at a few thousand points of the grid at most, however large that is: each field at up to 200
+values, the others at the config's own value where the grid has it, and in the middle of theirs where it has
+not.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ _STYLE = {
 def draw(sweep: Asked, path: str | None = None, kind: str = "auto") -> Any:
     """The picture as a matplotlib Figure, and in a file where a path is given.
 
-    ``auto`` has a panel for each field that varies, and lines of equal size over the first two; ``pareto`` sets the
-    second column against the first, and marks the points that have the most of it for their size.
+    ``auto`` has a panel for each field that varies, and lines of equal size over the first two; ``pareto``
+    sets the second column against the first, and marks the points that have the most of it for their size.
 
-    Errors: :class:`SweepError` for a kind or an ending that is not known, and for a sweep with nothing to draw.
+    Errors: :class:`SweepError` for a kind or an ending that is not known, and for a sweep with nothing to
+    draw.
     """
     if kind not in KINDS:
         raise SweepError(Problem(f"{kind} is no kind of picture", help=f"there are {', '.join(KINDS)}"))
@@ -139,7 +141,7 @@ def _panels(sweep: Asked, kind: str) -> list[Any]:
 
 
 def _spread(values: Any) -> float:
-    """How much of the largest of some values lies between them and the smallest; not a number where all are unknown."""
+    """The spread of some values as a part of the largest; not a number where all are unknown."""
     known = values[~np.isnan(values)]
     if not known.size:
         return float("nan")

@@ -1,7 +1,8 @@
 """A sweep as a SQL query, for a grid or a table that a database holds.
 
-The query says what the sweep knows, and no more: every closed form stands under its conditions and within the bounds
-of the swept values, for which its arithmetic was proven not to overflow; where none applies, the result is NULL.
+The query says what the sweep knows, and no more: every closed form stands under its conditions and within the
+bounds of the swept values, for which its arithmetic was proven not to overflow; where none applies, the
+result is NULL.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ MAX_HUGE = 10**38
 def query(sweep: Asked, dialect: str = "duckdb", table: str | None = None) -> str:
     """A SELECT of the swept fields and the columns.
 
-    Without a table the query makes the grid itself, and has the rows of the sweep. With one, it reads the swept fields
-    from columns of their names, and adds the tied fields and the columns to each row; what the sweep has no closed
-    form for, because it lies outside the bounds of the swept values or transformers refuses it, is NULL there.
+    Without a table the query makes the grid itself, and has the rows of the sweep. With one, it reads the
+    swept fields from columns of their names, and adds the tied fields and the columns to each row; what the
+    sweep has no closed form for, because it lies outside the bounds of the swept values or transformers
+    refuses it, is NULL there.
 
-    Errors: :class:`SweepError` for a dialect that is not one of :data:`DIALECTS`, and for a sweep of too many forms.
+    Errors: :class:`SweepError` for a dialect that is not one of :data:`DIALECTS`, and for a sweep of too many
+    forms.
     """
     if dialect not in DIALECTS:
         raise SweepError(
@@ -166,7 +169,7 @@ class _Query:
         return self.real(node) if isinstance(node, Real) else self.literal(node)
 
     def poly(self, poly: Poly) -> str:
-        """Sums of products, by Horner's scheme in no variable: databases share equal subexpressions themselves."""
+        """Sums of products: databases share equal subexpressions themselves."""
         parts, sign = [], "+"
         for monomial, coefficient in poly.terms:
             factors = [

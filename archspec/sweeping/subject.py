@@ -1,7 +1,8 @@
-"""What is swept: a config, the fields that vary, and the columns that are asked for, one region of the grid at a time.
+"""What is swept: a config, the fields that vary, the columns that are asked for, a region at a time.
 
-A :class:`Region` is a set of the grid's points over which every column is one closed form. It is found by running the
-exact count at a point (:mod:`archspec.sweeping.run`), and is held to the plain count of that point before it is used.
+A :class:`Region` is a set of the grid's points over which every column is one closed form. It is found by
+running the exact count at a point (:mod:`archspec.symbolic.counts`), and is held to the plain count of that
+point before it is used.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Region(NamedTuple):
 
 
 def expression(text: str, name: str) -> Expression:
-    """An expression of the spec language from the command line or a caller. Errors: :class:`SpecError`, with a caret."""
+    """An expression of the spec language as users write it. Errors: :class:`SpecError`, with a caret."""
     if not text.strip():
         raise SweepError(
             Problem(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0")
@@ -93,8 +94,8 @@ class Columns(Evaluator):
 class Subject:
     """A config with fields that vary.
 
-    ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and quantities,
-    ``where`` the condition that a point has to meet, or several by name.
+    ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and
+    quantities, ``where`` the condition that a point has to meet, or several by name.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Subject:
         return other
 
     def settled(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values with those of the tied fields, each worked out from the config with the earlier ones set."""
+        """The values with those of the tied fields, each from the config with the earlier ones set."""
         settings = dict(values)
         for name, follows in self.ties.items():
             config = self.configured(settings)
@@ -203,8 +204,9 @@ class Subject:
         scope, quantities = found
         for name, value in exact.items():
             if here(quantities[name]) != value:
+                swept = here(quantities[name])
                 raise SweepError(
-                    f"a bug of archspec: {name} is {here(quantities[name])} at {self.values(point)}, and not {value}"
+                    f"a bug of archspec: {name} is {swept} at {self.values(point)}, and not {value}"
                 )
         return self._region(path, scope, quantities, point)
 

@@ -22,9 +22,9 @@ Columns = str | Sequence[str] | Mapping[str, str]
 class Sweep:
     """A grid of configs of one architecture, and the columns that are counted over it; made by :func:`sweep`.
 
-    Nothing is counted before rows are asked for, and then box by box: memory does not grow with the grid. Points that
-    transformers refuses have no row; :attr:`refused` says how many there were, and why. pandas, polars, DuckDB and
-    whatever else takes Arrow streams takes a sweep as it is.
+    Nothing is counted before rows are asked for, and then box by box: memory does not grow with the grid.
+    Points that transformers refuses have no row; :attr:`refused` says how many there were, and why. pandas,
+    polars, DuckDB and whatever else takes Arrow streams takes a sweep as it is.
     """
 
     def __init__(self, subject: Subject, asked: Sequence[str], wide: bool = False) -> None:
@@ -123,7 +123,7 @@ class Sweep:
         return write(self.table, path, progress, self.demand_rows)
 
     def plot(self, path: str | None = None, kind: str = "auto") -> Any:
-        """A picture of the sweep as a matplotlib figure, and as a .png, .svg or .html file where a path is given."""
+        """A matplotlib figure of the sweep, and a .png, .svg or .html file where a path is given."""
         from archspec.sweeping.plot import draw
 
         return draw(self, path, kind)
@@ -144,10 +144,12 @@ class Sweep:
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """Columns as they are typed, name -> expression. Errors: :class:`SweepError` for a name that is missing, or there twice.
+    """Columns as they are typed, name -> expression. Errors: :class:`SweepError` for a name that is missing,
+    or there twice.
 
     >>> columns_of("params,bytes,ratio=intermediate_size / hidden_size,min(params, 5)")
-    {'params': 'params', 'bytes': 'bytes', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
+    {'params': 'params', 'bytes': 'bytes', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)':
+    'min(params, 5)'}
     """
     found: dict[str, str] = {}
     depth, start = 0, 0
@@ -182,23 +184,26 @@ def sweep(
 ) -> Sweep:
     """Exact counts of an architecture over a grid of configs.
 
-    ``config`` is what :func:`archspec.load` takes. ``fields`` gives each swept field its values: a range, a list, or
-    text such as ``"256:8192:128"`` (which includes its end). ``columns`` are quantities (`params`, `active_params`,
-    `trainable_params`, `embedding_params`, `non_embedding_params`, `buffers`, `bytes` at ``dtype``), fields, or
-    expressions over them, by name where a mapping is given, or in one text as on the command line. ``tie`` makes fields
-    follow others, ``where`` keeps the points for which it holds; both are expressions of the spec language. Fields that
-    the config leaves out are worked out anew at every point, as reading that config would. Each row equals
-    ``archspec.load(config, overrides).params``.
+    ``config`` is what :func:`archspec.load` takes. ``fields`` gives each swept field its values: a range, a
+    list, or text such as ``"256:8192:128"`` (which includes its end). ``columns`` are quantities (`params`,
+    `active_params`, `trainable_params`, `embedding_params`, `non_embedding_params`, `buffers`, `bytes` at
+    ``dtype``), fields, or expressions over them, by name where a mapping is given, or in one text as on the
+    command line. ``tie`` makes fields follow others, ``where`` keeps the points for which it holds; both are
+    expressions of the spec language. Fields that the config leaves out are worked out anew at every point, as
+    reading that config would. Each row equals ``archspec.load(config, overrides).params``.
 
-    Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits, ``wide`` makes all of them that.
+    Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits, ``wide`` makes all of
+    them that.
 
     Errors: :class:`archspec.ArchspecError` for fields, values, columns and conditions that make no sense.
 
     >>> import archspec
-    >>> grid = archspec.sweep("LlamaForCausalLM", {"hidden_size": "2048:4096:2048", "num_hidden_layers": [16, 32]},
+    >>> fields = {"hidden_size": "2048:4096:2048", "num_hidden_layers": [16, 32]}
+    >>> grid = archspec.sweep("LlamaForCausalLM", fields,
     ...                       tie={"intermediate_size": "4 * hidden_size"}, columns=["params", "head_dim"])
     >>> list(grid.rows())[-1]
-    {'hidden_size': 4096, 'num_hidden_layers': 32, 'intermediate_size': 16384, 'params': 8852344832, 'head_dim': 128}
+    {'hidden_size': 4096, 'num_hidden_layers': 32, 'intermediate_size': 16384, 'params': 8852344832,
+    'head_dim': 128}
     """
     tied = dict(tie or {})
     if isinstance(columns, str):

@@ -36,8 +36,8 @@ _FLIPPED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 class Assumptions(Exact):
     """A domain that notes how tests came out: `conditions` on sizes, guards on layers.
 
-    ``values`` are the fields that became symbols, ``pinned`` those that hold for one number alone, ``definitions`` the
-    symbols of a formula's own; ``guards`` are those under which the evaluation is now.
+    ``values`` are the fields that became symbols, ``pinned`` those that hold for one number alone,
+    ``definitions`` the symbols of a formula's own; ``guards`` are those under which the evaluation is now.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Assumptions(Exact):
 
     @property
     def conditions(self) -> dict[str, bool]:
-        """What holds, by its text in the spec; where that came out differently in two places, by what it means there."""
+        """What holds, by its text in the spec; where that came out both ways, by what it means there."""
         found: dict[str, bool] = {}
         for text, places in self.noted.items():
             outcomes = set(places.values())
@@ -63,7 +63,8 @@ class Assumptions(Exact):
     def note(self, text: str, outcome: bool = True, meaning: Relation | tuple[Any, ...] = ()) -> None:
         """Notes a condition; the same text may mean other sizes in a module that is built twice.
 
-        ``meaning`` is the comparison, or the expressions that it was decided on; its words are made where they are needed.
+        ``meaning`` is the comparison, or the expressions that it was decided on; its words are made where
+        they are needed.
         """
         self.noted.setdefault(text, {})[meaning] = outcome
 

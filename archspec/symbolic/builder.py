@@ -1,8 +1,9 @@
 """The builder of a formula's tree: the exact count's own, over numbers that carry a SymPy expression.
 
-A config's ints and floats become symbols named after their fields; bools, texts, nulls and list lengths stay what they
-are and are recorded as flags. Conditions on sizes are decided by the value and recorded as assumptions; conditions on a
-layer's index become guards, which :mod:`archspec.symbolic.repetitions` turns into layer counts.
+A config's ints and floats become symbols named after their fields; bools, texts, nulls and list lengths stay
+what they are and are recorded as flags. Conditions on sizes are decided by the value and recorded as
+assumptions; conditions on a layer's index become guards, which :mod:`archspec.symbolic.repetitions` turns
+into layer counts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from archspec.tree.node import Node
 
 
 class SymbolicBuilder(Builder):
-    """A builder whose sizes are :class:`Sym`; `flags` and the domain's `conditions` collect what it relied on."""
+    """A builder whose sizes are :class:`Sym`; `flags` and the domain's `conditions` are what it relied on."""
 
     def __init__(self, scope: Scope, opaque_floats: bool = False) -> None:
         super().__init__(scope)

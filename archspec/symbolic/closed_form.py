@@ -99,8 +99,8 @@ class ClosedForm:
 
         Fields that the config leaves to be computed follow the given ones, as in :func:`archspec.load`.
 
-        Errors: :class:`FormulaError` for a name that does not enter, for a config that is refused with these values, and
-        where an assumption no longer holds, so that the formula would give a wrong number.
+        Errors: :class:`FormulaError` for a name that does not enter, for a config that is refused with these
+        values, and where an assumption no longer holds, so that the formula would give a wrong number.
         """
         known = {*self.symbols, *self.unused, *self.pinned} - set(self.definitions)
         if unknown := sorted(set(values) - known):

@@ -1,8 +1,8 @@
 """The exact count over swept numbers: the same scope, builder and tensors as a plain count uses.
 
-A run gives each quantity as a function of the swept fields, and the path conditions under which that holds. What the count
-does with a swept field that is no arithmetic (layers that ties name one by one, a list's length) rests on the field's
-value, so that the result is exact there and another run gives it elsewhere.
+A run gives each quantity as a function of the swept fields, and the path conditions under which that holds.
+What the count does with a swept field that is no arithmetic (layers that ties name one by one, a list's
+length) rests on the field's value, so that the result is exact there and another run gives it elsewhere.
 """
 
 from __future__ import annotations

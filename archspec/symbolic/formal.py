@@ -35,7 +35,7 @@ Turns = tuple[Turn, ...]
 
 
 class Formal(Assumptions):
-    """Numbers are :class:`Sym`, an index of a loop is a symbol; ``opaque_floats`` gives int() of a float a symbol of its own."""
+    """Numbers are :class:`Sym`, also a loop's index; ``opaque_floats``: int() of a float is a new symbol."""
 
     def __init__(self, opaque_floats: bool = False) -> None:
         super().__init__()

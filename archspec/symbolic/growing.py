@@ -1,8 +1,9 @@
-"""Lists whose length varies over a grid: what a turn gives depends on its index alone, how many there are does not.
+"""Lists whose length varies over a grid: what a turn gives depends on its index alone.
 
-A loop over `range(num_hidden_layers)` is run for every turn that there is at the point where the count is run. The path
-then holds wherever there are as many turns or fewer: a turn `i` counts where the length exceeds `i`. Such a list is
-:class:`Growing`; whatever looks at its length, or at all of its items, goes through a method here.
+A loop over `range(num_hidden_layers)` is run for every turn that there is at the point where the count is
+run. The path then holds wherever there are as many turns or fewer: a turn `i` counts where the length exceeds
+`i`. Such a list is :class:`Growing`; whatever looks at its length, or at all of its items, goes through a
+method here.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Growing:
         return self.items
 
     def at(self, index: int) -> Any:
-        """One item; a turn of a loop that is open is known to exist, else the path holds where the list is as long."""
+        """One item; a turn of an open loop is known to have it, else the path holds where it is there."""
         stop = self.length.expr
         known = any(other is stop and index <= turn for other, turn in self.length.path.turns)
         return self.items[index] if known or self.length > index else self.plain()[index]
@@ -87,7 +88,7 @@ def length_of(ends: SymRange) -> Any:
 
 
 def collected(values: list[Any], length: Any) -> Any:
-    """The list of what the turns gave: modules by kind, each as often as it stands there, or a growing list."""
+    """What the turns gave: modules by kind, each as often as it stands there, or a growing list."""
     if not isinstance(length, Swept):
         return values
     if not any(_holds_modules(value) for value in values):
@@ -126,8 +127,8 @@ def kinds(modules: list[Node | None], length: Swept) -> list[Node]:
 def below(places: list[int], size: int, length: Swept, exact: bool) -> Any:
     """How many of some places lie below the length, which is at most `size`.
 
-    Where they are one run of places, or evenly spaced, that is an expression of the length; `exact` lets the path hold
-    only where the run begins or ends within the list.
+    Where they are one run of places, or evenly spaced, that is an expression of the length; `exact` lets the
+    path hold only where the run begins or ends within the list.
     """
     first, last = places[0], places[-1]
     if exact and last - first + 1 == len(places):

@@ -1,8 +1,9 @@
 """Symbolic numbers: a value, and the expression that it came from.
 
-A number behaves as the Python number that it is here. What an expression is, and what becomes of decisions, is for its
-subclasses: in a formula an expression is SymPy's and tests are noted in words (:class:`archspec.symbolic.values.Sym`); over
-a grid it is a polynomial, and every decision is a path condition (:class:`archspec.symbolic.path_conditions.Swept`).
+A number behaves as the Python number that it is here. What an expression is, and what becomes of decisions,
+is for its subclasses: in a formula an expression is SymPy's and tests are noted in words
+(:class:`archspec.symbolic.values.Sym`); over a grid it is a polynomial, and every decision is a path
+condition (:class:`archspec.symbolic.path_conditions.Swept`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ROUNDING: dict[str, Callable[[float], int]] = {
 
 
 class Number:
-    """A value with its expression. No plain value is taken out but by :meth:`fixed`, :meth:`compare` and :meth:`operate`."""
+    """A value with its expression; only :meth:`fixed`, :meth:`compare`, :meth:`operate` look at the value."""
 
     __slots__ = ("expr", "value")
 

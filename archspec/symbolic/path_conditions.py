@@ -1,9 +1,10 @@
 """Path conditions: where on a grid a count takes the same path as at the point where it was run.
 
-A :class:`Swept` number has a polynomial over the grid's axes beside its value. Arithmetic gives such numbers again. A
-comparison that the bounds of the grid do not settle is noted as a :class:`Condition` of the :class:`Path`, and so is every
-use of a plain value, e.g. as a dictionary's key: then the path is taken only where the value is that one. So whatever is
-done with swept numbers, the result is the same expression wherever the conditions hold.
+A :class:`Swept` number has a polynomial over the grid's axes beside its value. Arithmetic gives such numbers
+again. A comparison that the bounds of the grid do not settle is noted as a :class:`Condition` of the
+:class:`Path`, and so is every use of a plain value, e.g. as a dictionary's key: then the path is taken only
+where the value is that one. So whatever is done with swept numbers, the result is the same expression
+wherever the conditions hold.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Path:
         return self.space.literal(value) if kind is float and abs(value) < 1e300 else None
 
     def calculate(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
-        """The expression of an operation. Errors: :class:`TooLarge` for one that is not handled symbolically."""
+        """The expression of an operation. Errors: :class:`TooLarge` where there is none."""
         if isinstance(left, Poly) and isinstance(right, Poly) and op != "/":
             return self.space.whole_operation(op, left, right)
         if op not in "+-*/":

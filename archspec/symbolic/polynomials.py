@@ -1,8 +1,8 @@
 """Integer polynomials over the swept fields, with the bounds that keep 64-bit arithmetic honest.
 
-A count is a polynomial in the swept fields and in *atoms*: what a polynomial cannot say, such as `a // b`, `a % b` or
-`int(0.5 * a)`. Everything is interned in a :class:`Space`, so that equal subexpressions are one object, and carries an
-interval that holds for the whole grid.
+A count is a polynomial in the swept fields and in *atoms*: what a polynomial cannot say, such as `a // b`, `a
+% b` or `int(0.5 * a)`. Everything is interned in a :class:`Space`, so that equal subexpressions are one
+object, and carries an interval that holds for the whole grid.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Poly:
 
 
 class Real:
-    """A double-precision expression: the operations that Python's own floats would go through, in the same order."""
+    """A double-precision expression: the operations of Python's own floats, in the same order."""
 
     __slots__ = ("args", "axes", "high", "low", "number", "op")
 
@@ -197,7 +197,7 @@ class Space:
         return self.poly({((self._interned[key].number, 1),): 1})
 
     def whole(self, op: str, real: Real) -> Poly:
-        """A real made an integer: `trunc`, `floor`, `ceil` or `round`, as Python's functions of these names do it."""
+        """A real made an integer by `trunc`, `floor`, `ceil` or `round`, as Python does it."""
         if not (abs(real.low) < 2.0**62 and abs(real.high) < 2.0**62):
             raise TooLarge("a float beyond 64 bits")
         function = ROUNDING[op]

@@ -39,8 +39,8 @@ class SymbolicTensor(NamedTuple):
 def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTensor]:
     """The rows of a tree that a symbolic builder built.
 
-    A tensor that many layers have is one row: its name with `{i}` in it, its shape, how often it stands, and the guard
-    under which it does.
+    A tensor that many layers have is one row: its name with `{i}` in it, its shape, how often it stands, and
+    the guard under which it does.
     """
     builder.domain.one_sided()
     rows = list(walk(root, Path()))

@@ -139,7 +139,7 @@ def _cut(name: str, target: str) -> int:
 
 
 def mark_embeddings(root: Node, rows: list[Row]) -> None:
-    """Marks the tensors of the embedding split; a copy is what the tensor is that holds its values, and the other way round."""
+    """Marks the tensors of the embedding split; copies are what the tensor is that holds their values."""
     by_name = {row.name: row for row in rows}
     marked = {row.name: "table" for row in rows if row.path.layer == "Embedding"}
     marked |= {f"{path}.weight": "output" for path in output_embeddings(root) if f"{path}.weight" in by_name}

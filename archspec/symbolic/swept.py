@@ -1,4 +1,4 @@
-"""The domain of swept numbers: whatever is done with them, and with lists that grow, the path says where it holds."""
+"""The domain of swept numbers, and of lists that grow: the path says where a result holds."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class SweptDomain(Exact):
         return super().listed(node, local, at)
 
     def repeated(self, source: SymRange, node: Comprehension, local: Locals, at: Walk) -> Any:
-        """The turns of a loop that are all the same: one module that stands for all, or the value as often."""
+        """Turns that are all the same: one module that stands for all, or the value as often."""
         count = length_of(source)
         if count > MAX_ITEMS:
             self.iterate(source, node.generators[0].iter, at)  # refuses

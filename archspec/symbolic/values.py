@@ -62,7 +62,8 @@ class Turn(NamedTuple):
 class Sym(Number):
     """A number of a formula: with a SymPy expression, and the loops and guards that it depends on.
 
-    Decisions are taken on its value; :mod:`archspec.symbolic.assumptions` notes them, in the words of the spec.
+    Decisions are taken on its value; :mod:`archspec.symbolic.assumptions` notes them, in the words of the
+    spec.
     """
 
     __slots__ = ("guards", "loops", "relation")

@@ -11,7 +11,7 @@ from archspec.specs.torch_layers import Leaf, Size
 
 
 class OutputEmbeddings(NamedTuple):
-    """What `get_output_embeddings()` returns: a path within the module, '' for None; and the line that says so."""
+    """What `get_output_embeddings()` returns: a path, '' for None; and the line that says so."""
 
     path: str
     place: Place

@@ -267,7 +267,8 @@ def test_a_default_range_is_around_the_configs_own_value() -> None:
         ({"where": "hidden_size < 0"}, "no config of the search has hidden_size < 0"),
         (
             {"params": "..10"},
-            "no config of the search has params <= 10: the nearest has 4,556, at hidden_size = 4, num_hidden_layers = 1",
+            "no config of the search has params <= 10: the nearest has 4,556, "
+            "at hidden_size = 4, num_hidden_layers = 1",
         ),
         ({"params": "9e15.."}, "no config of the search has params >= 9,000,000,000,000,000"),
         ({"where": "hidden_size % 8 == 1"}, "no config of the search has hidden_size % 8 == 1"),
@@ -495,7 +496,9 @@ BUILT: list[tuple[str, list[str], dict[str, Any]]] = [
 
 
 def built(solution: Solution, folder: Path) -> int:
-    """The parameters of the class that transformers builds from a written config, read as transformers reads it."""
+    """The parameters of the class that transformers builds from a written config, read as transformers reads
+    it.
+    """
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     path = solution.save(str(folder))
     config = transformers.AutoConfig.from_pretrained(os.path.dirname(path))

@@ -1,4 +1,6 @@
-"""Pictures of sweeps: labelled, the same every time, few points of however large a grid; the gallery's commands draw them."""
+"""Pictures of sweeps: labelled, the same every time, few points of however large a grid; the gallery's
+commands draw them.
+"""
 
 from __future__ import annotations
 

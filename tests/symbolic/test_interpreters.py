@@ -1,4 +1,6 @@
-"""Both interpreters agree: a closed form at a config is the exact count, and at another one under the same assumptions."""
+"""Both interpreters agree: a closed form at a config is the exact count, and at another one under the same
+assumptions.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ def resized(spec: Spec, raw: dict[str, Any], sampler: Sampler) -> dict[str, Any]
 
 
 def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[str, Any]]) -> int:
-    """Holds the closed forms against the exact counts at a config and at others; the number of others that they hold for."""
+    """Holds the closed forms against the exact counts at a config and at others; the number of others that
+    they hold for.
+    """
     wanted = exact(spec, architecture, raw)
     found, _ = formulas(spec, architecture, raw)
     if any(formula.substituted(formula.symbols) != wanted[quantity] for quantity, formula in found.items()):
@@ -284,24 +288,20 @@ architectures:
 
 @st.composite
 def nested(draw: st.DrawFn) -> str:
-    """Modules that are built twice with other sizes, loops within loops, layers with as many tensors as a field says."""
+    """Modules that are built twice with other sizes, loops within loops, layers with as many tensors as a
+    field says.
+    """
     plain, tuples = sizes(SIZES, TESTS), sizes([*SIZES, "u", "v", "m"], TESTS)
     asked = conditions([*TESTS, "m == c", "m in [2, 3]", "m < b < 5"], ["m", "a", "c", "items[1]"])
     return f"""{CONFIG}fixed:
-  derived: = b + 1
-  dims: "= [a * 2, b]"
-modules:
-  Layer(m):
-    w: Parameter({draw(sizes([*SIZES, "m"], TESTS))}) if {draw(asked)} else Parameter({draw(plain)}, 2)
-    rows: Linear(i + 1, {draw(sizes([*SIZES, "m"], TESTS))}) for i in range({draw(st.sampled_from(["k", "m", "2"]))})
-    pairs: Linear({draw(tuples)}, 2) for (u, v) in zip(items, dims)
-architectures:
-  ToyModel:
-    once: Layer({draw(plain)})
-    again: Layer({draw(plain)})
-    blocks: "[Layer({draw(st.sampled_from(["i", "2 ** i", "i * a", "items[i]", "b"]))}) for i in range(k)] + [Layer(c)]"
-    lstm: LSTM({draw(plain)}, a, num_layers={draw(st.sampled_from(["k", "1", "a // 2"]))}, bias={draw(conditions(TESTS, SIZES))})
-    attention: MultiheadAttention(a, 1, kdim={draw(st.sampled_from(["None", "b", "a", "c"]))})
+  derived: = b + 1 dims: "= [a * 2, b]" modules: Layer(m): w: Parameter({draw(sizes([*SIZES, "m"], TESTS))})
+  if {draw(asked)} else Parameter({draw(plain)}, 2) rows: Linear(i + 1, {draw(sizes([*SIZES, "m"], TESTS))})
+  for i in range({draw(st.sampled_from(["k", "m", "2"]))}) pairs: Linear({draw(tuples)}, 2) for (u, v) in
+  zip(items, dims) architectures: ToyModel: once: Layer({draw(plain)}) again: Layer({draw(plain)}) blocks:
+  "[Layer({draw(st.sampled_from(["i", "2 ** i", "i * a", "items[i]", "b"]))}) for i in range(k)] + [Layer(c)]"
+  lstm: LSTM({draw(plain)}, a, num_layers={draw(st.sampled_from(["k", "1", "a // 2"]))},
+  bias={draw(conditions(TESTS, SIZES))}) attention: MultiheadAttention(a, 1,
+  kdim={draw(st.sampled_from(["None", "b", "a", "c"]))})
 """
 
 
