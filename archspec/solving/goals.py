@@ -83,9 +83,8 @@ def _refuse(text: str, message: str, help_: str) -> NoReturn:
 def ratio_condition(text: str, given: Any) -> str:
     """`a/b` and its range as a condition on whole numbers.
 
-    >>> ratio_condition("hidden_size/num_hidden_layers", "100..140")
-    'num_hidden_layers > 0 and 100 * (num_hidden_layers) <= (hidden_size) and (hidden_size) <= 140 *
-    (num_hidden_layers)'
+    >>> ratio_condition("hidden_size/n_layer", "100..140")
+    'n_layer > 0 and 100 * (n_layer) <= (hidden_size) and (hidden_size) <= 140 * (n_layer)'
     """
     tree = expression(text, "--ratio").tree
     if not (isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div)):

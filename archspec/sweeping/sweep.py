@@ -144,12 +144,12 @@ class Sweep:
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """Columns as they are typed, name -> expression. Errors: :class:`SweepError` for a name that is missing,
-    or there twice.
+    """Columns as they are typed, name -> expression.
 
-    >>> columns_of("params,bytes,ratio=intermediate_size / hidden_size,min(params, 5)")
-    {'params': 'params', 'bytes': 'bytes', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)':
-    'min(params, 5)'}
+    Errors: :class:`SweepError` for a name that is missing, or there twice.
+
+    >>> columns_of("params,ratio=intermediate_size / hidden_size,min(params, 5)")
+    {'params': 'params', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
     """
     found: dict[str, str] = {}
     depth, start = 0, 0
@@ -201,9 +201,8 @@ def sweep(
     >>> fields = {"hidden_size": "2048:4096:2048", "num_hidden_layers": [16, 32]}
     >>> grid = archspec.sweep("LlamaForCausalLM", fields,
     ...                       tie={"intermediate_size": "4 * hidden_size"}, columns=["params", "head_dim"])
-    >>> list(grid.rows())[-1]
-    {'hidden_size': 4096, 'num_hidden_layers': 32, 'intermediate_size': 16384, 'params': 8852344832,
-    'head_dim': 128}
+    >>> list(list(grid.rows())[-1].values())
+    [4096, 32, 16384, 8852344832, 128]
     """
     tied = dict(tie or {})
     if isinstance(columns, str):
