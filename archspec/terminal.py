@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-Row = Sequence[str]
+Cells = Sequence[str]
 
 
-def table(columns: str, rows: Iterable[Row], title: str = "", caption: str = "", header: bool = True) -> None:
+def table(
+    columns: str, rows: Iterable[Cells], title: str = "", caption: str = "", header: bool = True
+) -> None:
     """Prints rows under columns; a column that starts with `>` is aligned to the right.
 
     Piped, there are no title, caption or boxes, columns are two blanks apart, and `header=False` leaves out
@@ -23,14 +26,14 @@ def table(columns: str, rows: Iterable[Row], title: str = "", caption: str = "",
         print_aligned([*shown, *listed], [name.startswith(">") for name in names])
 
 
-def print_aligned(rows: Sequence[Row], right: Sequence[bool]) -> None:
+def print_aligned(rows: Sequence[Cells], right: Sequence[bool]) -> None:
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(len(right))]
     for row in rows:
         cells = [cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right, strict=True)]
         print("  ".join(cells).rstrip())
 
 
-def _rich(names: list[str], rows: list[Row], title: str, caption: str) -> None:
+def _rich(names: list[str], rows: list[Cells], title: str, caption: str) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -39,9 +42,8 @@ def _rich(names: list[str], rows: list[Row], title: str, caption: str) -> None:
     shown = Table(box=SIMPLE_HEAD, pad_edge=False, title=title or None, caption=caption or None)
     shown.title_justify = shown.caption_justify = "left"
     for name in names:
-        shown.add_column(
-            name.lstrip(">"), justify="right" if name.startswith(">") else "left", overflow="fold"
-        )
+        justify: Any = "right" if name.startswith(">") else "left"
+        shown.add_column(name.lstrip(">"), justify=justify, overflow="fold")
     for row in rows:
         shown.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(shown)

@@ -1,7 +1,8 @@
 """How long a cold count takes against instantiating the same class on torch's meta device.
 
 `python benchmarks/bench_cold.py [CONFIG ...]` runs whole processes in turn, A B C A B C …, their bytecode
-cached, and prints medians, and ratios round by round. A bare `python -c pass` is the floor that nothing can beat.
+cached, and prints medians, and ratios round by round. A bare `python -c pass` is the floor that nothing can
+beat.
 """
 
 from __future__ import annotations

@@ -65,25 +65,17 @@ def diff(a: Model, b: Model, depth: int | None = None) -> Diff:
     ours, theirs = a.tensors(), b.tensors()
     prefixes = _prefixes(a, b)
     one, two = counted(ours), counted(theirs)
-    return Diff(
-        a,
-        b,
-        prefixes,
-        tuple(_changes(_rows(ours, theirs, prefixes), depth)),
-        (one["params"], two["params"]),
-        (one["buffers"], two["buffers"]),
-        _fields(a.scope, b.scope),
-    )
+    params, buffers = (one["params"], two["params"]), (one["buffers"], two["buffers"])
+    changes = tuple(_changes(_pairs(ours, theirs, prefixes), depth))
+    return Diff(a, b, prefixes, changes, params, buffers, _fields(a.scope, b.scope))
 
 
 def _prefixes(a: Model, b: Model) -> tuple[str, str]:
     """The modules of both that hold the same tensors; ("", "") where the names agree as they are."""
     ours, theirs = ({folded(t.name) for t in model.tensors()} for model in (a, b))
     best, chosen = len(ours & theirs), ("", "")
-    candidates = sorted(
-        ((p, q) for p in _paths(a) for q in _paths(b)), key=lambda pair: len(pair[0]) + len(pair[1])
-    )
-    for p, q in candidates:
+    candidates = ((p, q) for p in _paths(a) for q in _paths(b))
+    for p, q in sorted(candidates, key=lambda pair: len(pair[0]) + len(pair[1])):
         score = len({key(name, p) for name in ours} & {key(name, q) for name in theirs})
         if score > best:
             best, chosen = score, (p, q)
@@ -91,11 +83,7 @@ def _prefixes(a: Model, b: Model) -> tuple[str, str]:
 
 
 def _paths(model: Model) -> list[str]:
-    paths = [
-        path
-        for path, node in modules(model.tree)
-        if not node.leaf and not any(part.isdecimal() for part in path.split("."))
-    ]
+    paths = [path for path, node in modules(model.tree) if not node.leaf and folded(path) == path]
     return [path for path in paths if path.count(".") < _MAX_PREFIX_DEPTH]
 
 
@@ -106,7 +94,7 @@ def key(name: str, prefix: str) -> str:
     return name[len(prefix) + 1 :] if name.startswith(prefix + ".") else f"/{name}"
 
 
-class _Row(NamedTuple):
+class _Pair(NamedTuple):
     """The tensors of one folded name on both sides."""
 
     key: str
@@ -117,20 +105,19 @@ class _Row(NamedTuple):
     kind: str
 
 
-def _rows(ours: list[Tensor], theirs: list[Tensor], prefixes: tuple[str, str]) -> list[_Row]:
+def _pairs(ours: list[Tensor], theirs: list[Tensor], prefixes: tuple[str, str]) -> list[_Pair]:
     groups: dict[str, tuple[list[Tensor], list[Tensor]]] = {}
     for side, (tensors, prefix) in enumerate(zip((ours, theirs), prefixes, strict=True)):
         for tensor in tensors:
             groups.setdefault(folded(key(tensor.name, prefix)), ([], []))[side].append(tensor)
-    rows = []
+    pairs = []
     for folded_key, (a, b) in groups.items():
         if kind := _kind(a, b, prefixes):
             name = folded((b or a)[0].name)
             bare = (b or a)[0].layer in ("Parameter", "Buffer")
-            rows.append(
-                _Row(folded_key, name, name if bare else name.rpartition(".")[0], tuple(a), tuple(b), kind)
-            )
-    return rows
+            module = name if bare else name.rpartition(".")[0]
+            pairs.append(_Pair(folded_key, name, module, tuple(a), tuple(b), kind))
+    return pairs
 
 
 def _kind(a: list[Tensor], b: list[Tensor], prefixes: tuple[str, str]) -> str:
@@ -155,36 +142,36 @@ def _kind(a: list[Tensor], b: list[Tensor], prefixes: tuple[str, str]) -> str:
     return "tied" if any(key(one, prefixes[0]) != key(other, prefixes[1]) for one, other in targets) else ""
 
 
-def _changes(rows: list[_Row], depth: int | None) -> list[Change]:
-    """Rows of one module that differ alike, as one change; repeated layers as a whole."""
-    groups: dict[tuple[str, ...], list[_Row]] = {}
-    for row in rows:
-        module = row.module
-        if row.kind == "repeated":
+def _changes(pairs: list[_Pair], depth: int | None) -> list[Change]:
+    """Pairs of one module that differ alike, as one change; repeated layers as a whole."""
+    groups: dict[tuple[str, ...], list[_Pair]] = {}
+    for pair in pairs:
+        module = pair.module
+        if pair.kind == "repeated":
             module = f"{module}.".rpartition(".*.")[0] + ".*" if ".*." in f"{module}." else module
         if depth is not None:
             module = ".".join(module.split(".")[: max(1, depth)])
-        times = (str(len(row.a)), str(len(row.b))) if row.kind == "repeated" else ()
-        groups.setdefault((row.kind, module, *times), []).append(row)
+        times = (str(len(pair.a)), str(len(pair.b))) if pair.kind == "repeated" else ()
+        groups.setdefault((pair.kind, module, *times), []).append(pair)
     order = ("removed", "resized", "repeated", "untied", "unfrozen", "added", "tied", "frozen")
     found = [_change(kind, module, members) for (kind, module, *_), members in groups.items()]
     return sorted(found, key=lambda change: order.index(change.kind))
 
 
-def _change(kind: str, module: str, rows: list[_Row]) -> Change:
-    params = sum(_own(row.b, "parameter") - _own(row.a, "parameter") for row in rows)
-    buffers = sum(_own(row.b, "buffer") - _own(row.a, "buffer") for row in rows)
-    before, after = (_shown(module, rows, side) for side in (0, 1))
-    return Change(kind, module, before, after, params, buffers, tuple(row.key for row in rows))
+def _change(kind: str, module: str, pairs: list[_Pair]) -> Change:
+    params = sum(_own(pair.b, "parameter") - _own(pair.a, "parameter") for pair in pairs)
+    buffers = sum(_own(pair.b, "buffer") - _own(pair.a, "buffer") for pair in pairs)
+    before, after = (_shown(module, pairs, side) for side in (0, 1))
+    return Change(kind, module, before, after, params, buffers, tuple(pair.key for pair in pairs))
 
 
 def _own(tensors: Iterable[Tensor], kind: str) -> int:
     return sum(t.numel for t in tensors if t.kind == kind and t.tied_to is None)
 
 
-def _shown(module: str, rows: list[_Row], side: int) -> str:
+def _shown(module: str, pairs: list[_Pair], side: int) -> str:
     """The tensors of one side: `12 x weight (768, 768), bias (768,)`; of tied ones, what they are tied to."""
-    listed = [(row, tensors) for row in rows if (tensors := (row.a, row.b)[side])]
+    listed = [(pair, tensors) for pair in pairs if (tensors := (pair.a, pair.b)[side])]
     if not listed:
         return ""
     counts = {len(tensors) for _, tensors in listed}
@@ -192,8 +179,8 @@ def _shown(module: str, rows: list[_Row], side: int) -> str:
     if len(listed) > 4:
         return f"{times}{len(listed)} tensors"
     parts = []
-    for row, tensors in listed:
-        name = row.name[len(module) + 1 :] if row.name.startswith(module + ".") else ""
+    for pair, tensors in listed:
+        name = pair.name[len(module) + 1 :] if pair.name.startswith(module + ".") else ""
         shapes = dict.fromkeys(str(t.shape) for t in tensors)
         text = f"{name} {' and '.join(list(shapes)[:3])}{' …' if len(shapes) > 3 else ''}".strip()
         ties = dict.fromkeys(folded(t.tied_to) for t in tensors if t.tied_to)
@@ -204,9 +191,8 @@ def _shown(module: str, rows: list[_Row], side: int) -> str:
 def _fields(a: Scope, b: Scope) -> dict[str, tuple[Any, Any]]:
     """The fields of both configs whose values differ."""
     ours, theirs = _flat(a), _flat(b)
-    return {
-        name: (ours[name], theirs[name]) for name in ours if name in theirs and ours[name] != theirs[name]
-    }
+    both = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
+    return {name: values for name, values in both.items() if values[0] != values[1]}
 
 
 def _flat(scope: Scope) -> dict[str, Any]:

@@ -33,10 +33,8 @@ def forms(found: Diff) -> Forms:
 
     Errors: :class:`FormulaError` when one of the models has no closed form.
     """
-    sides = [
-        _Side(model.formula, prefix, label)
-        for model, prefix, label in zip(found[:2], found.prefixes, "AB", strict=True)
-    ]
+    labelled = zip(found[:2], found.prefixes, "AB", strict=True)
+    sides = [_Side(model.formula, prefix, label) for model, prefix, label in labelled]
     sides[0].alias(sides[1])
     sides[1].alias(sides[0])
     ours, theirs = sides[0].values, sides[1].values
@@ -44,10 +42,7 @@ def forms(found: Diff) -> Forms:
     for side in sides:
         side.rename(clashing)
     values = {**sides[0].renamed, **sides[1].renamed}
-    exact = {
-        sympy.Symbol(name): sympy.Rational(repr(v)) if isinstance(v, float) else sympy.Integer(v)
-        for name, v in values.items()
-    }
+    exact = {sympy.Symbol(name): sympy.Rational(repr(value)) for name, value in values.items()}
     changes = [_change(change, sides, exact) for change in found.changes]
     total = sympy.expand(sides[1].expr - sides[0].expr)
     if total.subs(exact, simultaneous=True) != found.totals[1] - found.totals[0]:
@@ -70,9 +65,7 @@ def written(expr: Any) -> str:
 
 
 def _change(change: Change, sides: list[_Side], exact: dict[Any, Any]) -> Any:
-    before, after = (
-        sum((side.sums.get(name, 0) for name in change.keys), sympy.Integer(0)) for side in sides
-    )
+    before, after = (sympy.Add(*(side.sums.get(name, 0) for name in change.keys)) for side in sides)
     expr = sympy.expand(after - before)
     return expr if expr.subs(exact, simultaneous=True) == change.params else None
 
@@ -94,11 +87,8 @@ class _Side:
         """A part's own field is the one within a composite's: `hidden_size`, `text_config.hidden_size`."""
         table = {}
         for name in [name for name in self.values if name not in other.values]:
-            same = [
-                long
-                for long, value in other.values.items()
-                if long.endswith(f".{name}") and value == self.values[name]
-            ]
+            longer = (long for long in other.values if long.endswith(f".{name}"))
+            same = [long for long in longer if other.values[long] == self.values[name]]
             if len(same) == 1 and same[0] not in self.values:
                 table[sympy.Symbol(name)] = sympy.Symbol(same[0])
                 self.values[same[0]] = self.values.pop(name)

@@ -14,6 +14,7 @@ from archspec.specs.records import Spec
 
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w\-]+)*$")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
+_SAYS_THE_SAME = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labels",)}
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
 
 
@@ -55,7 +56,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _refuse(text: str, offset: int, message: str, help_: str) -> NoReturn:
-    raise ConfigError(Problem(message, Place(Source("override", text), 1, offset + 1), help=help_))
+    raise ConfigError(message, Place(Source("override", text), 1, offset + 1), help=help_)
 
 
 def written(path: str, value: Any) -> str:
@@ -75,7 +76,7 @@ def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> 
     opened: set[str] = set()
     for path, value in overrides.items():
         if not isinstance(path, str) or not _PATH.match(path):
-            raise ConfigError(Problem(f"override: {path!r} is not a field", help="write sub_config.field"))
+            raise ConfigError(f"override: {path!r} is not a field", help="write sub_config.field")
         *outer, leaf = path.split(".")
         inside = raw
         for depth, name in enumerate(outer):
@@ -87,21 +88,15 @@ def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> 
                 message = f"{whole} is {json.dumps(inside[name], default=str)[:60]}, not a sub-config"
                 raise ConfigError(origin.problem(path, message, f"set {whole} as a whole"))
             inside = inside[name]
-        if (
-            isinstance(value, Mapping)
-            and isinstance(inside.get(leaf), dict)
-            and leaf not in ("id2label", "label2id")
-        ):
-            problem = origin.problem(path, "is given by the config, and would be replaced whole")
-            raise ConfigError(
-                problem._replace(help=f"set its fields one by one: {path}.{next(iter(value), 'field')}=…")
-            )
+        whole_part = isinstance(value, Mapping) and isinstance(inside.get(leaf), dict)
+        if whole_part and leaf not in ("id2label", "label2id"):
+            help_ = f"set its fields one by one: {path}.{next(iter(value), 'field')}=…"
+            message = "is given by the config, and would be replaced whole"
+            raise ConfigError(origin.problem(path, message, help_))
         inside[leaf] = value
-        for one, others in (("num_labels", ("id2label", "label2id")), ("id2label", ("num_labels",))):
-            if leaf == one:  # the other says the same thing
-                for other in others:
-                    if ".".join([*outer, other]) not in overrides:
-                        inside.pop(other, None)
+        for other in _SAYS_THE_SAME.get(leaf, ()):
+            if ".".join([*outer, other]) not in overrides:
+                inside.pop(other, None)
     return frozenset(opened)
 
 
@@ -114,11 +109,11 @@ def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig | No
     listed = list(overrides)
     if not listed:
         return
-    texts = overrides if isinstance(overrides, Mapping) else {}
-    raw, origin = config or (
-        {},
-        Origin("override", overrides={path: written(path, texts.get(path, "…")) for path in listed}),
-    )
+    if config is None:
+        texts = overrides if isinstance(overrides, Mapping) else {}
+        told = {path: written(path, texts.get(path, "…")) for path in listed}
+        config = RawConfig({}, Origin("override", overrides=told))
+    raw, origin = config
     scope = Scope(spec, raw, origin)
     problems = [problem for path in listed if (problem := _unknown(scope, path, path.split("."), origin))]
     if problems:
@@ -136,12 +131,12 @@ def _unknown(scope: Scope, path: str, parts: list[str], origin: Origin) -> Probl
         return None
     if name not in spec.fields:
         if spec.flat and isinstance(part := scope.get(spec.flat), SubConfig) and part.scope.has(name):
-            return None if scope.flattened else _belongs(path, spec, origin)
+            message = f"belongs to {spec.flat}, which this config has"
+            return None if scope.flattened else origin.problem(path, message, f"write {spec.flat}.{path}")
         known = [*spec.fields, *spec.attribute_map, *_ALWAYS]
         message = f"no count of {spec.model_type} depends on {name}"
-        return origin.problem(
-            path, message, did_you_mean(name, known) or "archspec tree shows what the counts read"
-        )
+        help_ = did_you_mean(name, known) or "archspec tree shows what the counts read"
+        return origin.problem(path, message, help_)
     if len(parts) == 1:
         return None
     value = scope.get(name)
@@ -150,7 +145,3 @@ def _unknown(scope: Scope, path: str, parts: list[str], origin: Origin) -> Probl
     if isinstance(value, dict):
         return None
     return origin.problem(path, f"{name} is not a sub-config", f"declared at {spec.fields[name].place}")
-
-
-def _belongs(path: str, spec: Spec, origin: Origin) -> Problem:
-    return origin.problem(path, f"belongs to {spec.flat}, which this config has", f"write {spec.flat}.{path}")

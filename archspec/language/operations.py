@@ -15,6 +15,7 @@ MAX_ITEMS = 1_000_000
 MAX_BITS = 4_096
 MAX_DIVISIONS = 10_000_000
 _MAX_END = 2**53
+_ITEMS = (list, tuple, str)
 _PRIMES: dict[int, list[int]] = {}  # after a number, those that were asked for: formulas ask for each in turn
 _MAX_PRIMES = 100
 
@@ -29,22 +30,14 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _plus(a: Any, b: Any) -> Any:
-    if (
-        isinstance(a, list | tuple | str)
-        and isinstance(b, list | tuple | str)
-        and len(a) + len(b) > MAX_ITEMS
-    ):
+    if isinstance(a, _ITEMS) and isinstance(b, _ITEMS) and len(a) + len(b) > MAX_ITEMS:
         raise OverflowError(f"a list of more than {MAX_ITEMS:,} items")
     return a + b
 
 
 def _times(a: Any, b: Any) -> Any:
     for items, count in ((a, b), (b, a)):
-        if (
-            isinstance(items, list | tuple | str)
-            and isinstance(count, int)
-            and len(items) * count > MAX_ITEMS
-        ):
+        if isinstance(items, _ITEMS) and isinstance(count, int) and len(items) * count > MAX_ITEMS:
             raise OverflowError(f"a list of more than {MAX_ITEMS:,} items")
     return a * b
 
@@ -97,14 +90,19 @@ def _nth_prime(after: int, n: int) -> int:
     found = known[-1] if known else max(after, 1)
     while len(known) < n:
         found += 1
-        while found > 2 and (
-            found % 2 == 0 or any(found % divisor == 0 for divisor in range(3, math.isqrt(found) + 1, 2))
-        ):
+        while not _is_prime(found):
             found += 1
         known.append(found)
     if len(_PRIMES) > _MAX_PRIMES:
         _PRIMES.pop(next(iter(_PRIMES)))
     return known[n - 1] if n > 0 else max(after, 1)
+
+
+def _is_prime(number: int) -> bool:
+    """Whether a number above 1 is prime."""
+    if number % 2 == 0:
+        return number == 2
+    return all(number % divisor for divisor in range(3, math.isqrt(number) + 1, 2))
 
 
 def _text(value: Any) -> str:

@@ -73,16 +73,11 @@ def numbers(value: Any) -> list[Any]:
 
 def has_negative(tree: ast.expr) -> bool:
     """Whether an expression has a number below zero: `-1`, `[-1] * 25`, but not as an index: `sizes[-1:]`."""
-    if (
-        isinstance(tree, ast.UnaryOp)
-        and isinstance(tree.op, ast.USub)
-        and isinstance(tree.operand, ast.Constant)
-    ):
-        return True
-    inner = (
-        [tree.value] if isinstance(tree, ast.Subscript) else ast.iter_child_nodes(tree)
-    )  # an index counts from the end
-    return any(has_negative(child) for child in inner if isinstance(child, ast.expr))
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return isinstance(tree.operand, ast.Constant) or has_negative(tree.operand)
+    if isinstance(tree, ast.Subscript):  # an index counts from the end
+        return has_negative(tree.value)
+    return any(has_negative(child) for child in ast.iter_child_nodes(tree) if isinstance(child, ast.expr))
 
 
 def frozen(value: Any) -> Any:

@@ -61,9 +61,8 @@ class _Outliner:
             item, kind = self.item(child, _joined(path, key), key)
             if node.cls == "ModuleList" and kinds and kinds[-1] == kind:
                 first = children[-1]
-                children[-1] = first._replace(
-                    name=f"{first.name.partition('-')[0]}-{key}", copies=first.copies + 1
-                )
+                span = f"{first.name.partition('-')[0]}-{key}"
+                children[-1] = first._replace(name=span, copies=first.copies + 1)
             else:
                 children.append(item)
                 kinds.append(kind)
@@ -87,9 +86,7 @@ def _scaled(item: Item, outer: int) -> Item:
 
 
 def _marks(own: list[tuple[str, Tensor]]) -> tuple[str, ...]:
-    marks = [
-        f"{name} tied to {t.tied_to}" if name else f"tied to {t.tied_to}" for name, t in own if t.tied_to
-    ]
+    marks = [f"{name} tied to {t.tied_to}".lstrip() for name, t in own if t.tied_to]
     parameters = [t for _, t in own if t.kind == "parameter"]
     if parameters and not any(t.trainable for t in parameters):
         marks.append("frozen")

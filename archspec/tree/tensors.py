@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from archspec.errors import ConfigError, Problem, SpecError
-from archspec.specs.torch_layers import Size
-from archspec.tree.builder import Node, Routed
+from archspec.errors import ConfigError, SpecError
+from archspec.specs.torch_layers import Leaf
+from archspec.tree.node import Node, Routed
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -37,25 +37,14 @@ class Tensor(NamedTuple):
 
 
 class _Entry:
+    """A tensor where it stands, before ties give it another one's values."""
+
     __slots__ = ("kind", "layer", "name", "routed", "shape", "trainable")
 
-    def __init__(
-        self,
-        name: str,
-        shape: tuple[Size, ...],
-        kind: str,
-        trainable: bool,
-        layer: str,
-        routed: Routed | None,
-    ):
-        self.name, self.shape, self.kind, self.trainable, self.layer, self.routed = (
-            name,
-            shape,
-            kind,
-            trainable,
-            layer,
-            routed,
-        )
+    def __init__(self, name: str, leaf: Leaf, frozen: bool, layer: str, routed: Routed | None) -> None:
+        self.name, self.shape, self.kind = name, leaf.shape, leaf.kind
+        self.trainable = leaf.trainable and not frozen
+        self.layer, self.routed = layer, routed
 
 
 def tensors(root: Node) -> list[Tensor]:
@@ -73,26 +62,15 @@ def tensors(root: Node) -> list[Tensor]:
     parts = _embeddings(root, by_name, roots)
     found = []
     for entry in entries:
-        holder = by_name[roots.get(entry.name, entry.name)]
-        canonical = first[holder.name]
+        name, holder = entry.name, by_name[roots.get(entry.name, entry.name)]
+        tied_to = first[holder.name] if first[holder.name] != name else None
+        shape, kind, trainable = holder.shape, holder.kind, holder.trainable
         numel = 1
-        for size in holder.shape:
+        for size in shape:
             numel *= size
-        found.append(
-            Tensor(
-                entry.name,
-                holder.shape,
-                numel,
-                holder.kind,
-                holder.trainable,
-                None if canonical == entry.name else canonical,
-                entry.layer,
-                _active(numel, holder.routed),
-                parts.get(holder.name, ""),
-            )
-        )
-    found.sort(key=lambda tensor: tensor.kind == "buffer")
-    return found
+        active, part = _active(numel, holder.routed), parts.get(holder.name, "")
+        found.append(Tensor(name, shape, numel, kind, trainable, tied_to, entry.layer, active, part))
+    return sorted(found, key=lambda tensor: tensor.kind == "buffer")
 
 
 def _active(numel: int, routed: Routed | None) -> int | Fraction:
@@ -119,13 +97,13 @@ def _walk(root: Node) -> list[_Entry]:
             name = root.scope.origin.name if root.scope else "config"
             raise ConfigError(f"{name}: the model has more than {what}; that many are not listed")
         frozen, routed = frozen or node.frozen, node.routed or routed
-        for name, shape, kind, trainable in node.tensors:
-            full = f"{prefix}.{name}" if name and prefix else name or prefix
-            entries.append(_Entry(full, shape, kind, trainable and not frozen, node.layer, routed))
+        for leaf in node.tensors:
+            full = _joined(prefix, leaf.name) if leaf.name else prefix
+            entries.append(_Entry(full, leaf, frozen, node.layer, routed))
         for own in (True, False):  # torch lists a module's own parameters before its children's
             for name, child in node.children.items():
                 if (child.cls in ("Parameter", "Buffer")) == own:
-                    visit(child, f"{prefix}.{name}" if prefix else name, frozen, routed)
+                    visit(child, _joined(prefix, name), frozen, routed)
 
     visit(root, "", False, None)
     return entries
@@ -153,9 +131,7 @@ def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
                 if not pairs:
                     there = target in by_name or ends
                     message = f"nothing is tied: {source if there else target} does not exist"
-                    raise SpecError(
-                        Problem(message, tie.place, "tied", "name a tensor, or a module on both sides")
-                    )
+                    raise SpecError(message, tie.place, "tied", "name a tensor, or a module on both sides")
             for one, other in pairs:
                 if (end := holder(other)) != one and (start := holder(one)) != end:
                     parents[start] = end
@@ -185,11 +161,8 @@ def output_embeddings(root: Node, prefix: str = "") -> list[str]:
     for part in path.split("."):
         if part not in node.children:
             assert said is not None
-            raise SpecError(
-                Problem(
-                    f"{path} does not exist", said.place, "output_embeddings", "name a module by its path"
-                )
-            )
+            message = f"{path} does not exist"
+            raise SpecError(message, said.place, "output_embeddings", "name a module by its path")
         node = node.children[part]
     full = _joined(prefix, path)
     if node.leaf or any(name == "weight" for name, *_ in node.tensors):

@@ -26,10 +26,10 @@ def tied_groups(tensors: list[Tensor]) -> list[TiedGroup]:
     for tensor in tensors:
         if tensor.tied_to and tensor.kind == "parameter":
             groups.setdefault((folded(tensor.name), folded(tensor.tied_to)), []).append(tensor)
-    found = [
-        TiedGroup(tuple(t.name for t in g), g[0].tied_to or "", sum(t.numel for t in g))
-        for g in groups.values()
-    ]
+    found = []
+    for group in groups.values():
+        names, numel = tuple(tensor.name for tensor in group), sum(tensor.numel for tensor in group)
+        found.append(TiedGroup(names, group[0].tied_to or "", numel))
     return sorted(found, key=lambda group: -group.numel)
 
 
@@ -51,9 +51,8 @@ def tie_notes(tensors: list[Tensor], params: int) -> list[str]:
             many = f"{len(group.names)} tensors, {folded(group.names[0])}, are tied to {folded(group.source)}"
             said.append(f"{many}; counting them again gives {again}")
     if len(groups) > 1:
-        said.append(
-            f"counting every tied tensor again gives {params + sum(group.numel for group in groups):,}"
-        )
+        whole = params + sum(group.numel for group in groups)
+        said.append(f"counting every tied tensor again gives {whole:,}")
     return said
 
 
