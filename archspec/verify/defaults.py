@@ -52,29 +52,24 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
                 told = tuple(problem.place for problem in error.problems if problem.place)
                 yield SettingDifference("default", path + name, _shown(theirs), str(error), (*told, *places))
             continue
-        if isinstance(ours, SubConfig):
-            if theirs is None or theirs is _ABSENT:
-                yield SettingDifference(
-                    "default", path + name, "null", f"a config of {ours.model_type}", places
-                )
-            else:
-                yield from _sub_config(ours, theirs, path + name, places)
-        elif theirs is not _ABSENT and not _same(
-            ours, theirs, bool(field and field.computed) or name in spec.fixed
-        ):
+        computed = name in spec.fixed or bool(field and field.computed)
+        if isinstance(ours, SubConfig) and (theirs is None or theirs is _ABSENT):
+            found = f"a config of {ours.model_type}"
+            yield SettingDifference("default", path + name, "null", found, places)
+        elif isinstance(ours, SubConfig):
+            yield from _sub_config(ours, theirs, path + name, places)
+        elif theirs is not _ABSENT and not _same(ours, theirs, computed):
             yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), places)
 
 
 def _absent(scope: Scope) -> Iterator[SettingDifference]:
     """The same for sub-configs that are null by default, where no architecture of their own is verified."""
-    for name, field in scope.spec.fields.items():
-        for model_type in (
-            part_types(scope.spec.library, field) if scope.values.get(name, ...) is None else ()
-        ):
-            part = scope.spec.library.load(model_type)
-            if not part.architectures:
-                raw = {"model_type": model_type}
-                yield from _defaults(Scope(part, raw), config_of(model_type, raw), f"{name}.")
+    library = scope.spec.library
+    null = (field for name, field in scope.spec.fields.items() if scope.values.get(name, ...) is None)
+    for name, model_type in [(field.name, one) for field in null for one in part_types(library, field)]:
+        part, raw = library.load(model_type), {"model_type": model_type}
+        if not part.architectures:
+            yield from _defaults(Scope(part, raw), config_of(model_type, raw), f"{name}.")
 
 
 def _zeros(scope: Scope) -> Iterator[SettingDifference]:
@@ -89,9 +84,8 @@ def _zeros(scope: Scope) -> Iterator[SettingDifference]:
         except (ArchspecError, Refused, Unavailable):
             continue
         if type(theirs) is int and theirs != 0 and ours != theirs:
-            yield SettingDifference(
-                "default", f"{name} for 0", _shown(theirs), _shown(ours), _places(scope, name)
-            )
+            places = _places(scope, name)
+            yield SettingDifference("default", f"{name} for 0", _shown(theirs), _shown(ours), places)
 
 
 def _read(config: Any, name: str) -> Any:
@@ -111,17 +105,12 @@ def _places(scope: Scope, name: str) -> tuple[Place, ...]:
 def _sub_config(
     ours: SubConfig, theirs: Any, path: str, places: tuple[Place, ...]
 ) -> Iterator[SettingDifference]:
-    if (
-        theirs.model_type and ours.model_type != theirs.model_type
-    ):  # a part of a config may have no model type
-        yield SettingDifference(
-            "default", path + ".model_type", str(theirs.model_type), ours.model_type, places
-        )
+    expected = theirs.model_type  # a part of a config may have none
+    if expected and ours.model_type != expected:
+        yield SettingDifference("default", f"{path}.model_type", str(expected), ours.model_type, places)
         return
-    try:
-        scope = ours.opened(
-            ours.library.load(ours.model_type)
-        )  # which may be refused; its defaults are told all the same
+    try:  # it may be refused; its defaults are told all the same
+        scope = ours.opened(ours.library.load(ours.model_type))
     except ArchspecError:  # not described yet
         return
     for difference in _defaults(scope, theirs, path + "."):

@@ -65,7 +65,7 @@ def defining(node: Node) -> Place:
 
 
 def tie_places(root: Node, name: str, source: str) -> list[Place]:
-    """The lines that tie a tensor, then the modules with both ends that may lack a tie, the innermost first."""
+    """The lines that tie a tensor, then the modules with both ends, which may lack a tie, the inner first."""
     ties: list[Place] = []
     holders: list[Place] = []
     for prefix, node in modules(root):

@@ -15,6 +15,7 @@ import re
 import sys
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -22,20 +23,12 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, Source
 from archspec.oracle import Refused, Unavailable, config_class, config_of, model_class
 from archspec.specs.layer_types import ALLOWED
-from archspec.specs.records import Spec
+from archspec.specs.records import Spec, SpecLibrary
 from archspec.specs.references import collect
 
 # Read everywhere (labels), or about files and outputs.
-_KNOWN = {
-    "architectures",
-    "transformers_version",
-    "dtype",
-    "id2label",
-    "label2id",
-    "num_labels",
-    "per_layer_config",
-    "model_type",
-}
+_KNOWN = {"architectures", "transformers_version", "dtype", "id2label", "label2id", "num_labels"}
+_KNOWN |= {"per_layer_config", "model_type"}
 # Not fields of every class, but read from any config that has them.
 _ANYWHERE: dict[str, list[Any]] = {
     "tie_word_embeddings": [True, False],
@@ -43,12 +36,7 @@ _ANYWHERE: dict[str, list[Any]] = {
     "add_cross_attention": [True],
 }
 _INTS, _FLOATS = (1, 3, 16), (0.0, 0.5)
-_ACTIVATIONS = [
-    "relu",
-    "gelu_new",
-    "silu",
-    "tanh",
-]  # those without parameters: the others are refused by every spec
+_ACTIVATIONS = ["relu", "gelu_new", "silu", "tanh"]  # without parameters: every spec refuses the others
 
 
 class Other(NamedTuple):
@@ -58,12 +46,12 @@ class Other(NamedTuple):
     value: Any
 
 
-_FOUND: dict[tuple[Source, frozenset[str]], tuple[Other, ...]] = {}
+_FOUND: dict[tuple[SpecLibrary, Source, frozenset[str]], tuple[Other, ...]] = {}
 
 
 def others(spec: Spec) -> tuple[Other, ...]:
     """Other values for every field that a spec and its sub-configs do not mention."""
-    key = (spec.source, frozenset((*spec.fields, *spec.fixed)))
+    key = (spec.library, spec.source, frozenset((*spec.fields, *spec.fixed)))
     if key not in _FOUND:
         _FOUND[key] = tuple(_others(spec))
     return _FOUND[key]
@@ -75,16 +63,10 @@ def _others(spec: Spec) -> list[Other]:
     found = [other for other in found if _builds(model_type, other)]
     scope = Scope(spec, {})
     for field in spec.fields:
-        try:
+        with suppress(ArchspecError, Unavailable):
             sub = scope.get(field)
-            if isinstance(sub, SubConfig):
-                found += [
-                    Other((field, *other.path), other.value)
-                    for other in others(spec.library.load(sub.model_type))
-                    if len(other.path) == 1
-                ]
-        except (ArchspecError, Unavailable):
-            continue
+            inner = others(spec.library.load(sub.model_type)) if isinstance(sub, SubConfig) else ()
+            found += [Other((field, *one.path), one.value) for one in inner if len(one.path) == 1]
     return found
 
 
@@ -114,19 +96,15 @@ def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
     cls = config_class(spec.model_type)
     mentioned = {*spec.fields, *spec.attribute_map, *spec.attribute_map.values(), *_KNOWN}
     texts = source_texts(spec)
-    found: list[tuple[str, list[Any]]] = []
-    for field in dataclasses.fields(cls):
-        if field.name not in mentioned:
-            found.append((field.name, _values(field, texts.get(field.name, []))))
-    declared = {field.name for field in dataclasses.fields(cls)}
-    found += [(name, values) for name, values in _ANYWHERE.items() if name not in mentioned | declared]
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    found = [
+        (name, _values(one, texts.get(name, []))) for name, one in fields.items() if name not in mentioned
+    ]
+    found += [(name, values) for name, values in _ANYWHERE.items() if name not in {*mentioned, *fields}]
     scope = Scope(spec, {})
-    for name in spec.fixed:
-        if name not in declared and name not in _ANYWHERE:
-            try:
-                found.append((name, _alternatives(scope.get(name))))
-            except ArchspecError:
-                continue
+    for name in [name for name in spec.fixed if name not in {*fields, *_ANYWHERE}]:
+        with suppress(ArchspecError):
+            found.append((name, _alternatives(scope.get(name))))
     return found
 
 
@@ -175,14 +153,9 @@ def _literals(kind: Any) -> list[str]:
         inside = re.search(r"Literal\[([^\]]*)\]", kind)
         return re.findall(r"[\"']([^\"']*)[\"']", inside.group(1)) if inside else []
     arguments = typing.get_args(kind)
-    texts = (
-        [value for value in arguments if isinstance(value, str)]
-        if typing.get_origin(kind) is typing.Literal
-        else []
-    )
-    return texts + [
-        text for argument in arguments if not isinstance(argument, str) for text in _literals(argument)
-    ]
+    if typing.get_origin(kind) is typing.Literal:
+        return [value for value in arguments if isinstance(value, str)]
+    return [text for argument in arguments if not isinstance(argument, str) for text in _literals(argument)]
 
 
 def layer_lists(spec: Spec) -> list[str]:
@@ -199,10 +172,8 @@ def source_texts(spec: Spec) -> Mapping[str, list[str]]:
     """Field -> the texts that transformers' own code of the model type compares it with."""
     try:
         cls = config_class(spec.model_type)
-        sources = {
-            cls.__module__,
-            *(model_class(name, spec.model_type).__module__ for name in spec.architectures),
-        }
+        models = (model_class(name, spec.model_type) for name in spec.architectures)
+        sources = {cls.__module__, *(model.__module__ for model in models)}
     except Unavailable:
         return {}
     names = frozenset(field.name for field in dataclasses.fields(cls))
