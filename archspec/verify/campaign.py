@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from archspec.errors import ArchspecError, Problem, SpecError, UnknownArchitectureError, did_you_mean
+from archspec.errors import ArchspecError, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.specs.index import dependents
 from archspec.specs.library import shipped
 from archspec.verify.comparison import Difference
@@ -92,29 +92,20 @@ def run(
     try:
         found = versions()
     except ImportError as error:
-        raise ArchspecError(
-            Problem(
-                f"verify compares with transformers: {error}", help="pip install 'archspec-formulas[verify]'"
-            )
-        ) from None
+        help_ = "pip install 'archspec-formulas[verify]'"
+        raise ArchspecError(f"verify compares with transformers: {error}", help=help_) from None
     start = time.monotonic()
     results: list[Result] = []
     tasks = [Task(model_type, names, samples, seed) for model_type, names in split(chosen, jobs)]
     for task, result in spread(_work, tasks, jobs, _PRELOAD):
-        part = (
-            [Result(_failed(task, name, result), 0.0) for name in task.architectures]
-            if isinstance(result, Failure)
-            else result
-        )
-        results += part
+        if isinstance(result, Failure):
+            result = [Result(_failed(task, name, result), 0.0) for name in task.architectures]
+        results += result
         if done:
-            done(part)
-    results.sort(
-        key=lambda result: (
-            result.outcome.model_type,
-            chosen[result.outcome.model_type].index(result.outcome.architecture),
-        )
-    )
+            done(result)
+    order = [(model_type, name) for model_type in sorted(chosen) for name in chosen[model_type]]
+    rank = {pair: number for number, pair in enumerate(order)}
+    results.sort(key=lambda result: rank[result.outcome.model_type, result.outcome.architecture])
     return Report(tuple(results), samples, seed, time.monotonic() - start, found)
 
 
@@ -170,23 +161,24 @@ def named(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
     Errors: :class:`UnknownArchitectureError`.
     """
-    known = everything()
-    chosen: dict[str, list[str]] = {}
+    known, index = everything(), shipped().index()
+    chosen: dict[str, dict[str, None]] = {}
     for name in names:
-        pairs = [(name, architecture) for architecture in known[name]] if name in known else []
-        pairs = pairs or [(model_type, name) for model_type in shipped().index().get(name, ())]
+        pairs = [(name, architecture) for architecture in known.get(name, ())]
+        pairs = pairs or [(model_type, name) for model_type in index.get(name, ())]
         if not pairs:
-            refusal = shipped().load(name).refuse if name in shipped().model_types() else ""
-            message = f"{name} is not counted: {refusal}" if refusal else f"no spec describes {name!r}"
-            if not refusal and name in shipped().model_types():
-                message = f"{name} is described as a part of other models only: verify one of those"
-            raise UnknownArchitectureError(
-                Problem(message, help=did_you_mean(name, [*shipped().index(), *known]))
-            )
+            raise UnknownArchitectureError(_no_such(name), help=did_you_mean(name, [*index, *known]))
         for model_type, architecture in pairs:
-            if architecture not in chosen.setdefault(model_type, []):
-                chosen[model_type].append(architecture)
+            chosen.setdefault(model_type, {})[architecture] = None
     return {model_type: tuple(architectures) for model_type, architectures in chosen.items()}
+
+
+def _no_such(name: str) -> str:
+    if name not in shipped().model_types():
+        return f"no spec describes {name!r}"
+    if refusal := shipped().load(name).refuse:
+        return f"{name} is not counted: {refusal}"
+    return f"{name} is described as a part of other models only: verify one of those"
 
 
 def changed(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
@@ -194,25 +186,19 @@ def changed(since: str = "HEAD") -> dict[str, tuple[str, ...]]:
 
     Errors: :class:`ArchspecError` where git does not answer.
     """
-    specs = shipped().folder
-    lines: list[str] = []
-    for command in (
-        ["diff", "--name-only", "--relative", since, "--", "."],
-        ["ls-files", "--others", "--exclude-standard", "."],
-    ):
-        try:
-            lines += subprocess.run(
-                ["git", *command], cwd=specs, capture_output=True, text=True, check=True
-            ).stdout.splitlines()
-        except (OSError, subprocess.CalledProcessError) as error:
-            detail = getattr(error, "stderr", "") or error
-            raise ArchspecError(
-                f"git does not say what has changed since {since}: {str(detail).strip()}"
-            ) from None
-    names = {os.path.basename(line).removesuffix(".yaml") for line in lines if line.endswith(".yaml")}
-    known = everything()
-    return {
-        model_type: known[model_type]
-        for model_type in sorted(dependents(names, shipped().entries()))
-        if model_type in known
-    }
+    files = _git(since, "diff", "--name-only", "--relative", since, "--", ".")
+    files += _git(since, "ls-files", "--others", "--exclude-standard", ".")
+    names = {os.path.basename(file).removesuffix(".yaml") for file in files if file.endswith(".yaml")}
+    known, touched = everything(), dependents(names, shipped().entries())
+    return {model_type: known[model_type] for model_type in sorted(touched) if model_type in known}
+
+
+def _git(since: str, *command: str) -> list[str]:
+    """What git prints in the specs' folder, by lines."""
+    run = ["git", *command]
+    try:
+        done = subprocess.run(run, cwd=shipped().folder, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        detail = str(getattr(error, "stderr", "") or error).strip()
+        raise ArchspecError(f"git does not say what has changed since {since}: {detail}") from None
+    return done.stdout.splitlines()

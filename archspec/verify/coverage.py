@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
@@ -18,6 +18,7 @@ from archspec.specs.index import whole_digests
 from archspec.specs.library import shipped
 from archspec.verify import campaign
 from archspec.verify.pool import Failure, spread
+from archspec.verify.verifier import Outcome
 
 HOW = "archspec verify --coverage"
 _BATCH = 24
@@ -69,9 +70,8 @@ def stale() -> list[str]:
     from archspec.oracle import mapped, versions
 
     head, pairs = recorded()
-    now, wanted = mapped(), _described(mapped())
-    if head.get("transformers") != versions()["transformers"]:
-        here = versions()["transformers"]
+    now, wanted, here = mapped(), _described(mapped()), versions()["transformers"]
+    if head.get("transformers") != here:
         return [f"docs/coverage.json is of transformers {head.get('transformers')}, not {here}: run {HOW}"]
     found = [f"{'/'.join(key)} is not in docs/coverage.json" for key in now if key not in pairs]
     found += [f"{'/'.join(key)} is no pair of transformers any more" for key in pairs if key not in now]
@@ -80,11 +80,8 @@ def stale() -> list[str]:
             found.append(f"{'/'.join(key)} was recorded with another spec")
     if not found:
         with open(paths()[1], encoding="utf-8") as file:
-            found = (
-                []
-                if file.read() == page(head, list(pairs.values()))
-                else ["docs/coverage.md is not what docs/coverage.json says"]
-            )
+            if file.read() != page(head, list(pairs.values())):
+                found = ["docs/coverage.md is not what docs/coverage.json says"]
     return [*found[:20], f"{len(found)} stale: run {HOW}"] if found else []
 
 
@@ -111,34 +108,34 @@ def update(
     conditions = {**versions(), "samples": samples, "seed": seed}
     if everything or any(head.get(name) != value for name, value in conditions.items()):
         before = {}
-    fresh = {key: pair for key, pair in before.items() if key in now and pair.digest == wanted.get(key, "")}
-    fresh = {key: pair for key, pair in fresh.items() if pair.status != "wrong"}
+    found = {key: pair for key, pair in before.items() if key in now and pair.digest == wanted.get(key, "")}
+    found = {key: pair for key, pair in found.items() if pair.status != "wrong"}
     chosen: dict[str, tuple[str, ...]] = {}
-    for model_type, architecture in now:
-        if (model_type, architecture) in wanted and (model_type, architecture) not in fresh:
-            chosen[model_type] = (*chosen.get(model_type, ()), architecture)
+    for model_type, architecture in [key for key in now if key in wanted and key not in found]:
+        chosen[model_type] = (*chosen.get(model_type, ()), architecture)
     for result in campaign.run(chosen, samples, seed, jobs, done).results if chosen else ():
-        outcome = result.outcome
-        key = (outcome.model_type, outcome.architecture)
-        kinds = ", ".join(sorted({difference.kind for difference in outcome.differences}))
-        fresh[key] = Pair(
-            key[0],
-            key[1],
-            now[key],
-            outcome.verdict,
-            outcome.compared,
-            outcome.unavailable or kinds,
-            wanted[key],
-        )
-    rest = [key for key in now if key not in fresh]
-    batches = [tuple(rest[start : start + _BATCH]) for start in range(0, len(rest), _BATCH)]
-    for batch, causes in spread(_default, batches, jobs, ("torch", "transformers", "archspec.oracle")):
-        told = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
-        for key, cause in zip(batch, told, strict=True):
-            fresh[key] = Pair(key[0], key[1], now[key], "unavailable" if cause else "undescribed", 0, cause)
-    pairs = [fresh[key]._replace(auto=autos) for key, autos in now.items()]
+        pair = _verified(result.outcome)
+        found[pair.key] = pair._replace(digest=wanted[pair.key])
+    for pair in _undescribed([key for key in now if key not in found], jobs):
+        found[pair.key] = pair
+    pairs = [found[key]._replace(auto=autos) for key, autos in now.items()]
     write(conditions, pairs)
     return sum(pair.status == "wrong" for pair in pairs)
+
+
+def _verified(outcome: Outcome) -> Pair:
+    kinds = ", ".join(sorted({difference.kind for difference in outcome.differences}))
+    cause = outcome.unavailable or kinds
+    return Pair(outcome.model_type, outcome.architecture, (), outcome.verdict, outcome.compared, cause)
+
+
+def _undescribed(keys: list[tuple[str, str]], jobs: int) -> Iterator[Pair]:
+    """The pairs that no spec describes, and whether they could be verified here."""
+    batches = [tuple(keys[start : start + _BATCH]) for start in range(0, len(keys), _BATCH)]
+    for batch, causes in spread(_default, batches, jobs, ("torch", "transformers", "archspec.oracle")):
+        told = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
+        for (model_type, architecture), cause in zip(batch, told, strict=True):
+            yield Pair(model_type, architecture, (), "unavailable" if cause else "undescribed", 0, cause)
 
 
 def _default(batch: tuple[tuple[str, str], ...]) -> list[str]:
