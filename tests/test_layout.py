@@ -22,11 +22,16 @@ ORACLE = {"oracle", "verify", "derive"}
 HEAVY = ("torch", "transformers", "sympy", "rich", "numpy", "huggingface_hub", "dataclasses", "yaml")
 
 
+def table(head: str) -> list[list[str]]:
+    """The rows of a table of docs/design.md, by its first column's name."""
+    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    lines = page.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
 def order() -> list[str]:
     """The packages of docs/design.md, from the bottom up."""
-    page = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    table = page.partition("| package |")[2].partition("\n\n")[0]
-    return re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    return [package.strip("`") for package, *_ in table("package")]
 
 
 def name_of(path: Path) -> str:
@@ -63,6 +68,23 @@ def test_every_package_is_in_the_list() -> None:
     listed = order()
     assert len(listed) == len(set(listed))
     assert {name.partition(".")[0] for name in NAMES} - {"", "__main__"} == set(listed)
+
+
+@pytest.mark.parametrize("row", table("package"), ids=lambda row: row[0])
+def test_every_module_is_in_the_list(row: list[str]) -> None:
+    package, _, rooms = row
+    folder = PACKAGE / package.strip("`")
+    found = {path.stem for path in folder.glob("[a-z]*.py")} | {
+        path.parent.name for path in folder.glob("*/__init__.py")
+    }
+    assert set(re.findall(r"`(\w+)`", rooms)) == (set() if folder.name == "derive" else found)
+
+
+def test_files_that_say_where_to_change_what_exist() -> None:
+    questions = table("question")
+    files = [file for _, answer in questions for file in re.findall(r"`([a-z]+/[\w/.]+)`", answer)]
+    assert len(questions) >= 18 and len(files) >= len(questions)
+    assert [file for file in files if not (ROOT / file).exists()] == []
 
 
 def test_imports_go_down_the_list() -> None:

@@ -60,10 +60,10 @@ def params(draft: Draft, library: Library, architecture: str) -> int | None:
     """The parameters of a class at its default config, None where the draft refuses that one."""
     from archspec.configs.scope import Scope
     from archspec.tree.builder import Builder
-    from archspec.tree.counts import counted
+    from archspec.tree.counts import quantities_of
     from archspec.tree.tensors import tensors
 
     try:
-        return counted(tensors(Builder(Scope(compiled(draft, library), {})).build(architecture)))["params"]
+        return quantities_of(tensors(Builder(Scope(compiled(draft, library), {})).build(architecture)))["params"]
     except ArchspecError:
         return None

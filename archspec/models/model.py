@@ -14,8 +14,9 @@ from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
-from archspec.tree.builder import Builder, Node
-from archspec.tree.counts import counted, dtype_bytes
+from archspec.tree.builder import Builder
+from archspec.tree.counts import dtype_bytes, quantities_of
+from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, tensors
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Model:
 
     def count(self, quantity: str) -> int:
         """Any quantity of :data:`archspec.quantities.QUANTITIES`, by its name."""
-        return counted(self.tensors())[quantity]
+        return quantities_of(self.tensors())[quantity]
 
     @property
     def params(self) -> int:

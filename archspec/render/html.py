@@ -7,8 +7,8 @@ from html import escape
 
 from archspec.quantities import QUANTITIES
 from archspec.terminal import number, share
-from archspec.tree.builder import Node
-from archspec.tree.counts import counted
+from archspec.tree.counts import quantities_of
+from archspec.tree.node import Node
 from archspec.tree.outline import Item, outline
 from archspec.tree.tensors import Tensor
 from archspec.tree.ties import tie_notes
@@ -31,7 +31,7 @@ def model_html(
     >>> "109,482,240" in html, "12 × BertLayer" in html
     (True, True)
     """
-    counts = counted(tensors)
+    counts = quantities_of(tensors)
     params = counts["params"]
     rows = list(_rows(outline(root, tensors), params, 0, 1))
     left_out = len(rows) - _MAX_ROWS

@@ -31,7 +31,7 @@ from archspec.symbolic.growing import Growing
 from archspec.symbolic.path_conditions import Condition, Path, Swept, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import SweptDomain
-from archspec.tree.counts import counted, dtype_bytes
+from archspec.tree.counts import dtype_bytes, quantities_of
 
 
 class Region(NamedTuple):
@@ -214,7 +214,7 @@ class Subject:
         settings = self.settled(self.values(point))
         try:
             model = load(self.config, self.architecture, settings)
-            exact = counted(model.tensors())
+            exact = quantities_of(model.tensors())
         except ArchspecError as error:
             return {}, error
         self.element = self.element or _element(model.dtype)

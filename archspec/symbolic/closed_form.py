@@ -16,7 +16,7 @@ from archspec.quantities import QUANTITIES
 from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.tree.builder import Builder
-from archspec.tree.counts import counted, dtype_bytes
+from archspec.tree.counts import dtype_bytes, quantities_of
 from archspec.tree.tensors import tensors
 
 
@@ -72,7 +72,7 @@ class ClosedForm:
         """
         if quantity not in QUANTITIES:
             raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(QUANTITIES)}")
-        wanted = counted(tensors(Builder(scope).build(architecture)))[quantity]
+        wanted = quantities_of(tensors(Builder(scope).build(architecture)))[quantity]
         for opaque in (
             False,
             True,
@@ -127,7 +127,9 @@ class ClosedForm:
                 scope = self._with(
                     {**{name: int(value) for name, value in follows.items() if value.is_Integer}, **values}
                 )
-            exact = counted(tensors(Builder(scope).build(self.architecture)))[self.quantity] * self.scale
+            exact = (
+                quantities_of(tensors(Builder(scope).build(self.architecture)))[self.quantity] * self.scale
+            )
             numbers = self._numbers(scope, list(self.symbols))
             if len(numbers) == len(self.symbols) and self.substituted(numbers) == exact:
                 return exact

@@ -17,13 +17,13 @@ from archspec.symbolic.growing import Loops, key
 from archspec.symbolic.polynomials import TooLarge
 from archspec.symbolic.swept import SweptDomain
 from archspec.tree.builder import Builder
-from archspec.tree.counts import counted
+from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, tensors
 
 
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:
-    """The quantities of :func:`archspec.tree.counts.counted` as numbers on the path of the scope's own.
+    """The quantities of :func:`archspec.tree.counts.quantities_of` as numbers on the path of the scope's own.
 
     Errors: :class:`TooLarge` for a count that is not handled symbolically.
     """
@@ -52,7 +52,7 @@ def _counted(root: Node) -> dict[str, Any]:
         modules, listed, last = _sizes(root, 1)
         if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # as a plain list is refused
             raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
-    quantities: dict[str, Any] = counted(found)
+    quantities: dict[str, Any] = quantities_of(found)
     working = sum(_working(found, routed))
     for name, quantity in QUANTITIES.items():
         quantities[name] = quantities[name] + (working if quantity.active else 0)

@@ -30,7 +30,7 @@ def dtype_bytes(name: str) -> int:
     return size
 
 
-def counted(found: list[Tensor]) -> dict[str, int]:
+def quantities_of(found: list[Tensor]) -> dict[str, int]:
     """Each of `archspec.quantities.QUANTITIES` as an exact int."""
     own = [tensor for tensor in found if tensor.tied_to is None]
     return {name: _whole(sum(map(quantity.term, own))) for name, quantity in QUANTITIES.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from archspec.tree.builder import Node
+from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor
 
 

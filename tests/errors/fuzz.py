@@ -35,7 +35,7 @@ from archspec.language import yaml_subset  # noqa: E402
 from archspec.language.yaml_reader import with_pyyaml  # noqa: E402
 from archspec.specs.library import shipped  # noqa: E402
 from archspec.tree.builder import Builder  # noqa: E402
-from archspec.tree.counts import counted  # noqa: E402
+from archspec.tree.counts import quantities_of  # noqa: E402
 from archspec.tree.tensors import tensors  # noqa: E402
 
 LIMIT = 10  # seconds of the processor for one case
@@ -84,7 +84,7 @@ def count(model_type: str, architecture: str, raw: Any) -> None:
     spec = shipped().load(model_type)
     scope = Scope(spec, raw)
     scope.validate()
-    counted(tensors(Builder(scope).build(architecture)))
+    quantities_of(tensors(Builder(scope).build(architecture)))
 
 
 def mutated_text(text: str, random: Random) -> str:
@@ -164,7 +164,7 @@ def config_case(random: Random, folder: Path) -> tuple[str, Callable[[], None]]:
         scope = Scope(shipped().load(chosen_type), config.raw, config.origin)
         scope.validate()
         notes(config, shipped().load(chosen_type))
-        counted(tensors(Builder(scope).build(chosen)))
+        quantities_of(tensors(Builder(scope).build(chosen)))
 
     return shown, run
 
@@ -207,7 +207,7 @@ def spec_run(text: str, folder: Path) -> Callable[[], None]:
                     scope.truth(scope.read(condition), condition.tree)
                 for architecture in spec.architectures:
                     with contextlib.suppress(ArchspecError):
-                        counted(tensors(Builder(scope).build(architecture)))
+                        quantities_of(tensors(Builder(scope).build(architecture)))
 
     return run
 

@@ -24,7 +24,7 @@ from archspec.specs.records import Spec
 from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.repetitions import symbolic_tensors
 from archspec.tree.builder import Builder
-from archspec.tree.counts import counted
+from archspec.tree.counts import quantities_of
 from archspec.tree.tensors import tensors
 from archspec.verify.campaign import everything
 from archspec.verify.generate.sampling import Sampler
@@ -39,7 +39,7 @@ LENIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": list(Healt
 def exact(spec: Spec, architecture: str, raw: dict[str, Any]) -> dict[str, int]:
     scope = Scope(spec, raw)
     scope.validate()
-    return counted(tensors(Builder(scope).build(architecture)))
+    return quantities_of(tensors(Builder(scope).build(architecture)))
 
 
 def formulas(
@@ -343,7 +343,7 @@ def test_random_specs(text: str, seed: int) -> None:
 def test_a_closed_form_that_is_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from archspec.symbolic import closed_form
 
-    monkeypatch.setattr(closed_form, "counted", lambda found: {**counted(found), "params": 7})
+    monkeypatch.setattr(closed_form, "quantities_of", lambda found: {**quantities_of(found), "params": 7})
     with pytest.raises(ArchspecError, match="does not give the exact params"):
         Formula.of(Scope(shipped().load("bert"), {"model_type": "bert"}), "BertModel")
 

@@ -13,7 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, SpecError
 from archspec.specs.library import shipped
 from archspec.tree.builder import Builder, Node, auto_class, require_architecture
-from archspec.tree.counts import counted, dtype_bytes
+from archspec.tree.counts import dtype_bytes, quantities_of
 from archspec.tree.tensors import Tensor, modules, output_embeddings, tensors
 from archspec.tree.ties import TiedGroup, folded, tie_notes, tied_groups
 
@@ -73,7 +73,7 @@ def test_a_tied_tensor_is_the_first_of_those_that_are_one(tree: Build) -> None:
         "c.weight": "a.weight",
         "c.bias": "b.bias",
     }
-    assert counted(list(found.values()))["params"] == 6 + 3 + 3
+    assert quantities_of(list(found.values()))["params"] == 6 + 3 + 3
 
 
 def test_a_tie_of_what_is_not_there(tree: Build) -> None:
@@ -146,7 +146,7 @@ def test_names_without_layer_numbers() -> None:
 
 
 def test_quantities_of_tensors() -> None:
-    found = counted([*TIED, tensor("frozen", 7)._replace(trainable=False)])
+    found = quantities_of([*TIED, tensor("frozen", 7)._replace(trainable=False)])
     assert (found["params"], found["trainable_params"], found["active_params"], found["buffers"]) == (
         20,
         13,
