@@ -8,6 +8,7 @@ from archspec.errors import Source
 from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
+from archspec.verify.comparison import Difference
 
 
 def altered(spec: Spec, old: str, new: str, times: int = 1) -> Spec:
@@ -39,3 +40,9 @@ def line(spec: Spec, start: str) -> str:
         (source.name, n, text) for source in sources for n, text in enumerate(source.text.splitlines(), 1)
     )
     return next(f"{name}:{number}" for name, number, text in lines if text.strip().startswith(start))
+
+
+def shown(difference: Difference) -> str:
+    where = difference.places[0] if difference.places else "?"
+    what = f"transformers {difference.expected}, the spec {difference.found}"
+    return f"{where}: {difference.kind} {difference.name}: {what} at {difference.config}"
