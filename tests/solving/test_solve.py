@@ -499,7 +499,9 @@ def built(solution: Solution, folder: Path) -> int:
     """The parameters of the class that transformers builds from a written config, read as transformers reads
     it.
     """
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    import torch
+    import transformers
+
     path = solution.save(str(folder))
     config = transformers.AutoConfig.from_pretrained(os.path.dirname(path))
     with torch.device("meta"):
@@ -507,6 +509,7 @@ def built(solution: Solution, folder: Path) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(("architecture", "free", "options"), BUILT)
 def test_transformers_builds_what_is_written(
     architecture: str, free: list[str], options: dict[str, Any], tmp_path: Path
@@ -545,12 +548,15 @@ def test_every_config_is_written_whole(model_type: str) -> None:
             }
 
 
+@pytest.mark.oracle
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model_type", [name for name in shipped().model_types() if not shipped().load(name).refuse]
 )
 def test_transformers_builds_what_is_written_of_every_model_type(model_type: str, tmp_path: Path) -> None:
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    import torch
+    import transformers
+
     spec, tried = shipped().load(model_type), 0
     sampler = Sampler(spec, seed=7)
     known = [name for name in spec.architectures if hasattr(transformers, name)][-1:]

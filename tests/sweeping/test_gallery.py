@@ -42,7 +42,6 @@ PLOTS = {
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_pictures_have_labels_units_and_prefixes(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     fields, columns, kind = PLOTS[name]
     grid = archspec.sweep(
         "MixtralForCausalLM", fields, columns=columns, tie={"num_attention_heads": "hidden_size // 128"}
@@ -69,7 +68,6 @@ def test_pictures_have_labels_units_and_prefixes(name: str, tmp_path: Path) -> N
 
 
 def test_a_picture_of_a_large_grid_looks_at_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
     seen: list[int] = []
     plain_batch = Engine.batch
     monkeypatch.setattr(Engine, "batch", lambda self, box: (seen.append(box.size), plain_batch(self, box))[1])
@@ -91,7 +89,6 @@ def gallery() -> ModuleType:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=[command.rpartition("/")[2] for command in COMMANDS])
 def test_the_gallery_is_drawn_by_its_commands(command: str, gallery: ModuleType, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     ((*arguments, picture),) = gallery.commands(f"$ {command}")
     drawn, kept = tmp_path / "picture.png", DOCS.parent / picture
     assert main([*arguments, str(drawn)]) == 0

@@ -566,11 +566,10 @@ def test_a_long_sweep_tells_how_far_it_is(
 
 
 def test_frames_take_a_sweep() -> None:
-    duckdb, pandas, polars = (
-        pytest.importorskip("duckdb"),
-        pytest.importorskip("pandas"),
-        pytest.importorskip("polars"),
-    )
+    import duckdb
+    import pandas
+    import polars
+
     grid = archspec.sweep("GPT2LMHeadModel", ["n_embd=12:120:12", "n_layer=1:3"])
     rows = list(grid.rows())
     assert grid.pandas().to_dict("records") == rows == pandas.DataFrame.from_records(rows).to_dict("records")
@@ -749,14 +748,16 @@ def plain(rows: list[dict[str, Any]]) -> list[tuple[tuple[str, Any], ...]]:
 
 @pytest.mark.parametrize(("architecture", "fields", "options"), SQL)
 def test_the_query_gives_the_rows(architecture: str, fields: list[str], options: dict[str, Any]) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     grid = archspec.sweep(architecture, fields, **options)
     wanted = plain(list(grid.rows()))
     assert plain(duckdb.sql(grid.sql()).to_arrow_table().to_pylist()) == wanted and wanted
 
 
 def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     grid = archspec.sweep(
         "LlamaForCausalLM",
         ["hidden_size=64:4096:64", "num_hidden_layers=1:48", "tie_word_embeddings=true,false"],
@@ -779,18 +780,17 @@ def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
 
 @pytest.fixture(scope="module", params=["true", "false"], ids=["ansi", "lenient"])
 def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Spark itself, where it is installed; it needs Java, and is no dependency of the tests."""
-    session = (
-        pytest.importorskip("pyspark.sql")
-        .SparkSession.builder.master("local[1]")
-        .config("spark.ui.enabled", "false")
-    )
+    """Spark itself; it needs Java, and is no dependency of the tests."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     started = session.config("spark.sql.ansi.enabled", request.param).getOrCreate()
     started.conf.set("spark.sql.ansi.enabled", request.param)
     yield started
     started.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("architecture", "fields", "options"), SQL)
 def test_spark_gives_the_rows(
     architecture: str, fields: list[str], options: dict[str, Any], spark: Any
