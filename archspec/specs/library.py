@@ -12,15 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from archspec.errors import (
-    ConfigError,
-    Place,
-    Problem,
-    Source,
-    SpecError,
-    UnknownArchitectureError,
-    did_you_mean,
-)
+from archspec.errors import ConfigError, Place, Source, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.language.yaml_reader import MAX_SPEC_BYTES
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec, camel_case
@@ -127,15 +119,13 @@ class Library:
         types = self.index().get(architecture, ())
         if not types:
             help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
-            raise UnknownArchitectureError(
-                Problem(f"no spec describes the architecture {architecture!r}", help=help_)
-            )
+            raise UnknownArchitectureError(f"no spec describes the architecture {architecture!r}", help=help_)
         if len(types) == 1:
             return types[0]
         chosen = next(self._nearest(architecture, types), "")
         if not chosen:
             message = f"{architecture} belongs to several model types: {', '.join(types)}"
-            raise UnknownArchitectureError(Problem(message, help="give a config with model_type"))
+            raise UnknownArchitectureError(message, help="give a config with model_type")
         return chosen
 
     def _nearest(self, architecture: str, types: tuple[str, ...]) -> Iterator[str]:
@@ -154,8 +144,7 @@ class Library:
         found = [path for path in paths if _SAFE_NAME.match(model_type) and os.path.isfile(path)]
         if not found:
             help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
-            message = f"no spec describes the model type {model_type!r}"
-            raise UnknownArchitectureError(Problem(message, help=help_))
+            raise UnknownArchitectureError(f"no spec describes the model type {model_type!r}", help=help_)
         return found[0]
 
     def _read(self, path: str, trail: tuple[str, ...]) -> Spec:
@@ -174,10 +163,9 @@ class Library:
             found = self._named(name, os.path.dirname(path))
             if not found:
                 help_ = did_you_mean(name, self.model_types())
-                raise SpecError(Problem(f"there is no spec {name!r}", place, "", help_))
+                raise SpecError(f"there is no spec {name!r}", place, help=help_)
             if os.path.realpath(found) in trail:
-                message = f"{name} is extended or used in a circle"
-                raise SpecError(Problem(message, place, "", "break the circle"))
+                raise SpecError(f"{name} is extended or used in a circle", place, help="break the circle")
             return self._read(found, trail)
 
         return parse_spec(Source(_shown(path), text), named, self)
