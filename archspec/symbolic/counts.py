@@ -1,87 +1,148 @@
-"""The exact count over swept numbers: the same scope, builder and tensors as a plain count uses.
-
-A run gives each quantity as a function of the swept fields, and the path conditions under which that holds.
-What the count does with a swept field that is no arithmetic (layers that ties name one by one, a list's
-length) rests on the field's value, so that the result is exact there and another run gives it elsewhere.
-"""
+"""The quantities of a tree in which a module may stand for several alike, as numbers on a path."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from archspec.configs.scope import Scope
 from archspec.errors import ConfigError
 from archspec.quantities import QUANTITIES
-from archspec.symbolic.growing import Loops, key
+from archspec.symbolic.path_conditions import Swept
 from archspec.symbolic.polynomials import TooLarge
-from archspec.symbolic.swept import SweptDomain
-from archspec.tree.builder import Builder
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, tensors
 
 
-def counts(scope: Scope, architecture: str) -> dict[str, Any]:
-    """The quantities of :func:`archspec.tree.counts.quantities_of` as numbers on the path of the scope's own.
+class Loops(Exception):
+    """The turns of a loop have to be told apart: the run starts again with plain numbers of layers."""
 
-    Errors: :class:`TooLarge` for a count that is not handled symbolically.
+
+def repeated(node: Node, count: Any) -> Node:
+    """A module that stands for several alike."""
+    node = node.copy()
+    node.turn = count if node.turn is None else node.turn * count
+    return node
+
+
+def kinds(modules: list[Node | None], length: Swept) -> list[Node]:
+    """One module of each kind, with how many of its kind there are in a list of that length."""
+    places: dict[Any, list[int]] = {}
+    kept: dict[int, Any] = {}
+    for place, module in enumerate(modules):
+        places.setdefault(None if module is None else signature(module, kept), []).append(place)
+    found: list[Node] = []
+    rest: Any = length
+    largest = max(places, key=lambda kind: len(places[kind]))
+    for kind, listed in sorted(places.items(), key=lambda pair: pair[0] == largest):
+        count = rest if kind == largest else below(listed, len(modules), length, exact=len(places) <= 3)
+        rest = rest - count
+        module = modules[listed[0]]
+        if module is not None and (isinstance(count, Swept) or count):
+            found.append(repeated(module, count))
+    return found
+
+
+def below(places: list[int], size: int, length: Swept, exact: bool) -> Any:
+    """How many of some places lie below the length, which is at most `size`.
+
+    Where they are one run of places, or evenly spaced, that is an expression of the length; `exact` lets the
+    path hold only where the run begins or ends within the list.
     """
-    builder = Builder(scope)
-    try:
-        return _counted(builder.build(architecture))
-    except Loops:
-        builder = Builder(scope)
-        builder.domain = SweptDomain(unroll=True)
-        return _counted(builder.build(architecture))
+    first, last = places[0], places[-1]
+    if exact and last - first + 1 == len(places):
+        if last + 1 < size and length >= last + 1:
+            return last + 1 - first
+        return length - first if length >= first else 0
+    steps = {after - before for before, after in pairwise(places)}
+    if len(steps) == 1 and first < (step := steps.pop()) and last + step >= size:
+        return (length - first + step - 1) // step
+    expr = length.path.space.below(places, length.expr)
+    return length.path.number(expr, bisect_left(places, length.value))
 
 
-def _counted(root: Node) -> dict[str, Any]:
-    """The quantities of a tree; a repeated module counts with all its turns."""
-    repeats = dict(_repetitions(root, ""))
+def signature(module: Node, kept: dict[int, Any]) -> Any:
+    """What two modules of one kind have in common: everything but their names."""
+    if id(module) not in kept:
+        sizes = tuple((t.name, tuple(map(key, t.shape)), t.kind, key(t.trainable)) for t in module.tensors)
+        children = tuple((name, signature(child, kept)) for name, child in module.children.items())
+        ties = tuple((target, source) for target, source, _ in module.ties)
+        routed = None if module.routed is None else tuple(map(key, module.routed))
+        value = (module.cls, sizes, children, ties, routed, module.frozen, module.leaf, key(module.turn))
+        kept[id(module)] = (hash(value), value, module)  # keeps the module, so that no other takes its id
+    return kept[id(module)][:2]
+
+
+def key(value: Any) -> Any:
+    """What tells a value from others, without a look at a number's plain value."""
+    return ("swept", value.expr.number) if isinstance(value, Swept) else value
+
+
+class Standing(NamedTuple):
+    """How often a tensor stands, and the routing in force for it."""
+
+    times: Any
+    routed: Routed | None
+
+
+def quantities(root: Node) -> dict[str, Any]:
+    """What :func:`archspec.tree.counts.quantities_of` gives for the whole tree, repeated modules with all their
+    turns.
+
+    Errors: :class:`Loops` where ties name the turns of a loop one by one, :class:`TooLarge` for a count that
+    is not handled symbolically.
+    """
+    repeats: list[str] = []
+    standing: dict[str, Standing] = {}
+    found = tensors(_once(root, "", Standing(1, None), standing, repeats))
     if repeats and any(_meets(end, path) for end in _tied_paths(root, "") for path in repeats):
-        raise Loops  # ties name the layers one by one
-    routed: dict[str, Routed] = {}
-    found = tensors(_unrouted(root, "", None, routed))
+        raise Loops
     for place, tensor in enumerate(found):
-        for path, count in repeats.items():
-            if tensor.name == path or tensor.name.startswith(path + "."):
-                tensor = tensor._replace(numel=tensor.numel * count, active=tensor.active * count)
-        found[place] = tensor._replace(active=0) if tensor.name in routed else tensor
+        times, routed = standing[tensor.name]
+        active = 0 if routed is not None else tensor.active * times
+        found[place] = tensor._replace(numel=tensor.numel * times, active=active)
     if repeats:
         modules, listed, last = _sizes(root, 1)
         if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # as a plain list is refused
             raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
-    quantities: dict[str, Any] = quantities_of(found)
-    working = sum(_working(found, routed))
-    for name, quantity in QUANTITIES.items():
-        quantities[name] = quantities[name] + (working if quantity.active else 0)
-    return quantities
+    total: dict[str, Any] = quantities_of(found)
+    working = sum(_working(found, standing))
+    return {name: total[name] + (working if quantity.active else 0) for name, quantity in QUANTITIES.items()}
 
 
-def _unrouted(node: Node, prefix: str, above: Routed | None, routed: dict[str, Routed]) -> Node:
-    """A tree without its routing, and the routing in force for each tensor's name."""
-    here = node.routed or above
-    if here is not None:
-        routed |= {_joined(prefix, name): here for name, *_ in node.tensors}
-    node = node.copy()
-    node.routed = None
-    node.children = {
-        name: _unrouted(child, _joined(prefix, name), here, routed) for name, child in node.children.items()
+def _once(node: Node, path: str, above: Standing, standing: dict[str, Standing], repeats: list[str]) -> Node:
+    """A tree in which nothing is routed; notes how often each tensor stands, and the paths of repeated
+    modules.
+    """
+    times = above.times
+    if node.turn is not None:
+        repeats.append(path)
+        times = times * node.turn
+    here = Standing(times, node.routed or above.routed)
+    standing |= {_joined(path, name): here for name, *_ in node.tensors}
+    other = node.copy()
+    other.routed = None
+    other.children = {
+        name: _once(child, _joined(path, name), here, standing, repeats)
+        for name, child in node.children.items()
     }
-    return node
+    return other
 
 
-def _working(found: list[Tensor], routed: dict[str, Routed]) -> Iterator[Any]:
+def _working(found: list[Tensor], standing: dict[str, Standing]) -> Iterator[Any]:
     """The elements of the routed tensors that work on a token: k of E of all that are routed alike."""
     together: dict[Any, tuple[Any, Routed]] = {}
     for tensor in found:
-        if tensor.name in routed and tensor.kind == "parameter":
-            if tensor.tied_to is not None:
-                raise TooLarge("tied experts")
-            choice = routed[tensor.name]
-            total, _ = together.get(tuple(map(key, choice)), (0, choice))
-            together[tuple(map(key, choice))] = (total + tensor.numel, choice)
+        routed = standing[tensor.name].routed
+        if routed is None or tensor.kind != "parameter":
+            continue
+        if tensor.tied_to is not None:
+            raise TooLarge("tied experts")
+        alike = tuple(map(key, routed))
+        total, _ = together.get(alike, (0, routed))
+        together[alike] = (total + tensor.numel, routed)
     for total, (chosen, experts) in together.values():
         if not experts:
             yield total
@@ -103,14 +164,6 @@ def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
         more, others, last = _sizes(child, times if child.turn is None else times * child.turn)
         modules, listed = modules + more, listed + others
     return modules, listed, last
-
-
-def _repetitions(node: Node, prefix: str) -> Iterator[tuple[str, Any]]:
-    for name, child in node.children.items():
-        path = _joined(prefix, name)
-        if child.turn is not None:
-            yield path, child.turn
-        yield from _repetitions(child, path)
 
 
 def _tied_paths(node: Node, prefix: str) -> Iterator[str]:

@@ -1,20 +1,84 @@
-"""The domain of swept numbers, and of lists that grow: the path says where a result holds."""
+"""The domain of swept numbers, and of lists whose length varies: the path says where a result holds.
+
+A loop over `range(num_hidden_layers)` is run for every turn that there is at the point where the count is
+run. The path then holds wherever there are as many turns or fewer: a turn `i` counts where the length exceeds
+`i`. Such a list is :class:`Growing`; whatever looks at its length, or at all of its items, goes through a
+method here.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from archspec.configs.scope import Scope
 from archspec.language.domain import Comprehension, Exact, Walk, alike
 from archspec.language.expression import Locals
 from archspec.language.operations import BINARY, MAX_ITEMS
-from archspec.symbolic.growing import Growing, apart, collected, key, length_of, plain, repeated
+from archspec.language.values import here
+from archspec.symbolic.counts import Loops, key, kinds, quantities, repeated
 from archspec.symbolic.numbers import SymRange
 from archspec.symbolic.path_conditions import Swept, fixed
+from archspec.tree.builder import Builder
 from archspec.tree.node import Node
 
 MAX_REPEATED = 16  # items of a list that is repeated a swept number of times
+
+
+class Growing:
+    """A list that is as long as a number says; `items` are those at the point of the path."""
+
+    __slots__ = ("items", "length")
+
+    def __init__(self, items: list[Any], length: Swept) -> None:
+        self.items, self.length = items, length
+        _ = length <= len(items)  # the path holds as far as it was looked
+
+    @property
+    def value(self) -> list[Any]:
+        """What it is here, to be asked for its type."""
+        return self.items
+
+    def plain(self) -> list[Any]:
+        """The items as a plain list; the path rests on its length from now on."""
+        fixed(self.length)
+        return self.items
+
+    def at(self, index: int) -> Any:
+        """One item; a turn of an open loop is known to have it, else the path holds where it is there."""
+        stop = self.length.expr
+        known = any(other is stop and index <= turn for other, turn in self.length.path.turns)
+        return self.items[index] if known or self.length > index else self.plain()[index]
+
+    def first(self, wanted: Callable[[Any], bool]) -> int | None:
+        """The place of the first item that is wanted: the path holds where the list reaches it."""
+        place = next((place for place, item in enumerate(self.items) if wanted(item)), None)
+        return place if place is not None and self.length > place else None
+
+    def __len__(self) -> int:
+        return len(self.plain())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.plain())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.plain()[index]
+
+    def __contains__(self, item: object) -> bool:
+        return item in self.plain()
+
+    def __eq__(self, other: object) -> bool:
+        return self.plain() == other
+
+    def __bool__(self) -> bool:
+        return bool(self.length > 0)
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: 'list'")
+
+    def __repr__(self) -> str:
+        return repr(self.items)
 
 
 class SweptDomain(Exact):
@@ -112,7 +176,7 @@ class SweptDomain(Exact):
         value = at.visit(node.elt, local)
         if isinstance(value, Node):
             return [repeated(value, count)]
-        return collected([value] * here_of(count), count)
+        return collected([value] * here(count), count)
 
     def looped(self, source: SymRange | Growing, node: Comprehension, local: Locals, at: Walk) -> Any:
         """The turns of a loop one by one; what fails in a turn fails only where there is that turn."""
@@ -154,11 +218,58 @@ class SweptDomain(Exact):
         return key(value) if isinstance(value, Swept) else super().known_by(value)
 
 
-def here_of(count: Any) -> Any:
-    return count.value if isinstance(count, Swept) else count
+def plain(value: Any) -> Any:
+    """A list or a range whose length varies as one of the length that it has here."""
+    return value.plain() if isinstance(value, SymRange | Growing) else value
+
+
+def length_of(ends: SymRange) -> Any:
+    """How many turns a range of steps of one has."""
+    return ends.stop - ends.start if ends.stop > ends.start else 0
+
+
+def collected(values: list[Any], length: Any) -> Any:
+    """What the turns gave: modules by kind, each as often as it stands there, or a growing list."""
+    if not isinstance(length, Swept):
+        return values
+    if not any(_holds_modules(value) for value in values):
+        return Growing(values, length)
+    if not all(value is None or isinstance(value, Node) for value in values):
+        raise Loops
+    _ = length <= len(values)
+    return kinds(values, length)
+
+
+def apart(value: Any) -> None:
+    """One module that stands for several is no list of them."""
+    if any(isinstance(item, Node) and item.turn is not None for item in _items(value)):
+        raise Loops
+
+
+def _holds_modules(value: Any) -> bool:
+    return isinstance(value, Node) or any(map(_holds_modules, _items(value)))
+
+
+def _items(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) and not isinstance(value, SymRange) else ()
 
 
 def _without_floats(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_floats(item) for item in value]
     return fixed(value) if isinstance(value, Swept) and isinstance(value.value, float) else value
+
+
+def counts(scope: Scope, architecture: str) -> dict[str, Any]:
+    """The quantities of :func:`archspec.tree.counts.quantities_of` as numbers on the path of the scope's own.
+
+    Errors: :class:`archspec.symbolic.polynomials.TooLarge` for a count that is not handled symbolically.
+    """
+    try:
+        return quantities(Builder(scope).build(architecture))
+    except Loops:
+        builder = Builder(scope)
+        builder.domain = SweptDomain(unroll=True)
+        return quantities(builder.build(architecture))
