@@ -99,9 +99,8 @@ def solve(
 
     >>> import archspec
     >>> best = archspec.solve("LlamaForCausalLM", ["hidden_size", "num_hidden_layers"], params="7e9",
-    ...                       most=1, multiple={"hidden_size": 128},
-    ...                       ratio={"hidden_size/num_hidden_layers": "100..140"},
-    ...                       tie={"intermediate_size": "8 * hidden_size // 3"})
+    ...     most=1, multiple={"hidden_size": 128}, ratio={"hidden_size/num_hidden_layers": "100..140"},
+    ...     tie={"intermediate_size": "8 * hidden_size // 3"})
     >>> best[0].values, best[0].params
     ({'hidden_size': 3840, 'num_hidden_layers': 38}, 6970049280)
     """

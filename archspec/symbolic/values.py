@@ -172,9 +172,9 @@ def at_turn(expr: Any, loops: Iterable[Loop]) -> Any:
 
 def bare(value: Any) -> Any:
     """The plain Python value of anything that holds symbolic numbers."""
-    if isinstance(value, list | tuple):
-        return [bare(item) for item in value]
-    return value.plain() if isinstance(value, SymRange) else value_of(value)
+    if isinstance(value, SymRange):
+        return value.plain()
+    return [bare(item) for item in value] if isinstance(value, list | tuple) else value_of(value)
 
 
 def syms_in(value: Any) -> list[Sym]:

@@ -1,0 +1,149 @@
+"""Closed counts of guards, held to counting the turns one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sympy
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from archspec.configs.scope import Scope
+from archspec.errors import Source
+from archspec.specs.library import shipped
+from archspec.specs.parser import parse_spec
+from archspec.specs.records import Spec
+from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.formal import Formal
+from archspec.symbolic.repetitions import Counter, SymbolicTensor, symbolic_tensors
+from archspec.symbolic.values import Loop, Relation, Sym
+
+START, STOP, EDGE, PERIOD = sympy.symbols("start stop edge period", integer=True, nonnegative=True)
+SIGNS: dict[str, Any] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+
+
+def loop_of(start: int, stop: int) -> Loop:
+    return Loop("i", Sym(start, START) if start else 0, Sym(stop, STOP), stop - start)
+
+
+@given(
+    st.integers(0, 6), st.integers(1, 20), st.integers(0, 25), st.integers(-3, 3),
+    st.sampled_from(sorted(SIGNS)), st.booleans(),
+)  # fmt: skip
+def test_a_threshold_counts_the_turns(
+    start: int, turns: int, edge: int, shift: int, sign: str, flipped: bool
+) -> None:
+    stop = start + turns
+    loop, inside = loop_of(start, stop), start <= edge - shift < stop
+    assume(inside or sign not in ("==", "!="))  # the formula assumes that the turn is there
+    sides = (loop.symbol + shift, EDGE)
+    test = SIGNS[sign]
+    held = sum(1 for i in range(start, stop) if (test(edge, i + shift) if flipped else test(i + shift, edge)))
+    found = Counter(Formal()).closed(Relation(sign, *(reversed(sides) if flipped else sides)), loop)
+    assert found is not None
+    at = {START: start, STOP: stop, EDGE: edge}
+    assert [count.subs(at) for count in found] == [held, turns - held]
+
+
+@given(
+    st.integers(0, 6), st.integers(1, 30), st.integers(1, 7), st.integers(0, 6), st.integers(-4, 4),
+    st.sampled_from(["==", "!="]),
+)  # fmt: skip
+def test_a_modulus_counts_the_turns(
+    start: int, turns: int, period: int, rest: int, shift: int, sign: str
+) -> None:
+    assume(rest < period)
+    stop, domain = start + turns, Formal()
+    loop = loop_of(start, stop)
+    relation = Relation(sign, sympy.Mod(loop.symbol + shift, PERIOD), EDGE)
+    held = sum(1 for i in range(start, stop) if SIGNS[sign]((i + shift) % period, rest))
+    found = Counter(domain).closed(relation, loop)
+    assert found is not None and domain.conditions == {"edge < period": True}
+    at = {START: start, STOP: stop, EDGE: rest, PERIOD: period}
+    assert [count.subs(at) for count in found] == [held, turns - held]
+
+
+@pytest.mark.parametrize("left", ["i**2", "2*i", "Mod(2*i, period)"])
+def test_what_is_neither_has_no_closed_count(left: str) -> None:
+    loop = loop_of(0, 5)
+    expr = sympy.sympify(left, {"i": loop.symbol, "period": PERIOD, "Mod": sympy.Mod})
+    assert Counter(Formal()).closed(Relation("==", expr, EDGE), loop) is None
+
+
+SPEC = """
+model_type: toy
+config:
+  n: 9
+  k: 3
+  a: 4
+modules:
+  Layer(i):
+    dense: {dense}
+architectures:
+  ToyModel:
+    layers: Layer(i) for i in range(n)
+"""
+
+
+def rows(dense: str, **values: int) -> tuple[list[SymbolicTensor], SymbolicBuilder]:
+    def none(name: str, place: Any) -> Spec:
+        raise AssertionError(name)
+
+    spec = parse_spec(Source("toy.yaml", SPEC.format(dense=dense)), none, shipped())
+    builder = SymbolicBuilder(Scope(spec, values))
+    return symbolic_tensors(builder.build("ToyModel"), builder), builder
+
+
+@pytest.mark.parametrize(
+    ("dense", "repetitions"),
+    [
+        ("Parameter(a)", {"": "n"}),
+        ("Parameter(a) if i < k else None", {"i < k": "Min(k, n)"}),
+        ("Parameter(a) if i >= k else None", {"i >= k": "Max(0, -k + n)"}),
+        ("Parameter(a) if i % 2 == 1 else None", {"i % 2 == 1": "ceiling(n/2 - 1/2)"}),
+        ("Parameter(a) if i % k == 0 else Parameter(a)", {"": "n"}),
+        ("Parameter(a) if i * i < k else None", {"i * i < k": "L_dense"}),
+    ],
+)
+def test_rows_of_a_loop(dense: str, repetitions: dict[str, str]) -> None:
+    found, builder = rows(dense)
+    assert {row.guard: str(row.repetition) for row in found} == repetitions
+    assert {str(row.name) for row in found} == {"layers.{i}.dense"}
+    count = sum(1 for i in range(9) if "i * i" in dense and i * i < 3)
+    assert {name: value for name, (_, value) in builder.domain.definitions.items()} == (
+        {"L_dense": count} if count else {}
+    )
+
+
+def at(expr: Any, **values: int) -> int:
+    return int(expr.subs({symbol: values[symbol.name] for symbol in expr.free_symbols}))
+
+
+def test_sizes_that_depend_on_the_index_are_added_up() -> None:
+    (row,), builder = rows("Parameter(a * i)")
+    for a, n in ((4, 9), (5, 6), (1, 1)):
+        assert at(row.numel, a=a, n=n) == sum(a * i for i in range(n))
+    assert not builder.domain.conditions, "a sum over all turns holds for every number of them"
+
+
+def test_turns_of_different_sizes_under_a_guard_are_counted_one_by_one() -> None:
+    found, builder = rows("Parameter(a, i) if i < 2 else Parameter(a)", n=4)
+    assert [(str(row.repetition), at(row.numel, a=7, n=4)) for row in found] == [
+        ("2", 7),
+        ("Max(0, n - 2)", 14),
+    ]
+    assert builder.domain.conditions["n == 4"]
+
+
+def test_rows_that_stand_on_both_sides_of_a_guard_lose_it() -> None:
+    found, _ = rows("Linear(a, 2, bias=i < k)")
+    weight, bias = sorted(found, key=lambda row: row.name, reverse=True)
+    assert (weight.guard, str(weight.repetition)) == ("", "n") and "i < k" in bias.guard
