@@ -763,7 +763,8 @@ def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
         ["hidden_size=64:4096:64", "num_hidden_layers=1:48", "tie_word_embeddings=true,false"],
     )
     rows = "(4096, 32, false, 1), (4096, 32, true, 2), (2112, 7, false, 3), (4097, 32, false, 4), "
-    rows += "(8192, 32, false, 5), (4096, 32.5, false, 6), (NULL, 32, false, 7), (4096, 49, false, 8), (4096, 32, NULL, 9)"
+    rows += "(8192, 32, false, 5), (4096, 32.5, false, 6), (NULL, 32, false, 7), (4096, 49, false, 8), "
+    rows += "(4096, 32, NULL, 9)"
     duckdb.sql(
         "CREATE OR REPLACE TEMP TABLE shapes AS SELECT * FROM "
         f"(VALUES {rows}) v(hidden_size, num_hidden_layers, tie_word_embeddings, id)"

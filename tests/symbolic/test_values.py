@@ -1,4 +1,4 @@
-"""Numbers of a formula: the value is Python's, the expression SymPy's, and both say the same at the config."""
+"""Numbers of a formula: the value is Python's, the expression SymPy's, and both say the same."""
 
 from __future__ import annotations
 
