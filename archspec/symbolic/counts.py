@@ -88,8 +88,7 @@ class Standing(NamedTuple):
 
 
 def quantities(root: Node) -> dict[str, Any]:
-    """What :func:`archspec.tree.counts.quantities_of` gives for the whole tree, repeated modules with all their
-    turns.
+    """What :func:`archspec.tree.counts.quantities_of` gives, for repeated modules with all their turns.
 
     Errors: :class:`Loops` where ties name the turns of a loop one by one, :class:`TooLarge` for a count that
     is not handled symbolically.
