@@ -204,7 +204,7 @@ class ClosedForm:
 
     def substituted(self, values: dict[str, int | float]) -> int:
         exact = {sympy.Symbol(name): _exact(value) for name, value in values.items()}
-        number = _summed(self.expr.subs(exact, simultaneous=True))
+        number = _summed(self.expr.xreplace(exact))
         if not number.is_Integer:
             raise FormulaError(f"the formula gives {number}, which is no count: a size is out of its range")
         return int(number)

@@ -92,9 +92,11 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
     """
     wanted = exact(spec, architecture, raw)
     found, _ = formulas(spec, architecture, raw)
-    if any(formula.substituted(formula.symbols) != wanted[quantity] for quantity, formula in found.items()):
+    own = {quantity: formula.substituted(formula.symbols) for quantity, formula in found.items()}
+    if own != wanted:
         found, _ = formulas(spec, architecture, raw, opaque=True)  # int() of a float has no closed form here
-    assert {quantity: formula.substituted(formula.symbols) for quantity, formula in found.items()} == wanted
+        own = {quantity: formula.substituted(formula.symbols) for quantity, formula in found.items()}
+    assert own == wanted
     assert all(formula.latex() and formula.text() for formula in found.values())
     held = 0
     for other in others:
@@ -293,15 +295,24 @@ def nested(draw: st.DrawFn) -> str:
     """
     plain, tuples = sizes(SIZES, TESTS), sizes([*SIZES, "u", "v", "m"], TESTS)
     asked = conditions([*TESTS, "m == c", "m in [2, 3]", "m < b < 5"], ["m", "a", "c", "items[1]"])
+    sized, turns = draw(sizes([*SIZES, "m"], TESTS)), draw(st.sampled_from(["k", "m", "2"]))
+    each = draw(st.sampled_from(["i", "2 ** i", "i * a", "items[i]", "b"]))
+    layers = draw(st.sampled_from(["k", "1", "a // 2"]))
     return f"""{CONFIG}fixed:
-  derived: = b + 1 dims: "= [a * 2, b]" modules: Layer(m): w: Parameter({draw(sizes([*SIZES, "m"], TESTS))})
-  if {draw(asked)} else Parameter({draw(plain)}, 2) rows: Linear(i + 1, {draw(sizes([*SIZES, "m"], TESTS))})
-  for i in range({draw(st.sampled_from(["k", "m", "2"]))}) pairs: Linear({draw(tuples)}, 2) for (u, v) in
-  zip(items, dims) architectures: ToyModel: once: Layer({draw(plain)}) again: Layer({draw(plain)}) blocks:
-  "[Layer({draw(st.sampled_from(["i", "2 ** i", "i * a", "items[i]", "b"]))}) for i in range(k)] + [Layer(c)]"
-  lstm: LSTM({draw(plain)}, a, num_layers={draw(st.sampled_from(["k", "1", "a // 2"]))},
-  bias={draw(conditions(TESTS, SIZES))}) attention: MultiheadAttention(a, 1,
-  kdim={draw(st.sampled_from(["None", "b", "a", "c"]))})
+  derived: = b + 1
+  dims: "= [a * 2, b]"
+modules:
+  Layer(m):
+    w: Parameter({sized}) if {draw(asked)} else Parameter({draw(plain)}, 2)
+    rows: Linear(i + 1, {draw(sizes([*SIZES, "m"], TESTS))}) for i in range({turns})
+    pairs: Linear({draw(tuples)}, 2) for (u, v) in zip(items, dims)
+architectures:
+  ToyModel:
+    once: Layer({draw(plain)})
+    again: Layer({draw(plain)})
+    blocks: "[Layer({each}) for i in range(k)] + [Layer(c)]"
+    lstm: LSTM({draw(plain)}, a, num_layers={layers}, bias={draw(conditions(TESTS, SIZES))})
+    attention: MultiheadAttention(a, 1, kdim={draw(st.sampled_from(["None", "b", "a", "c"]))})
 """
 
 
