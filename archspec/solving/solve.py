@@ -109,8 +109,7 @@ def solve(
     source, architecture = source_of(config, architecture)
     raw = read_config(source)
     axes, usual = free_grid(raw, architecture, fields, names, multiple or {})
-    conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
-    conditions |= {text: text for text in ([where] if isinstance(where, str) else where)}
+    conditions = _conditions(ratio or {}, where)
 
     def searching(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Search:
         columns = {f"goal {number}": goal.quantity for number, goal in enumerate(wanted)}
@@ -125,7 +124,7 @@ def solve(
     near = [one for one in found if within is None or one.miss <= Fraction(str(within))]
     if within is not None and not near:
         raise SweepError(obstacles.far(found[0], within))
-    listed = [_solution(search.subject, names, one, dtype) for one in near]
+    listed = (_solution(search.subject, names, one, dtype) for one in near)
     return Solutions(listed, lambda: obstacles.nearer(found[0]))
 
 
@@ -138,6 +137,12 @@ def _names(free: str | Sequence[str]) -> list[str]:
             "no field is free", help="name those to choose: --free hidden_size,num_hidden_layers"
         )
     return names
+
+
+def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[str, str]:
+    """The conditions on fields, by what they are called in messages."""
+    ratios = {f"{text} in {given}": ratio_condition(text, given) for text, given in ratio.items()}
+    return ratios | {text: text for text in ([where] if isinstance(where, str) else where)}
 
 
 def _check(most: int, within: float | None) -> None:
