@@ -45,17 +45,18 @@ def run(args: argparse.Namespace) -> int:
     from archspec import __version__
     from archspec.verify import campaign
 
-    if bool(args.names) + args.all + bool(args.changed) != 1:
+    if [bool(args.names), args.all, bool(args.changed)].count(True) != 1:
         raise ArchspecError("say what to verify: names, --all or --changed")
-    some = (
-        campaign.named(args.names) if args.names else campaign.changed(args.changed) if args.changed else None
-    )
-    chosen = campaign.everything() if some is None else some
+    if args.names:
+        chosen = campaign.named(args.names)
+    else:
+        chosen = campaign.everything() if args.all else campaign.changed(args.changed)
     with progress(sum(map(len, chosen.values()))) as done:
         report = campaign.run(chosen, args.samples, args.seed, jobs, done)
     if args.json:
         write_json(args.json, {"archspec": __version__, **report.as_json()})
-    print_report(report, sys.stderr if args.json == "-" else sys.stdout)
+    for line in report_lines(report):
+        print(line, file=sys.stderr if args.json == "-" else sys.stdout)
     return 1 if report.count("wrong") else 0
 
 
@@ -91,24 +92,14 @@ def progress(total: int) -> Iterator[Callable[[list[Result]], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        *(rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn()),
+        *(rich.TimeElapsedColumn(), rich.TimeRemainingColumn()),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("verifying", total=total or None)
         wrong = 0
 
@@ -121,19 +112,12 @@ def progress(total: int) -> Iterator[Callable[[list[Result]], None] | None]:
         yield done
 
 
-def print_report(report: Report, file: Any = None) -> None:
-    """Each difference once, under the line of the spec that it is laid on; then the totals."""
-    for line in report_lines(report):
-        print(line, file=file)
-
-
 def report_lines(report: Report) -> Iterator[str]:
+    """Each difference once, under the line of the spec that it is laid on; then the totals."""
     causes: dict[tuple[str, ...], list[Difference]] = {}
     for result in report.results:
         for difference in result.outcome.differences:
-            place = (
-                difference.places[0] if difference.places else f"formulas/{result.outcome.model_type}.yaml"
-            )
+            place = next(iter(difference.places), f"formulas/{result.outcome.model_type}.yaml")
             causes.setdefault((place.rpartition(":")[0] or place, difference.kind), []).append(difference)
     for (place, kind), differences in sorted(causes.items()):
         yield from _cause(place, kind, differences)
@@ -176,10 +160,8 @@ def _cause(place: str, kind: str, differences: list[Difference]) -> Iterator[str
     classes = list(dict.fromkeys(difference.architecture for difference in differences))
     more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
     yield f"{place}: {kind}: {_SAID.get(kind, kind)} ({', '.join(classes[:_SHOWN])}{more})"
-    names: dict[str, Difference] = {}
-    for difference in sorted(
-        differences, key=lambda difference: len(json.dumps(difference.config, default=str))
-    ):
+    names: dict[str, Difference] = {}  # each with its shortest config
+    for difference in sorted(differences, key=lambda one: len(json.dumps(one.config, default=str))):
         names.setdefault(difference.name, difference)
     for difference in list(names.values())[:_SHOWN]:
         name = f"{difference.name}: " if difference.name else ""
