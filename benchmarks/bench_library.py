@@ -1,9 +1,10 @@
-"""What the size of the library costs: loading all specs and compiling all formulas, and a cold count among them.
+"""What the size of the library costs: loading all specs, compiling all formulas, a cold count among them.
 
-`python benchmarks/bench_library.py [--share 0.25]` takes an eighth, a quarter, a half and all of the specs (or of a
-share of them, drawn with a fixed seed), each in a process of its own, and prints the time per spec and per class against
-the smallest set: linear growth is a ratio near 1. Then it counts one config cold, in turn with all specs and with the
-twenty that a smaller library would hold: one that touches only what it needs takes the same time.
+`python benchmarks/bench_library.py [--share 0.25]` takes an eighth, a quarter, a half and all of the specs
+(or of a share of them, drawn with a fixed seed), each in a process of its own, and prints the time per spec
+and per class against the smallest set: linear growth is a ratio near 1. Then it counts one config cold, in
+turn with all specs and with the twenty that a smaller library would hold: one that touches only what it needs
+takes the same time.
 """
 
 from __future__ import annotations
@@ -88,8 +89,10 @@ def main() -> None:
         each = load_s / len(some), compile_s / count
         smallest = smallest or each
         print(
-            f"{len(some):4} specs loaded in {load_s:.2f} s ({each[0] * 1000:.1f} ms each, {each[0] / smallest[0]:.2f}x), "
-            f"{count} formulas compiled in {compile_s:.1f} s ({each[1] * 1000:.0f} ms each, {each[1] / smallest[1]:.2f}x), "
+            f"{len(some):4} specs loaded in {load_s:.2f} s "
+            f"({each[0] * 1000:.1f} ms each, {each[0] / smallest[0]:.2f}x), "
+            f"{count} formulas compiled in {compile_s:.1f} s "
+            f"({each[1] * 1000:.0f} ms each, {each[1] / smallest[1]:.2f}x), "
             f"{refused} without a countable default"
         )
     twenty = [
@@ -104,7 +107,8 @@ def main() -> None:
     all_s, few_s = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(a / b for a, b in pairs)
     print(
-        f"cold count: {all_s * 1000:.1f} ms among all specs, {few_s * 1000:.1f} ms among twenty, ratio {ratio:.2f} (median)"
+        f"cold count: {all_s * 1000:.1f} ms among all specs, {few_s * 1000:.1f} ms among twenty, "
+        f"ratio {ratio:.2f} (median)"
     )
 
 

@@ -1,13 +1,13 @@
 """How many of transformers' classes `archspec derive` drafts exactly, under verify with random configs.
 
-    python benchmarks/derive_rate.py --described --samples 20      # the types that have a spec: drafted anew, without it
-    python benchmarks/derive_rate.py --others --samples 10         # the types that have none
-    python benchmarks/derive_rate.py --others --classes 300        # types drawn by the seed, until there are so many classes
-    python benchmarks/derive_rate.py --types bert gpt2             # some
+    python benchmarks/derive_rate.py --described --samples 20      # the types that have a spec: drafted anew,
+    without it python benchmarks/derive_rate.py --others --samples 10         # the types that have none
+    python benchmarks/derive_rate.py --others --classes 300        # types drawn by the seed, until there are
+    so many classes python benchmarks/derive_rate.py --types bert gpt2             # some
 
-Prints the shares, the median length of a draft (of a whole model type, without comments) and, for what is not exact, the
-causes; `--json FILE` writes every class. A class counts where
-transformers builds it here from a default or random config; the others are listed as unavailable or refused.
+Prints the shares, the median length of a draft (of a whole model type, without comments) and, for what is not
+exact, the causes; `--json FILE` writes every class. A class counts where transformers builds it here from a
+default or random config; the others are listed as unavailable or refused.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ def verdict(task: Task, name: str, outcome: Any) -> Verdict:
     )
     return Verdict(
         "wrong",
-        f"{cause}: {first.kind} {first.name} {first.expected[:90]!r} / {first.found[:90]!r} {first.places[:1]}",
+        f"{cause}: {first.kind} {first.name} "
+        f"{first.expected[:90]!r} / {first.found[:90]!r} {first.places[:1]}",
     )
 
 
@@ -235,12 +236,14 @@ def report(found: dict[str, Verdict]) -> None:
     counted = sum(totals[v] for v in ("exact", "wrong", "unread", "failed"))
     print(f"{len(found)} classes: {dict(totals)}")
     print(
-        f"exact: {totals['exact']} of {counted} that transformers builds here ({totals['exact'] / max(1, counted):.1%})"
+        f"exact: {totals['exact']} of {counted} that transformers builds here "
+        f"({totals['exact'] / max(1, counted):.1%})"
     )
     drafts = {name.partition(":")[0]: one.lines for name, one in found.items() if one.verdict == "exact"}
     if drafts:
         print(
-            f"{len(drafts)} drafts with exact classes: {statistics.median(drafts.values()):.0f} lines at the median"
+            f"{len(drafts)} drafts with exact classes: "
+            f"{statistics.median(drafts.values()):.0f} lines at the median"
         )
     causes: dict[str, list[str]] = {}
     for name, one in found.items():

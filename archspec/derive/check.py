@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def overlay(drafts: list[Draft], keep: bool = True) -> Iterator[Library]:
-    """The library with drafts in it, in a folder of their own; ``keep`` leaves specs that exist as they are."""
+    """The library with drafts in it, in a folder of their own; ``keep`` leaves specs that exist as
+    they are."""
     with tempfile.TemporaryDirectory() as folder:
         described = set(shipped().model_types())
         for index, draft in enumerate(drafts):
@@ -39,7 +40,8 @@ def missing(draft: Draft) -> list[str]:
 
 
 def compiled(draft: Draft, library: Library) -> Spec:
-    """The draft as the compiler reads it. Errors: :class:`archspec.errors.SpecError` for what it does not take."""
+    """The draft as the compiler reads it. Errors: :class:`archspec.errors.SpecError` for what it does not
+    take."""
     path = os.path.join(library.folder, draft.model_type + ".yaml")
     return library.load_file(path) if os.path.isfile(path) else library.load(draft.model_type)
 
@@ -64,6 +66,8 @@ def params(draft: Draft, library: Library, architecture: str) -> int | None:
     from archspec.tree.tensors import tensors
 
     try:
-        return quantities_of(tensors(Builder(Scope(compiled(draft, library), {})).build(architecture)))["params"]
+        return quantities_of(tensors(Builder(Scope(compiled(draft, library), {})).build(architecture)))[
+            "params"
+        ]
     except ArchspecError:
         return None

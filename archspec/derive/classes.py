@@ -1,4 +1,5 @@
-"""What is to be drafted, before the reading: classes of transformers by name or model type, or one of the user's own."""
+"""What is to be drafted, before the reading: classes of transformers by name or model type, or one of the
+user's own."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _HELP = "name a class or a model type of transformers, or package.module:Class f
 def find(name: str, config: str = "") -> Target:
     """A transformers class, a model type with all its classes, or `package.module:Class`.
 
-    Errors: :class:`ArchspecError` for what is not there, or has no default config; and where torch or transformers is missing.
+    Errors: :class:`ArchspecError` for what is not there, or has no default config; and where torch or
+    transformers is missing.
     """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     try:

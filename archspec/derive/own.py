@@ -1,4 +1,5 @@
-"""A user's own modules, before the reading: found by `package.module:Class`, with a config object of their own."""
+"""A user's own modules, before the reading: found by `package.module:Class`, with a config object of their
+own."""
 
 from __future__ import annotations
 
@@ -14,11 +15,14 @@ from typing import Any
 from archspec.derive.target import Target
 from archspec.errors import ArchspecError, Problem, did_you_mean
 
-_CONFIG_HELP = "annotate the constructor's first parameter with the config class, or name the class with --config MODULE:CLASS"
+_CONFIG_HELP = (
+    "annotate the constructor's first parameter with the config class, "
+    "or name the class with --config MODULE:CLASS"
+)
 
 
 def find_own(name: str, config: str = "") -> Target:
-    """The class `package.module:Class`, with the config class that its constructor is annotated with, or that is named.
+    """The class `package.module:Class`, with the config class that its constructor says, or that is named.
 
     Errors: :class:`ArchspecError` for what is not there, is no module, or has no default config.
     """
@@ -87,7 +91,8 @@ def _snake(name: str) -> str:
 
 
 def configured(config_cls: type, raw: dict[str, Any]) -> Any:
-    """A user's config object of a raw config; what the class does not take is left out. Errors: whatever its code raises."""
+    """A user's config object of a raw config; what the class does not take is left out. Errors: whatever its
+    code raises."""
     if any(
         base.__name__ == "PreTrainedConfig" for base in config_cls.__mro__
     ):  # takes fields that it does not declare

@@ -1,4 +1,5 @@
-"""The draft of a user's own module, held to what the module builds: the last stage, as `verify` is for transformers' classes."""
+"""The draft of a user's own module, held to what the module builds: the last stage, as `verify` is for
+transformers' classes."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Draft:
 
 
 def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> list[Draft]:
-    """Drafts a model type's classes, the base model first, and the model types of its sub-configs that no spec describes.
+    """Drafts a model type's classes, the base model first, and its sub-configs' that no spec describes.
 
     ``config`` is the default config object. Errors: :class:`ArchspecError` where no class can be read.
     """
@@ -174,7 +174,8 @@ def assembled(
 
 
 def part_architectures(reader: Reader, emitter: Emitter, model_type: str) -> dict[str, dict[str, Module]]:
-    """For each sub-config's model type, the classes that it stands for: the base model, and what is called by AutoModel…."""
+    """For each sub-config's model type, the classes that it stands for: the base model, and what is called by
+    AutoModel…."""
     from archspec.oracle import Unavailable, config_class, model_class
 
     found: dict[str, dict[str, Module]] = {}
@@ -196,7 +197,8 @@ def part_architectures(reader: Reader, emitter: Emitter, model_type: str) -> dic
 
 
 def model_of(reader: Reader, home: str) -> ConfigModel | None:
-    """What is known of a model type's config class; one that only holds others is read here, for the first time."""
+    """What is known of a model type's config class; one that only holds others is read here, for the first
+    time."""
     known = next((model for cls, model in reader.models.items() if home_of(cls) == home), None)
     cls = next((cls for cls in reader.classes.values() if home_of(cls) == home), None)
     return known if known is not None or cls is None else reader.model(cls, None)

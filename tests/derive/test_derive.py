@@ -1,4 +1,5 @@
-"""Drafts: what a constructor says, says the draft; what was not read is a comment; a wrong input ends with a help line."""
+"""Drafts: what a constructor says, says the draft; what was not read is a comment; a wrong input ends with
+a help line."""
 
 from __future__ import annotations
 
@@ -301,7 +302,8 @@ def test_a_class_that_cannot_be_read_is_named(module: Callable[..., None]) -> No
 def test_wrong_input_ends_with_a_help_line(
     module: Callable[..., None], capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
-    raising = "class Raising(nn.Module):\n    def __init__(self, config: Config):\n        raise ValueError('never')\n"
+    raising = "class Raising(nn.Module):\n    def __init__(self, config: Config):\n"
+    raising += "        raise ValueError('never')\n"
     empty = "class Empty(nn.Module):\n    def __init__(self, config: Config):\n        super().__init__()\n"
     refusing = "class Refusing:\n    def __init__(self):\n        raise RuntimeError('no')\n"
     module(own("self.a = Block(config)") + raising + empty + refusing)

@@ -1,4 +1,5 @@
-"""Drafts of modules whose config is made of another one, or holds what `__post_init__` makes of its fields."""
+"""Drafts of modules whose config is made of another one, or holds what `__post_init__` makes of its
+fields."""
 
 from __future__ import annotations
 
@@ -78,10 +79,12 @@ class Net(PreTrainedModel):
 """
 LAYERED = HEAD.replace(
     "self.total =",
-    """self.kinds = ["wide" if i % 2 else "narrow" for i in range(self.depth)] if self.kinds is None else self.kinds
+    """usual = ["wide" if i % 2 else "narrow" for i in range(self.depth)]
+        self.kinds = usual if self.kinds is None else self.kinds
         self.kinds[-1] = "wide"
         self.num_hidden_layers = self.depth
-        kwargs["per_layer_config"] = {i: {"width": 3 * self.heads} for i, kind in enumerate(self.kinds) if kind == "wide"}
+        wide = {"width": 3 * self.heads}
+        kwargs["per_layer_config"] = {i: wide for i, kind in enumerate(self.kinds) if kind == "wide"}
         self.total =""",
 ).replace("heads: int = 2", "heads: int = 2\n    depth: int = 3\n    kinds: list[str] | None = None")
 BODIES = {
@@ -243,7 +246,9 @@ from transformers.configuration_utils import SubConfigSpec
 
 class NetConfig(PreTrainedConfig):
     model_type = "net"
-    sub_configs_defaults = {"codec_config": SubConfigSpec(config_class=AutoConfig, model_type="vibevoice_acoustic_tokenizer")}
+    sub_configs_defaults = {
+        "codec_config": SubConfigSpec(config_class=AutoConfig, model_type="vibevoice_acoustic_tokenizer")
+    }
     codec_config: dict | PreTrainedConfig | None = None
 
 class Net(PreTrainedModel):
@@ -295,7 +300,8 @@ class Net(PreTrainedModel):
 def test_a_field_that_the_class_lacks_has_a_default_wherever_it_is_read(
     module: Callable[[str], None],
 ) -> None:
-    """The first who reads it gives the field its default; for any other it is as the config gives it, else that one's own."""
+    """The first who reads it gives the field its default; for any other it is as the config gives it, else
+    that one's own."""
     module(UNDECLARED)
     found = derived("own:Net", samples=12)
     text = found["drafts"]["net"]

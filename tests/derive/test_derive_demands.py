@@ -1,4 +1,5 @@
-"""What a constructor or a config class refuses, the draft refuses: also what modules demand that it does not show."""
+"""What a constructor or a config class refuses, the draft refuses: also what modules demand that it does
+not show."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def swap(model):
 class Trunk(nn.Module):
     def __init__(self, config):
         super().__init__()
-        self.parts = nn.ModuleList([nn.Sequential(nn.Conv2d(3, config.width, 1), nn.BatchNorm2d(config.width))])
+        norm = nn.BatchNorm2d(config.width)
+        self.parts = nn.ModuleList([nn.Sequential(nn.Conv2d(3, config.width, 1), norm)])
 """
 
 
@@ -69,7 +70,8 @@ FAR_INSIDE = {
         "made = [nn.Linear(i + 1, config.width) for i in range(config.depth)]",
         "self.a = nn.ModuleList(made[1:])",
         "self.b = nn.ModuleList([nn.Linear(i + 1, 2) for i in range(config.depth)])[:-1]",
-        "self.c = nn.ModuleList(([nn.Linear(2, 2), nn.Linear(3, 3)] + [nn.Linear(k, 2) for k in range(2, config.depth)])[2:])",
+        "self.c = nn.ModuleList(([nn.Linear(2, 2), nn.Linear(3, 3)] "
+        "+ [nn.Linear(k, 2) for k in range(2, config.depth)])[2:])",
     ],
     "names that are numbers": [
         "for i in range(config.depth):",
@@ -232,7 +234,8 @@ def test_an_item_that_is_deleted_from_a_table_of_ties(module: Callable[..., None
 
 
 def test_two_tables_of_ties_that_have_a_target_in_common(module: Callable[..., None]) -> None:
-    """As Marian's: the head is tied to the decoder's embedding, and where that is tied to a shared one, to the same."""
+    """As Marian's: the head is tied to the decoder's embedding, and where that is tied to a shared one, to
+    the same."""
     tables = """        self._tied_weights_keys = {"tails": "others"}
         if config.same:
             self._tied_weights_keys = {"tails": "bases", "others": "bases"}

@@ -1,4 +1,5 @@
-"""Drafts of configs whose `__post_init__`, properties or models make sub-configs and set fields of their own accord."""
+"""Drafts of configs whose `__post_init__`, properties or models make sub-configs and set fields of their
+own accord."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ from transformers.configuration_utils import SubConfigSpec
 class NetConfig(PreTrainedConfig):
     model_type = "net"
     sub_configs_defaults = {
-        "vision_config": SubConfigSpec(config_class=AutoConfig, model_type="clip_vision_model", optional=True),
+        "vision_config": SubConfigSpec(
+            config_class=AutoConfig, model_type="clip_vision_model", optional=True
+        ),
         "both_config": SubConfigSpec(
             config_class=AutoConfig,
             model_type="clip",
@@ -67,13 +70,17 @@ class Net(PreTrainedModel):
         self.inner = Inner(config)
 """
 LINES = {
-    "a null sub-config is the default one where the code makes it": "AutoConfig(clip_vision_model, optional=not hybrid)",
+    "a null sub-config is the default one where the code makes it": (
+        "AutoConfig(clip_vision_model, optional=not hybrid)"
+    ),
     "the default of a sub-config has defaults of its own ones": (
         "= AutoConfig(clip, text_config={''hidden_size'': 32}, vision_config={''hidden_size'': 48})"
     ),
     "a property sets fields": "fixed:\n  sizes: = [given('side', 24) // 2, given('side', 24) // 3]",
     "a field that no class declares": "wide: int | None = None",
-    "a module of two sub-configs": "    proj: Linear(both_config.vision_config.outer, both_config.text_config.hidden_size)",
+    "a module of two sub-configs": (
+        "    proj: Linear(both_config.vision_config.outer, both_config.text_config.hidden_size)"
+    ),
     "and is set by the model": "inner: Inner(wide=both_config.text_config.hidden_size)",
 }
 
@@ -214,7 +221,8 @@ class Net(PreTrainedModel):
 DICT_CASES = {
     "followed": (
         'part.update({"side": self.side})',
-        "inner: Inner(inner, side=side if given('inner') is not None and given('inner').get('side') != side else inner.side)",
+        "inner: Inner(inner, side=side if given('inner') is not None "
+        "and given('inner').get('side') != side else inner.side)",
     ),
     "left out where it is not read": ('part.setdefault("side", self.side)', "inner: Inner(inner)\n"),
 }

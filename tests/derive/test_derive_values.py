@@ -1,4 +1,5 @@
-"""Drafts of values: those that cannot be told and need not be, those that a loop's turns leave for the next, defaults."""
+"""Drafts of values: those that cannot be told and need not be, those that a loop's turns leave for the
+next, defaults."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ READ = {
             "    self.a.append(nn.Linear(before, 3))",
             "    before = size + 8 if size < 12 else size",
         ],
-        "Linear(5 if i == 0 else (i - 1) * 8 + width + 8 if (i - 1) * 8 + width < 12 else (i - 1) * 8 + width, 3)",
+        "Linear(5 if i == 0 else (i - 1) * 8 + width + 8 "
+        "if (i - 1) * 8 + width < 12 else (i - 1) * 8 + width, 3)",
     ),
     "rates of which only the number is known": (
         [
@@ -161,12 +163,14 @@ READ = {
             "self.b = nn.ModuleList([nn.Linear(rounded, i + 1) for i in range(config.depth)])",
             "self.c = nn.Linear(config.width // 2, rounded) if config.extra else None",
         ],
-        "where: rounded: max(width, int(width * 0.9 + 2.0) // 4 * 4) a: Linear(rounded, rounded) b: Linear(rounded, i + 1) for i",
+        "where: rounded: max(width, int(width * 0.9 + 2.0) // 4 * 4) "
+        "a: Linear(rounded, rounded) b: Linear(rounded, i + 1) for i",
     ),
     "two modules that are made alike": (
         [
             "for name in ('a', 'b'):",
-            "    setattr(self, name, nn.Linear(max(config.width, int(config.width * 0.9 + 4 / 2) // 4 * 4), 3))",
+            "    setattr(self, name, nn.Linear("
+            "max(config.width, int(config.width * 0.9 + 4 / 2) // 4 * 4), 3))",
         ],
         "where: value: max(width, int(width * 0.9 + 2.0) // 4 * 4) a: Linear(value, 3) b: Linear(value, 3)",
     ),
@@ -203,7 +207,8 @@ READ = {
     ),
     "a tuple as an argument": (
         [
-            "self.a = nn.ModuleList([Windowed((config.width // 2**i, config.depth)) for i in range(config.depth)])"
+            "self.a = nn.ModuleList("
+            "[Windowed((config.width // 2**i, config.depth)) for i in range(config.depth)])"
         ],
         "inner: Windows(size)",
     ),
@@ -281,7 +286,8 @@ DEFAULTS = {
 
 @pytest.mark.parametrize(("name", "line"), DEFAULTS.items())
 def test_defaults_that_other_code_gives(name: str, line: str) -> None:
-    """A field that a config's own value wins over; a sub-config that is made of another type than the declared one."""
+    """A field that a config's own value wins over; a sub-config that is made of another type than the
+    declared one."""
     found = derived(name, samples=3)
     assert found["code"] == 0, found["verify"]
     assert any(line in text for text in found["drafts"].values())

@@ -1,4 +1,5 @@
-"""Under the reading of modules: what a finished module is to those around it, its demands and what it left on its config."""
+"""Under the reading of modules: what a finished module is to those around it, its demands and what it left on
+its config."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Aftermath(Leaves):
     """Follows what is left of a constructor once it has run."""
 
     def taken_over(self, made: Instance) -> None:
-        """What a module demands that is not in the draft, or a single expression there: whoever makes it demands that."""
+        """What a module demands that is not in the draft, or a single expression there: whoever makes it
+        demands that."""
         values = {f"${name}": value for name, value in made.arguments.items()} | made.overrides
         for node in (*made.template.require, *made.template.soft):
             try:
@@ -44,7 +46,8 @@ class Aftermath(Leaves):
                 self.enforce(needed, f"{made.cls.__name__} demands {terms.text(node)}")
 
     def thrown_away(self, proto: Instance) -> None:
-        """A module that is made for its parts only, or for nothing, is not in the draft; what it demands holds all the same."""
+        """A module that is made for its parts only, or for nothing, is not in the draft; what it demands
+        holds all the same."""
         frame = self.frames[-1]
         kept = list(instances([*proto.attrs.values(), proto.base]))
         born = {one.born for one in kept}
@@ -110,7 +113,8 @@ class Aftermath(Leaves):
 
 
 def instances(value: Any) -> Iterator[Instance]:
-    """The modules with a class of their own within a value, as far as others have not read them to their end."""
+    """The modules with a class of their own within a value, as far as others have not read them to
+    their end."""
     seen: set[int] = set()
     open_ = [value]
     while open_:

@@ -67,7 +67,8 @@ class Assignments(Loops):
             raise Unsupported("an assignment to something else than a name")
 
     def fits(self, owner: Tensor, index: list[Any], value: Any) -> None:
-        """Torch refuses a tensor that is set as every n-th part of another one and has other sizes than that."""
+        """Torch refuses a tensor that is set as every n-th part of another one and has other sizes
+        than that."""
         if not isinstance(value, Tensor) or owner.shape is None or value.shape is None:
             return
         sizes: list[Any] = []
@@ -216,7 +217,8 @@ class Assignments(Loops):
             self.write(config.store, name, value)
 
     def set_property(self, config: Config, static: property, value: Any) -> None:
-        """A property of the config's own may set other fields; what PreTrainedConfig's do changes no tensor."""
+        """A property of the config's own may set other fields; what PreTrainedConfig's do changes no
+        tensor."""
         if static.fset is None or static.fset.__module__ == "transformers.configuration_utils":
             return
         mark = len(self.log)

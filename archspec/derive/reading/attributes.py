@@ -37,7 +37,8 @@ from archspec.derive.reading.values import (
 
 # Fields that steer the forward pass, bookkeeping or kernels; their value at the default config is taken.
 STILL = frozenset([
-    "output_attentions", "output_hidden_states", "return_dict", "use_return_dict", "use_cache", "gradient_checkpointing",
+    "output_attentions", "output_hidden_states", "return_dict", "use_return_dict", "use_cache",
+    "gradient_checkpointing",
     "architectures", "dtype", "torch_dtype", "name_or_path", "rope_parameters", "rope_scaling", "rope_theta",
     "problem_type", "id2label", "label2id", "transformers_version", "is_heterogeneous", "per_layer_config",
     "quantization_config", "initializer_range",
@@ -308,7 +309,8 @@ class Attributes(Items):
 
 _MODULE_METHODS = frozenset([
     "to", "half", "float", "eval", "train", "requires_grad_", "parameters", "named_parameters", "children",
-    "named_children", "modules", "named_modules", "apply", "append", "extend", "insert", "items", "values", "keys",
+    "named_children", "modules", "named_modules", "apply", "append", "extend", "insert", "items", "values",
+    "keys",
 ])  # fmt: skip
 
 

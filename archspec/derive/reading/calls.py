@@ -241,7 +241,8 @@ class Calls(ValueMethods):
         return made
 
     def object_method(self, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        """A method of a Python object, read; where it cannot be, it is run on the values of the default config."""
+        """A method of a Python object, read; where it cannot be, it is run on the values of the default
+        config."""
         mark = len(self.log)
         try:
             return self.run_function(function.__func__, [function.__self__, *arguments], keywords)

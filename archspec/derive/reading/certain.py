@@ -1,4 +1,5 @@
-"""Under the reading: conditions that no config can break, by the bounds of what they compare; a draft need not say them."""
+"""Under the reading: conditions that no config can break, by the bounds of what they compare; a draft need
+not say them."""
 
 from __future__ import annotations
 
@@ -24,9 +25,10 @@ Known = Mapping[str, Bounds]
 
 
 def always(node: ast.expr, known: Known | None = None) -> bool:
-    """Whether a condition holds whatever the config says; ``known`` are the bounds of the variables of loops around it.
+    """Whether a condition holds whatever the config says; ``known`` are the bounds of loops' variables.
 
-    >>> [always(ast.parse(text, mode="eval").body) for text in ("2 ** depth != 0", "width ** 2 + 1 > 0", "width > 0")]
+    >>> texts = ("2 ** depth != 0", "width ** 2 + 1 > 0", "width > 0")
+    >>> [always(ast.parse(text, mode="eval").body) for text in texts]
     [True, True, False]
     """
     known = known or {}
@@ -77,7 +79,8 @@ def for_all(node: ast.expr, target: ast.expr, iterable: ast.expr) -> ast.expr:
     """The condition that another one holds in every turn of a loop, which may have none.
 
     >>> tests = ast.parse("[i < len(sizes), i in sizes]", mode="eval").body.elts
-    >>> [terms.text(for_all(test, terms.name("i"), terms.call("range", terms.name("depth")))) for test in tests]
+    >>> turns = terms.call("range", terms.name("depth"))
+    >>> [terms.text(for_all(test, terms.name("i"), turns)) for test in tests]
     ['depth <= len(sizes)', 'all((i in sizes for i in range(depth)))']
     """
     turns = iterable.args if isinstance(iterable, ast.Call) and terms.text(iterable.func) == "range" else []

@@ -132,7 +132,8 @@ class Reader(Parts):
         return types
 
     def extra(self, config: Config, field: str, default: Any) -> Any:
-        """A field that the class does not declare, with the default of who reads it first; for others as the config gives it."""
+        """A field that the class does not declare, with the default of who reads it first; for others as the
+        config gives it."""
         own = self.own_default(config, default)
         if own is MISSING:
             return default
@@ -159,7 +160,8 @@ class Reader(Parts):
         return known is not MISSING and (type(known) is not type(own) or known != own)
 
     def own_default(self, config: Config, default: Any) -> Any:
-        """A default as a config's own field would say it; UNKNOWN where it reads other names, MISSING for no plain value."""
+        """A default as a config's own field would say it; UNKNOWN where it reads other names, MISSING for no
+        plain value."""
         if isinstance(default, Sym) and default.node is not None:
             own = self.in_own_terms(config, default.node)
             return UNKNOWN if own is None else own
@@ -311,7 +313,8 @@ class Reader(Parts):
         return list(frame.require.values())
 
     def general(self, model: ConfigModel, raw: Config) -> list[ast.expr]:
-        """What PreTrainedConfig itself demands: an even rotary dimension, frequencies for each kind of layer."""
+        """What PreTrainedConfig itself demands: an even rotary dimension, frequencies for each kind
+        of layer."""
         found = []
         rope = getattr(model.real, "rope_parameters", None)
         if isinstance(rope, dict) and rope and "per_layer_config" not in model.fixed:
@@ -394,7 +397,8 @@ class Reader(Parts):
         return found
 
     def before_aliases(self, config: Config) -> None:
-        """What a field is under another name, PreTrainedConfig's `__post_init__` sets: until then, it has its own default."""
+        """What a field is under another name, PreTrainedConfig's `__post_init__` sets: until then, it has its
+        own default."""
         model = self.models[config.cls]
         targets = set(getattr(config.cls, "attribute_map", {}).values())
 
@@ -418,7 +422,8 @@ class Reader(Parts):
         return super().call(function, arguments, keywords)
 
     def created(self, raw: Config, part: str) -> Any:
-        """A sub-config that `__post_init__` makes where it is null, from what its class says of it by default."""
+        """A sub-config that `__post_init__` makes where it is null, from what its class says of it by
+        default."""
         path = terms.both(self.frames[-1].path)
         if not any(
             terms.is_given(node) for node in ast.walk(path) if isinstance(node, ast.expr)

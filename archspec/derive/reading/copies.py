@@ -1,4 +1,4 @@
-"""Under the reading: a finished module's own copies of what is inside of it, made where other code reaches in.
+"""Under the reading: a finished module's own copies of what is in it, made where other code reaches in.
 
 All modules of a class share what its constructor left. What code around one of them sets further in
 (`self.model.decoder.head = …`) holds for that one only: an attribute that is taken out of a finished
@@ -79,14 +79,16 @@ def children(module: Instance) -> dict[str, Any]:
 
 
 def changed(module: Instance) -> bool:
-    """Whether a finished module, or anything that it holds, is no longer as its class' constructor left it."""
+    """Whether a finished module, or anything that it holds, is no longer as its class' constructor
+    left it."""
     return bool(module.patched) or any(
         _differs(part) or _within(part.made) for part in module.copies.values()
     )
 
 
 def changes(module: Instance) -> dict[str, Any]:
-    """What a module has otherwise than its class' constructor left it; `$base` is what its class is derived from."""
+    """What a module has otherwise than its class' constructor left it; `$base` is what its class is derived
+    from."""
     proto = module.template.proto
     parts = {**proto.attrs, "$base": proto.base}
     return {

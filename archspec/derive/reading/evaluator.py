@@ -190,7 +190,8 @@ class Evaluator(Operators):
         return self.fork(truth, seen, then, other)
 
     def unseen(self, error: Untold, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
-        """Both ways of a condition that nobody can tell: it does not matter where they leave the same modules."""
+        """Both ways of a condition that nobody can tell: it does not matter where they leave the same
+        modules."""
         mark, frame = len(self.log), self.frames[-1]
         before = dict(frame.require), dict(frame.soft)
         try:

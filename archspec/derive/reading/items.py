@@ -146,7 +146,8 @@ class Items(Evaluator):
         return MISSING
 
     def sliced(self, value: ListValue, index: slice) -> ListValue:
-        """A part of a list of modules: known ones at its beginning are left out first, then turns of its loop."""
+        """A part of a list of modules: known ones at its beginning are left out first, then turns of its
+        loop."""
         parts, start = list(value.parts), index.start or 0
         while (
             parts[0][0] == "item"

@@ -25,8 +25,10 @@ from archspec.derive.reading.values import (
 from archspec.specs.torch_layers import LEAVES
 
 _IGNORED = frozenset([
-    "eps", "momentum", "dropout", "stride", "padding", "dilation", "output_padding", "padding_mode", "device", "dtype",
-    "batch_first", "max_norm", "norm_type", "scale_grad_by_freq", "sparse", "_weight", "_freeze", "nonlinearity", "inplace",
+    "eps", "momentum", "dropout", "stride", "padding", "dilation", "output_padding", "padding_mode",
+    "device", "dtype",
+    "batch_first", "max_norm", "norm_type", "scale_grad_by_freq", "sparse", "_weight", "_freeze",
+    "nonlinearity", "inplace",
     "init", "add_zero_attn",
 ])  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""Reading, 7 of 19: loops, over a known length turn by turn, over the config's own lengths once, as a loop of the draft."""
+"""Reading, 7 of 19: loops, over a known length turn by turn, over the config's own lengths once, as a loop of
+the draft."""
 
 from __future__ import annotations
 
@@ -183,7 +184,8 @@ class Loops(Recurrences):
         element: Callable[[Env], Any],
         over: Any = MISSING,
     ) -> list[Any]:
-        """The parts of the list that a comprehension gives; ``over`` is what its first loop goes over, where that is known."""
+        """The parts of the list that a comprehension gives; ``over`` is what its first loop goes over, where
+        that is known."""
         first, rest = generators[0], generators[1:]
         value = self.evaluate(first.iter, env) if over is MISSING else over
         items = self.spread(value)

@@ -1,4 +1,5 @@
-"""Reading, 18 of 19: methods of modules, classes and configs; what cannot be read is fitted to the default config."""
+"""Reading, 18 of 19: methods of modules, classes and configs; what cannot be read is fitted to the default
+config."""
 
 from __future__ import annotations
 
@@ -182,7 +183,8 @@ class Methods(Modules):
         raise Unsupported(f"{cls.__name__}.{name}")
 
     def automatic(self, cls: Any, config: Config, keywords: dict[str, Any]) -> Any:
-        """`AutoModel.from_config`: the class by name where it is fixed, AutoModel where the config decides."""
+        """`AutoModel.from_config`: the class by name where it is fixed, AutoModel where the config
+        decides."""
         from transformers.models.auto.auto_factory import _get_model_class
 
         if config.cls not in cls._model_mapping:

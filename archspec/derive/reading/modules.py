@@ -33,16 +33,20 @@ from archspec.derive.reading.values import (
 
 _SKIPPED = frozenset([
     "post_init", "init_weights", "_init_weights", "initialize_weights", "apply", "tie_weights",
-    "_backward_compatibility_gradient_checkpointing", "reset_parameters", "_reset_parameters", "reset_parameter",
-    "gradient_checkpointing_enable", "_tie_weights", "register_forward_hook", "register_load_state_dict_pre_hook",
+    "_backward_compatibility_gradient_checkpointing", "reset_parameters", "_reset_parameters",
+    "reset_parameter",
+    "gradient_checkpointing_enable", "_tie_weights", "register_forward_hook",
+    "register_load_state_dict_pre_hook",
     "_register_load_state_dict_pre_hook", "_register_state_dict_hook", "register_forward_pre_hook",
-    "register_full_backward_hook", "load_state_dict", "add_model_tags", "warn_if_padding_and_no_attention_mask",
+    "register_full_backward_hook", "load_state_dict", "add_model_tags",
+    "warn_if_padding_and_no_attention_mask",
     "init_parameters", "_freeze_parameters_hook", "prune_heads", "_prune_heads",
 ])  # fmt: skip
 
 
 class Template:
-    """A class as read once: what its constructor leaves, in terms of its parameters and the config's fields."""
+    """A class as read once: what its constructor leaves, in terms of its parameters and the config's
+    fields."""
 
     def __init__(
         self, cls: type, scope: Config | None, proto: Instance, parameters: dict[str, Any], frame: Frame
@@ -98,7 +102,8 @@ class Modules(Aftermath):
         return self.instance(cls, arguments, keywords)
 
     def frequencies(self, cls: type, given: list[Any]) -> None:
-        """What a rotary embedding without tensors divides by: of its code, only what computes the frequencies is read."""
+        """What a rotary embedding without tensors divides by: of its code, only what computes the frequencies
+        is read."""
         config = next((value for value in given if isinstance(value, Config)), None)
         if config is None:
             return
@@ -177,7 +182,8 @@ class Modules(Aftermath):
         return made
 
     def main_config(self, given: dict[str, Any]) -> Config | None:
-        """The config that a module is of: the first it is given, or the caller's own, where it reads another part of that too."""
+        """The config that a module is of: the first it is given, or the caller's own, where it reads another
+        part of that too."""
         configs = [
             value for value in given.values() if isinstance(value, Config) and not value.store.get("$literal")
         ]
@@ -413,7 +419,8 @@ def opened(value: Sym, types: list[tuple[str, ...]], kind: type) -> Any:
 
 def _identity(value: Any) -> str:
     if isinstance(value, Config):
-        return f"config {value.cls.__name__} {value.path} {sorted(value.store)} {id(value) if value.store else ''}"
+        own = id(value) if value.store else ""
+        return f"config {value.cls.__name__} {value.path} {sorted(value.store)} {own}"
     if isinstance(value, Choice):
         return f"{terms.text(value.test)} ? {_identity(value.then)} : {_identity(value.other)}"
     if isinstance(value, type) or not symbolic(value):

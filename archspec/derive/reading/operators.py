@@ -74,7 +74,8 @@ class Operators(State):
         return Sym(found, seen)
 
     def one_kind(self, left: Any, right: Any) -> None:
-        """Python adds no tuple to a list; what a config gives is a list, but a field's default may be a tuple."""
+        """Python adds no tuple to a list; what a config gives is a list, but a field's default may be a
+        tuple."""
         listed = any(
             isinstance(side, ListValue | list) and getattr(side, "kind", list) is list
             for side in (left, right)
@@ -167,7 +168,8 @@ class Operators(State):
         return ListValue(found) if type(found) is list else found
 
     def python_error(self, error: Exception) -> Exception:
-        """What an exception of Python's own means: the code fails, or it met a value that only this reader knows."""
+        """What an exception of Python's own means: the code fails, or it met a value that only this reader
+        knows."""
         text = f"{type(error).__name__}: {error}"
         marks = ("Sym", "ListValue", "Tensor", "Choice", "Config", "Instance", "Leaf", "Bound")
         own = any(
@@ -191,7 +193,8 @@ class Operators(State):
     def truth(self, value: Any, code: ast.expr | None = None) -> tuple[bool | ast.expr, Any]:
         """Whether a value counts as true: known, or a condition and what it is at the default config.
 
-        ``code`` is where it stands in the constructor, for the comment on a condition that only the default config decides.
+        ``code`` is where it stands in the constructor, for the comment on a condition that only the default
+        config decides.
         """
         if isinstance(value, Choice):
             return self.truth(self.lift(value, lambda v: self.truth_value(v)))

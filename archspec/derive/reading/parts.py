@@ -1,4 +1,5 @@
-"""Under the reading of configs: what code does to a sub-config, while it is a dict yet, or to the stages of a backbone."""
+"""Under the reading of configs: what code does to a sub-config, while it is a dict yet, or to the stages of a
+backbone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Under the reading: fields that `__post_init__` gives some layers another value of, in `per_layer_config`."""
+"""Under the reading: fields that `__post_init__` gives some layers another value of, in
+`per_layer_config`."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ At = Callable[[ast.expr, ast.expr, ast.expr], dict[str, ast.expr]]
 def overrides(table: ast.expr, position: ast.expr, at: At) -> dict[str, tuple[ast.expr, ast.expr]]:
     """Field -> the condition that a layer has its own value under, and that value.
 
-    ``table`` is `{i: {"head_dim": 512} for i, kind in enumerate(kinds) if kind == "full"}`, ``at`` tells what a loop's
-    variables are at a position. Errors: :class:`Unsupported` for a table that is made in another way.
+    ``table`` is `{i: {"head_dim": 512} for i, kind in enumerate(kinds) if kind == "full"}`, ``at`` tells what
+    a loop's variables are at a position. Errors: :class:`Unsupported` for a table that is made in another
+    way.
     """
     if isinstance(table, ast.Dict) and not table.keys:
         return {}

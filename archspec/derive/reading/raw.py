@@ -1,4 +1,5 @@
-"""Under the reading of configs: a config before `__post_init__`, and what of PreTrainedConfig's own is known without reading."""
+"""Under the reading of configs: a config before `__post_init__`, and what of PreTrainedConfig's own is known
+without reading."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ class Step(NamedTuple):
 
 
 class Carried:
-    """A variable that a loop sets: a number, or a tuple or list of some, each with a mark that stands for it in a turn."""
+    """A variable that a loop sets: a number, or a tuple or list of some, each with a mark that stands for it
+    in a turn."""
 
     def __init__(self, container: dict[Any, Any], key: Any, start: Any) -> None:
         self.container, self.key, self.start = container, key, start
@@ -246,7 +247,8 @@ class Recurrences(Attributes):
         index: ast.expr,
         turns: ast.expr,
     ) -> tuple[ast.expr, ast.expr] | None:
-        """`[x // k for x, k in zip(carried, ks)]`, repeated: a first turn leaves the list as long as the shortest."""
+        """`[x // k for x, k in zip(carried, ks)]`, repeated: a first turn leaves the list as long as the
+        shortest."""
         loop = step.generators[0]
         names = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
         zipped = isinstance(loop.iter, ast.Call) and terms.text(loop.iter.func) == "zip"
@@ -309,7 +311,8 @@ def length(iterable: ast.expr) -> ast.expr:
 
 
 def turn(target: ast.expr, iterable: ast.expr, index: int) -> dict[str, ast.expr] | None:
-    """What the names of a loop's target are in one turn, counted from the end if it is negative; None for other targets."""
+    """What the names of a loop's target are in one turn, counted from the end if it is negative; None for
+    other targets."""
     function = (
         iterable.func.id if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name) else ""
     )

@@ -1,4 +1,5 @@
-"""After the reading of a config class: its fields sorted into defaults, values of their own, and expressions of the raw field."""
+"""After the reading of a config class: its fields sorted into defaults, values of their own, and expressions
+of the raw field."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ from archspec.derive.reading.values import MISSING
 class ConfigModel:
     """A config class as read.
 
-    ``computed`` are defaults of fields that are absent or null, ``fixed`` what a field becomes whatever the config says,
-    or, for those in ``kept``, in terms of what it says; ``early`` ones are computed only where they are absent.
+    ``computed`` are defaults of fields that are absent or null, ``fixed`` what a field becomes whatever the
+    config says, or, for those in ``kept``, in terms of what it says; ``early`` ones are computed only where
+    they are absent.
     """
 
     def __init__(self, cls: type, real: Any) -> None:
@@ -211,7 +213,8 @@ def asks_null(node: ast.expr, name: str) -> bool:
 
 def _backbone(model: ConfigModel) -> None:
     """out_indices follow out_features and the reverse, as BackboneConfigMixin has them."""
-    text = "[stage_names.index(s) for s in (stage_names[-1:] if given('out_features') is None else given('out_features'))]"
+    given = "stage_names[-1:] if given('out_features') is None else given('out_features')"
+    text = f"[stage_names.index(s) for s in ({given})]"
     model.computed["out_indices"] = ast.parse(text, mode="eval").body
     model.computed["out_features"] = ast.parse("[stage_names[i] for i in out_indices]", mode="eval").body
     model.types |= {"out_indices": ("list",), "out_features": ("list",)}

@@ -26,7 +26,8 @@ def added(step: ast.IfExp, mark: str) -> ast.expr | None:
 
 
 def first_turn(step: ast.expr, mark: str, init: ast.expr, counter: str, start: ast.expr) -> ast.expr:
-    """`x if i > 0 else carried`: what is carried counts in the first turn only, where it is the value before the loop."""
+    """`x if i > 0 else carried`: what is carried counts in the first turn only, where it is the value before
+    the loop."""
     if not isinstance(step, ast.IfExp) or mark in terms.names(step.body) | terms.names(step.test):
         return step
     if terms.text(step.test) not in (f"{counter} > {terms.text(start)}", f"{counter} != {terms.text(start)}"):
@@ -35,10 +36,10 @@ def first_turn(step: ast.expr, mark: str, init: ast.expr, counter: str, start: a
 
 
 def divided(step: ast.expr, mark: str, inner: str) -> Callable[[ast.expr, ast.expr], ast.expr] | None:
-    """`(carried + a) // s + b`, as of sizes that layers with a stride leave: from the first value, the value after n turns.
+    """`(carried + a) // s + b`, as of sizes that strided layers leave: from the first the one after n turns.
 
-    With c for `a + b * s`, each turn makes `(carried + c) // s`, and n of them `(first + c + c * s + …) // s ** n`; ``inner``
-    is the name of the sum's counter.
+    With c for `a + b * s`, each turn makes `(carried + c) // s`, and n of them `(first + c + c * s + …) // s
+    ** n`; ``inner`` is the name of the sum's counter.
 
     >>> after = divided(ast.parse("(x + 2 - k) // s + 1", mode="eval").body, "x", "j")
     >>> terms.text(after(terms.name("width"), terms.name("n")))

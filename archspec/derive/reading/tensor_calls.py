@@ -24,9 +24,12 @@ from archspec.derive.reading.values import (
 
 _FILLED = frozenset(["zeros", "ones", "empty", "randn", "rand", "normal"])
 _SAME = frozenset([
-    "clone", "detach", "float", "half", "double", "to", "contiguous", "exp", "log", "log1p", "sqrt", "abs", "neg", "sin",
-    "cos", "cuda", "cpu", "long", "int", "bool", "clamp", "type", "uniform_", "normal_", "fill_", "zero_", "copy_", "mul_",
-    "add_", "div_", "sub_", "pow", "requires_grad_", "zeros_like", "ones_like", "empty_like", "randn_like", "rand_like",
+    "clone", "detach", "float", "half", "double", "to", "contiguous", "exp", "log", "log1p", "sqrt", "abs",
+    "neg", "sin",
+    "cos", "cuda", "cpu", "long", "int", "bool", "clamp", "type", "uniform_", "normal_", "fill_", "zero_",
+    "copy_", "mul_",
+    "add_", "div_", "sub_", "pow", "requires_grad_", "zeros_like", "ones_like", "empty_like", "randn_like",
+    "rand_like",
     "round", "softmax", "sigmoid", "tanh", "mul", "add", "div", "sub", "bfloat16", "type_as", "tril", "triu",
 ])  # fmt: skip
 

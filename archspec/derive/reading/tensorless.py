@@ -1,4 +1,5 @@
-"""Under the reading of modules: constructors that only calculate, told by what they call; their modules hold no tensor."""
+"""Under the reading of modules: constructors that only calculate, told by what they call; their modules hold
+no tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _REACHING = frozenset(
 
 
 def attributes_set(cls: type) -> set[str] | None:
-    """What the constructors of a module's class set on it, where they call nothing that could make a tensor, else None.
+    """What the constructors of a module's class set on it; None if they call what may make a tensor.
 
     A constructor that refuses something is none of them: what it refuses would be lost.
     """

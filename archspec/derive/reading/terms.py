@@ -216,7 +216,8 @@ def _joined(op: type[ast.boolop], parts: Iterable[ast.expr], neutral: bool) -> a
     known = dict(pair for one in flat.values() if (pair := _against_constant(one, fixed)) is not None)
 
     def said(one: ast.expr) -> bool:
-        """Whether another part says it: `kind != "b"` beside `kind == "a"`, or the other way round in an `or`."""
+        """Whether another part says it: `kind != "b"` beside `kind == "a"`, or the other way round in an
+        `or`."""
         pair = _against_constant(one, weak)
         return pair is not None and pair[0] in known and known[pair[0]] != pair[1]
 

@@ -1,4 +1,5 @@
-"""Values, under the reading: what a constructor handles, numbers with their expression, modules, lists, configs."""
+"""Values, under the reading: what a constructor handles, numbers with their expression, modules, lists,
+configs."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ NUMPY = "numpy"  # among the types of a number: what it is divided by may be zer
 
 
 class Sym:
-    """A scalar, text or list: its expression (None where only a value was seen) and its value at the default config."""
+    """A scalar, text or list: its expression (None where only a value was seen) and its value at the default
+    config."""
 
     __slots__ = ("node", "types", "value")
 
@@ -88,7 +90,8 @@ class Tensor:
 
 
 class ListValue:
-    """A list as parts: ("item", value), ("each", value, target, iterable) of a loop, ("all", Sym), ("if", test, list, list)."""
+    """A list as parts: ("item", value), ("each", value, target, iterable) of a loop, ("all", Sym), ("if",
+    test, list, list)."""
 
     def __init__(self, items: Any = (), kind: type = list) -> None:
         self.cell: dict[str, Any] = {"parts": tuple(("item", item) for item in items)}
@@ -222,8 +225,9 @@ class Parameters:
 class Config:
     """A config object: its class, where it stands in the config of the model, and what was set on it since.
 
-    ``home`` is the class whose fields it has: another one for a config that is made of one (`Other(**config.to_dict())`).
-    ``absent`` is one that is null by default: ``real`` is what its class makes of it where it is not.
+    ``home`` is the class whose fields it has: another one for a config that is made of one
+    (`Other(**config.to_dict())`). ``absent`` is one that is null by default: ``real`` is what its class makes
+    of it where it is not.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """Under the reading: functions that go through all of a module, told by what they do to a small one.
 
-What such a function meets may be of a class that only the config decides, so that it cannot be read by going through it.
+What such a function meets may be of a class that only the config decides, so that it cannot be read by going
+through it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Writing, 1 of 5: modules as constructor expressions, with the lists and the conditions that they stand in."""
+"""Writing, 1 of 5: modules as constructor expressions, with the lists and the conditions that they
+stand in."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ class Constructors:
         return found
 
     def frozen(self, value: Mod) -> Any:
-        """Whether a module is frozen, as a whole or by each of its tensors; one that is in part is a comment."""
+        """Whether a module is frozen, as a whole or by each of its tensors; one that is in part is a
+        comment."""
         grads = {
             key.removeprefix("$grad."): grad
             for key, grad in value.attrs.items()
@@ -230,7 +232,8 @@ class Constructors:
         return ast.Call(terms.name(auto or module.name), arguments, keywords)
 
     def declare(self, template: Template, field: str) -> None:
-        """A field that the code sets on a config, and its class does not have, is one of the draft all the same."""
+        """A field that the code sets on a config, and its class does not have, is one of the draft all the
+        same."""
         model = self.reader.models.get(template.scope.cls) if template.scope is not None else None
         if model is None or "." in field or field in {*model.types, *model.fixed}:
             return

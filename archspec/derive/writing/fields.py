@@ -1,4 +1,5 @@
-"""Writing, 4 of 5: the config section, the fields that the modules read with transformers' types and defaults."""
+"""Writing, 4 of 5: the config section, the fields that the modules read with transformers' types and
+defaults."""
 
 from __future__ import annotations
 
@@ -283,7 +284,8 @@ def other_than_default(config: Any) -> dict[str, Any]:
 
 
 def fills_in(cls: type, name: str) -> bool:
-    """Whether `__post_init__` puts a sub-config's defaults into one that is given: `{**….init_kwargs, **self.name}`."""
+    """Whether `__post_init__` puts a sub-config's defaults into one that is given: `{**….init_kwargs,
+    **self.name}`."""
     function = getattr(cls, "__post_init__", None)
     try:
         source = inspect.getsource(function) if function is not None else ""

@@ -13,7 +13,8 @@ MIN_LENGTH = 40  # of an expression that gets a name, with the names of others i
 
 
 class Said(NamedTuple):
-    """An expression as it is said anywhere in a module: its parts by number, the loop variables that it needs."""
+    """An expression as it is said anywhere in a module: its parts by number, the loop variables that it
+    needs."""
 
     node: ast.AST
     parts: dict[str, Any]  # field -> a plain value, or the number or numbers of expressions
@@ -120,7 +121,8 @@ def numbers(parts: dict[str, Any]) -> Iterator[int]:
 
 
 def named(expressions: list[ast.expr]) -> tuple[list[ast.expr], dict[str, tuple[str, ast.expr]]]:
-    """Expressions in terms of local names, and what those stand for: mark -> the code's own name for it, expression."""
+    """Expressions in terms of local names, and what those stand for: mark -> the code's own name for it,
+    expression."""
     naming = Naming()
     roots = [naming.add(node) for node in expressions]
     naming.held.update(roots)

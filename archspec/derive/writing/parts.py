@@ -1,4 +1,5 @@
-"""Under the writing: modules of a draft with parameters, bodies, ties and requirements, and how two are told apart."""
+"""Under the writing: modules of a draft with parameters, bodies, ties and requirements, and how two are told
+apart."""
 
 from __future__ import annotations
 
@@ -86,7 +87,8 @@ def relocated(node: ast.expr, old: tuple[str, ...], new: tuple[str, ...]) -> ast
 
 
 def named_text(node: ast.expr) -> ast.expr | None:
-    """The text that a soft requirement wants to be one of some names (an activation's), if it is about one."""
+    """The text that a soft requirement wants to be one of some names (an activation's), if it is
+    about one."""
     inner = node.values[-1] if isinstance(node, ast.BoolOp) else node
     while isinstance(inner, ast.Call) and isinstance(inner.args[0], ast.GeneratorExp):
         inner = inner.args[0].elt
@@ -127,7 +129,8 @@ def said_by(node: ast.expr, parts: Body) -> bool:
 
 
 class _Reached(ast.NodeTransformer):
-    """Leaves of an expression what is computed wherever some conditions hold; ``looped``: in every turn of a loop, too."""
+    """Leaves of an expression what is computed wherever some conditions hold; ``looped``: in every turn of a
+    loop, too."""
 
     def __init__(self, given: set[str], looped: bool) -> None:
         self.given, self.looped = given, looped
@@ -166,7 +169,8 @@ def expressions_of(part: Any) -> Iterator[ast.expr]:
 
 
 def _fails(asked: str, value: str, whole: str) -> bool:
-    """Whether expressions calculate with what must be no list, or take an item or the length of what must be long enough."""
+    """Whether expressions calculate with what must be no list, or take an item or the length of what must be
+    long enough."""
     name = rf"(?<![\w.]){re.escape(value)}"
     if asked == "len":
         return f"len({value}) ==" in whole or bool(re.search(rf"{name}\[", whole))

@@ -1,4 +1,5 @@
-"""Under the writing: where modules stand within others, by path, with the loops and the conditions around them."""
+"""Under the writing: where modules stand within others, by path, with the loops and the conditions around
+them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Writing, 3 of 5: tensors under several names, ties that transformers declares, one object at several places."""
+"""Writing, 3 of 5: tensors under several names, ties that transformers declares, one object at several
+places."""
 
 from __future__ import annotations
 

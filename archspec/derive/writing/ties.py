@@ -1,4 +1,5 @@
-"""Under the writing: the ties that a class declares in `_tied_weights_keys`, its patterns as loops over lists."""
+"""Under the writing: the ties that a class declares in `_tied_weights_keys`, its patterns as loops over
+lists."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def declared(module: Module, template: Template) -> None:
                 other[target] = then[target]
             else:
                 module.notes.append(
-                    f"another tie where {terms.text(terms.negation(keys.test))}: {target}: {other.pop(target)}"
+                    f"another tie where {terms.text(terms.negation(keys.test))}: "
+                    f"{target}: {other.pop(target)}"
                 )
         both = {
             target: source for target, source in then.items() if target in other and other[target] == source
