@@ -81,7 +81,6 @@ class Config:
         (Config, str(Config)),
         (b"x", "b'x'"),
     ],
-    ids=str,
 )
 def test_values_as_json_holds_them(value: Any, expected: Any) -> None:
     found = as_json(value)
