@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.configs.scope import Scope, SubConfig
-from archspec.tree.counts import quantities_of
 from archspec.tree.tensors import Tensor, modules
 from archspec.tree.ties import folded
 
@@ -64,8 +63,7 @@ def diff(a: Model, b: Model, depth: int | None = None) -> Diff:
     """
     ours, theirs = a.tensors(), b.tensors()
     prefixes = _prefixes(a, b)
-    one, two = quantities_of(ours), quantities_of(theirs)
-    params, buffers = (one["params"], two["params"]), (one["buffers"], two["buffers"])
+    params, buffers = (a.params, b.params), (a.buffers, b.buffers)
     changes = tuple(_changes(_pairs(ours, theirs, prefixes), depth))
     return Diff(a, b, prefixes, changes, params, buffers, _fields(a.scope, b.scope))
 

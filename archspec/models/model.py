@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from archspec.configs.choice import choose
@@ -34,15 +35,19 @@ class Model:
         self.model_type = spec.model_type
         self.scope = Scope(spec, config.raw, config.origin)
         self.scope.validate()
-        self._tree: Node | None = None
-        self._tensors: list[Tensor] | None = None
 
-    @property
+    @cached_property
     def tree(self) -> Node:
         """The module tree (see :mod:`archspec.tree.builder`)."""
-        if self._tree is None:
-            self._tree = Builder(self.scope).build(self.architecture)
-        return self._tree
+        return Builder(self.scope).build(self.architecture)
+
+    @cached_property
+    def _tensors(self) -> list[Tensor]:
+        return tensors(self.tree)
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        return quantities_of(self._tensors)
 
     def tensors(self) -> list[Tensor]:
         """Every parameter in torch's order, tied ones with `tied_to` set, then the persistent buffers.
@@ -51,13 +56,11 @@ class Model:
         >>> archspec.load("BertModel").tensors()[0][:3]
         ('embeddings.word_embeddings.weight', (30522, 768), 23440896)
         """
-        if self._tensors is None:
-            self._tensors = tensors(self.tree)
         return list(self._tensors)
 
     def count(self, quantity: str) -> int:
         """Any quantity of :data:`archspec.quantities.QUANTITIES`, by its name."""
-        return quantities_of(self.tensors())[quantity]
+        return self._counts[quantity]
 
     @property
     def params(self) -> int:
@@ -123,12 +126,9 @@ class Model:
     @property
     def notes(self) -> list[str]:
         """What a user should know of this count: ties, buffers, parts that are not built."""
-        said = [
-            text
-            for condition, text in self.spec.notes
-            if self.scope.truth(self.scope.read(condition), condition.tree)
-        ]
-        return [*notes(self.config, self.spec, self.scope), *said]
+        scope = self.scope
+        conditions = ((c, text) for c, text in self.spec.notes if scope.truth(scope.read(c), c.tree))
+        return [*notes(self.config, self.spec, scope), *(text for _, text in conditions)]
 
     @property
     def formula(self) -> Formula:

@@ -9,7 +9,6 @@ from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.terminal import number, share, size, table
-from archspec.tree.counts import quantities_of
 from archspec.tree.outline import shares
 from archspec.tree.ties import tie_notes
 
@@ -34,9 +33,8 @@ def run(args: argparse.Namespace) -> int:
 
 def report(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """The counts as plain data, as `--json` prints them."""
-    tensors = model.tensors()
-    counts = quantities_of(tensors)
-    notes = model.notes
+    tensors, notes = model.tensors(), model.notes
+    counts = {name: model.count(name) for name in QUANTITIES}
     size_at: int | None = None
     try:
         size_at = model.params_bytes(dtype)
