@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, NoReturn
 
 from archspec.configs import checks
@@ -39,20 +38,25 @@ class SubConfig:
         self.library, self.domain, self.demanding = outer.spec.library, outer.domain, outer.demanding
         self.model_type, self.raw, self.origin = model_type, raw, origin
         self.dynamic, self.place = dynamic, place
+        self._scope: Scope | None = None
 
-    @cached_property
+    @property
     def scope(self) -> Scope:
+        """The part as its own spec sees it; what is wrong with it is said where it is first asked for."""
+        if self._scope is None:
+            self._scope = self.opened(self._spec())
+            self._scope.validate()
+        return self._scope
+
+    def _spec(self) -> Spec:
         try:
-            spec = self.library.load(self.model_type)
+            return self.library.load(self.model_type)
         except UnknownArchitectureError as error:
             message, help_ = error.problems[0].message, error.problems[0].help
             problem = Problem(message, self.place, help=help_)
             if self.raw.get("model_type"):
                 problem = self.origin.problem("model_type", message, help_)
             raise UnknownArchitectureError(problem) from None
-        scope = self.opened(spec)
-        scope.validate()
-        return scope
 
     def opened(self, spec: Spec) -> Scope:
         return Scope(spec, self.raw, self.origin, self.domain, self.demanding)
