@@ -9,23 +9,21 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from random_specs import CONFIG, LENIENT, drawn, exact, nested, specs, toy
 
 import archspec
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, Source
+from archspec.errors import ArchspecError
 from archspec.models.formula import Formula
 from archspec.quantities import QUANTITIES
 from archspec.render.assumptions import assume as assuming
 from archspec.specs.library import shipped
-from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.repetitions import symbolic_tensors
-from archspec.tree.builder import Builder
 from archspec.tree.counts import quantities_of
-from archspec.tree.tensors import tensors
 from archspec.verify.campaign import everything
 from archspec.verify.generate.sampling import Sampler
 from archspec.verify.undeclared import source_texts
@@ -33,13 +31,6 @@ from archspec.verify.undeclared import source_texts
 REFUSED = {"gemma3n"}  # whatever the config: its image tower is timm's
 TYPES = sorted(everything())
 PAIRS = [(model_type, name) for model_type in TYPES for name in shipped().load(model_type).architectures]
-LENIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
-
-
-def exact(spec: Spec, architecture: str, raw: dict[str, Any]) -> dict[str, int]:
-    scope = Scope(spec, raw)
-    scope.validate()
-    return quantities_of(tensors(Builder(scope).build(architecture)))
 
 
 def formulas(
@@ -160,178 +151,6 @@ def test_a_closed_form_is_held_for_other_numbers() -> None:
     raw = valid(spec, "LlamaForCausalLM", sampler)
     assert raw is not None
     assert agree(spec, "LlamaForCausalLM", raw, [resized(spec, raw, sampler) for _ in range(40)]) > 60
-
-
-# Random specs: sizes, conditions, loops and guards of every form that the language has.
-
-SIZES = [
-    "a",
-    "b",
-    "c",
-    "k",
-    "1",
-    "2",
-    "5",
-    "items[0]",
-    "items[-1]",
-    "len(items)",
-    "sum(items)",
-    "max(items)",
-    "derived",
-    "dims[1]",
-]
-INDEXED = [*SIZES, "i", "i + 1", "items[i % 3]", "2 ** i", "dims[i % 2]"]
-TESTS = [
-    "flag",
-    "not flag",
-    'kind == "one"',
-    "maybe is None",
-    "a in [4, 6]",
-    "any(v > c for v in items)",
-    "all(v < b for v in items)",
-]
-TURNS = [
-    "i % p == k % p",
-    "i < k",
-    "i >= n - k",
-    "i in [0, 2]",
-    "(i + 1) % p == 0",
-    "i == 1",
-    "i != n - 1",
-    "i > c",
-    "items[i % 3] > 2",
-]
-
-
-def sizes(atoms: list[str], tests: list[str]) -> st.SearchStrategy[str]:
-    def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-        two = st.tuples(inner, inner)
-        return st.one_of(
-            two.map(lambda p: f"({p[0]} + {p[1]})"),
-            two.map(lambda p: f"({p[0]}) * ({p[1]})"),
-            two.map(lambda p: f"({p[0]}) // ({p[1]} + 1)"),
-            two.map(lambda p: f"({p[0]}) % ({p[1]} + 1)"),
-            two.map(lambda p: f"max({p[0]}, {p[1]})"),
-            two.map(lambda p: f"min({p[0]}, {p[1]})"),
-            two.map(lambda p: f"abs({p[0]} - ({p[1]}))"),
-            two.map(lambda p: f"ceil(({p[0]}) / ({p[1]} + 1))"),
-            two.map(lambda p: f"round(({p[0]}) / ({p[1]} + 1))"),
-            inner.map(lambda p: f"int(({p}) * x)"),
-            st.tuples(inner, conditions(tests, atoms), inner).map(
-                lambda p: f"({p[0]} if {p[1]} else {p[2]})"
-            ),
-        )
-
-    return st.recursive(st.sampled_from(atoms), larger, max_leaves=4)
-
-
-def conditions(tests: list[str], atoms: list[str]) -> st.SearchStrategy[str]:
-    atom = st.sampled_from(atoms)
-    compared = st.tuples(atom, st.sampled_from(["<", "<=", "==", "!=", ">", ">="]), atom).map(" ".join)
-
-    def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-        two = st.tuples(inner, st.sampled_from(["and", "or"]), inner)
-        return st.one_of(two.map(lambda p: f"({' '.join(p)})"), inner.map(lambda p: f"not ({p})"))
-
-    return st.recursive(st.one_of(st.sampled_from(tests), compared), larger, max_leaves=3)
-
-
-CONFIG = """
-model_type: toy
-config:
-  a: 4
-  b: 6
-  c: 3
-  n: 5
-  k: 2
-  p: 3
-  x: 1.5
-  flag: true
-  kind: one
-  maybe: int | None = 3
-  items: [2, 3, 5]
-"""
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> str:
-    plain, indexed = sizes(SIZES, TESTS), sizes(INDEXED, TURNS)
-    turn, test = conditions([*TURNS, *TESTS], INDEXED), conditions(TESTS, SIZES)
-    expert = f"Parameter(p, {draw(plain)})"
-    loop = draw(
-        st.sampled_from(
-            ["range(n)", "range(n + k)", "range(k, n)", "items", "range(n) if i % 2", "enumerate(items)"]
-        )
-    )
-    target, argument = ("(i, v)", "i") if loop.startswith("enumerate") else ("i", "i")
-    return f"""{CONFIG}fixed:
-  derived: = {draw(plain)}
-  dims: '= [{draw(sizes(SIZES[:-2], TESTS))}, a * 2, b]'
-modules:
-  Layer(i):
-    where:
-      local: {draw(indexed)}
-    w: Parameter({draw(indexed)}, local)
-    v: Linear({draw(plain)}, {draw(plain)}, bias={draw(turn)})
-    u: Parameter({draw(plain)}) if {draw(turn)} else None
-    z: Parameter({draw(plain)}, 2) if {draw(turn)} else Parameter({draw(plain)})
-    experts: {expert}.routed(k, p) if {draw(turn)} else None
-  Same:
-    w: Linear({draw(plain)}, {draw(plain)})
-architectures:
-  ToyModel:
-    first: Parameter({draw(plain)}) if {draw(test)} else Buffer({draw(plain)})
-    table: Embedding({draw(plain)}, {draw(plain)})
-    layers: Layer({argument}) for {target} in {loop}
-    same: Same() for i in range({draw(plain)})
-    named: "{{str(j): Same() for j in range(k)}}"
-"""
-
-
-@st.composite
-def nested(draw: st.DrawFn) -> str:
-    """Modules that are built twice with other sizes, loops within loops, layers with as many tensors as a
-    field says.
-    """
-    plain, tuples = sizes(SIZES, TESTS), sizes([*SIZES, "u", "v", "m"], TESTS)
-    asked = conditions([*TESTS, "m == c", "m in [2, 3]", "m < b < 5"], ["m", "a", "c", "items[1]"])
-    sized, turns = draw(sizes([*SIZES, "m"], TESTS)), draw(st.sampled_from(["k", "m", "2"]))
-    each = draw(st.sampled_from(["i", "2 ** i", "i * a", "items[i]", "b"]))
-    layers = draw(st.sampled_from(["k", "1", "a // 2"]))
-    return f"""{CONFIG}fixed:
-  derived: = b + 1
-  dims: "= [a * 2, b]"
-modules:
-  Layer(m):
-    w: Parameter({sized}) if {draw(asked)} else Parameter({draw(plain)}, 2)
-    rows: Linear(i + 1, {draw(sizes([*SIZES, "m"], TESTS))}) for i in range({turns})
-    pairs: Linear({draw(tuples)}, 2) for (u, v) in zip(items, dims)
-architectures:
-  ToyModel:
-    once: Layer({draw(plain)})
-    again: Layer({draw(plain)})
-    blocks: "[Layer({each}) for i in range(k)] + [Layer(c)]"
-    lstm: LSTM({draw(plain)}, a, num_layers={layers}, bias={draw(conditions(TESTS, SIZES))})
-    attention: MultiheadAttention(a, 1, kdim={draw(st.sampled_from(["None", "b", "a", "c"]))})
-"""
-
-
-def toy(text: str) -> Spec:
-    def none(name: str, place: Any) -> Spec:
-        raise AssertionError(name)
-
-    return parse_spec(Source("toy.yaml", text), none, shipped())
-
-
-def drawn(chance: random.Random) -> dict[str, Any]:
-    raw: dict[str, Any] = {name: chance.randint(0 if name in "ck" else 1, 7) for name in "abcnkp"}
-    raw |= {
-        "x": chance.choice((0.5, 1.0, 1.5, 2.7)),
-        "flag": chance.random() < 0.5,
-        "kind": chance.choice(("one", "two")),
-    }
-    raw |= {"maybe": chance.choice((None, 3)), "items": [chance.randint(1, 6) for _ in range(3)]}
-    return {name: value for name, value in raw.items() if chance.random() < 0.8}
 
 
 @settings(max_examples=int(os.environ.get("ARCHSPEC_EXAMPLES", "25")), **LENIENT)
