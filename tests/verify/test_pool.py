@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 
 import crashing
+import pytest
 
 from archspec.verify.pool import Failure, spread
+
+pytestmark = pytest.mark.oracle  # pebble comes with the oracle
 
 
 def test_work_goes_on_past_a_crash_an_error_and_a_hang() -> None:
