@@ -50,10 +50,10 @@ def forms(found: Diff) -> Forms:
     return Forms(tuple(changes), total, {name: values[name] for name in sorted(values)})
 
 
-def written(expr: Any) -> str:
+def as_python(expr: Any) -> str:
     """An expression in Python's syntax over field names.
 
-    >>> written(sympy.Symbol("hidden_size") ** 2 + sympy.Symbol("hidden_size"))
+    >>> as_python(sympy.Symbol("hidden_size") ** 2 + sympy.Symbol("hidden_size"))
     'hidden_size**2 + hidden_size'
     """
     terms = ordered(sympy.expand(expr))

@@ -59,7 +59,7 @@ def _refuse(text: str, offset: int, message: str, help_: str) -> NoReturn:
     raise ConfigError(message, Place(Source("override", text), 1, offset + 1), help=help_)
 
 
-def written(path: str, value: Any) -> str:
+def as_typed(path: str, value: Any) -> str:
     """An override as it would be typed, for messages."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return f"{path}={text[:200]}"
@@ -111,7 +111,7 @@ def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig | No
         return
     if config is None:
         texts = overrides if isinstance(overrides, Mapping) else {}
-        told = {path: written(path, texts.get(path, "…")) for path in listed}
+        told = {path: as_typed(path, texts.get(path, "…")) for path in listed}
         config = RawConfig({}, Origin("override", overrides=told))
     raw, origin = config
     scope = Scope(spec, raw, origin)

@@ -12,7 +12,7 @@ from typing import Any
 
 from archspec.configs.json_text import as_json, parse_json, place_of
 from archspec.configs.origin import Origin, RawConfig
-from archspec.configs.overrides import apply, written
+from archspec.configs.overrides import apply, as_typed
 from archspec.errors import ConfigError, Source, did_you_mean
 from archspec.specs.library import shipped
 
@@ -47,7 +47,7 @@ def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawC
         raise ConfigError(f"{name} is not a config", help=_HELP)
     if overrides:
         set_anew = {path: as_json(value) for path, value in overrides.items()}
-        texts = {path: written(path, value) for path, value in set_anew.items()}
+        texts = {path: as_typed(path, value) for path, value in set_anew.items()}
         origin = Origin(origin.name, origin.text, origin.path, {**origin.overrides, **texts}, origin.opened)
         origin.opened = apply(raw, set_anew, origin).union(origin.opened)
     return RawConfig(raw, origin)

@@ -11,7 +11,7 @@ from archspec.language.expression import Expression
 from archspec.language.trees import callee
 from archspec.lint.contexts import Context
 from archspec.lint.names import CONTAINERS, WRAPPERS, called
-from archspec.specs.records import Module, Part, Spec
+from archspec.specs.records import Body, Module, Spec
 from archspec.specs.torch_layers import LEAVES
 
 _TENSORS = {
@@ -36,7 +36,7 @@ def _within(parts: list[str], module: Module, spec: Spec, depth: int) -> bool:
     return _leads(parts, module.body, context, depth)
 
 
-def _leads(parts: list[str], part: Part, context: Context, depth: int) -> bool:
+def _leads(parts: list[str], part: Body, context: Context, depth: int) -> bool:
     if depth > 60:
         return True
     if isinstance(part, Expression):

@@ -8,7 +8,7 @@ import re
 from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
-from archspec.specs.records import RESERVED, Module, Part, Tie
+from archspec.specs.records import RESERVED, Body, Module, Tie
 
 _TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
 
@@ -79,7 +79,7 @@ class ModuleParser:
         output = self.parsed(said, f"{name}.output_embeddings") if isinstance(said, Scalar) else None
         return Module(name, parameters, body, where, require, tuple(ties), place, home, None, output)
 
-    def part(self, node: Node, path: str) -> Part:
+    def part(self, node: Node, path: str) -> Body:
         if isinstance(node, Mapping):
             parts = {key: self.part(value, f"{path}.{key}") for key, value in node.items.items()}
             return {key: self.numbered(key, part) for key, part in parts.items()}
@@ -89,7 +89,7 @@ class ModuleParser:
             return {}
         return self.parsed(node, path) or {}
 
-    def numbered(self, key: str, part: Part) -> Part:
+    def numbered(self, key: str, part: Body) -> Body:
         """Under a key with `{…}`, a loop gives one attribute a turn: a mapping of names to constructors."""
         if "{" not in key or not isinstance(part, Expression):
             return part

@@ -75,7 +75,7 @@ class Module(NamedTuple):
 
     name: str
     parameters: dict[str, Expression | None]
-    body: Part
+    body: Body
     where: dict[str, Expression]
     require: tuple[Expression, ...]
     ties: tuple[Tie, ...]
@@ -85,10 +85,10 @@ class Module(NamedTuple):
     output_embeddings: Expression | None = None
 
 
-Part = Expression | dict[str, Any] | list[Any]
+Body = Expression | dict[str, Any] | list[Any]
 
 
-def leaves(part: Part) -> Iterator[Expression]:
+def leaves(part: Body) -> Iterator[Expression]:
     """The expressions of a module's body, in order."""
     if isinstance(part, Expression):
         yield part

@@ -14,7 +14,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import describe
-from archspec.specs.records import Module, Part, Tie
+from archspec.specs.records import Body, Module, Tie
 from archspec.specs.torch_layers import LEAVES, concrete
 from archspec.tree.inside import Frame as Frame
 from archspec.tree.inside import Inside
@@ -109,7 +109,7 @@ class Builder(Inside):
         known_by = self.domain.known_by
         return (id(module), id(scope), tuple((name, known_by(value)) for name, value in arguments.items()))
 
-    def part(self, part: Part, path: str, module: Module) -> Node:
+    def part(self, part: Body, path: str, module: Module) -> Node:
         """A mapping is a module with named children, a list one with numbered children."""
         if isinstance(part, Expression):
             value = self.evaluate(part, self.frames[-1].local)

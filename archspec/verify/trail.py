@@ -10,7 +10,7 @@ from typing import NamedTuple
 from archspec.errors import Place
 from archspec.language.expression import Expression
 from archspec.language.trees import callee
-from archspec.specs.records import Module, Part, Spec
+from archspec.specs.records import Body, Module, Spec
 from archspec.tree.builder import Node
 from archspec.tree.tensors import modules
 from archspec.verify.places import once, read_places
@@ -27,7 +27,7 @@ def trail(root: Node, name: str) -> list[Place]:
     found = [root.module.place] if root.module else []
     node: Node | None = root
     owner, scope = root.module, root.scope
-    body: Part | None = None
+    body: Body | None = None
     parts = name.split(".") if name else []
     while node is not None:
         if node.module is not None:
@@ -81,10 +81,10 @@ def tie_places(root: Node, name: str, source: str) -> list[Place]:
 class _Said(NamedTuple):
     """Attributes, each with the module whose names it reads; and the lines on the way to them."""
 
-    bodies: list[tuple[dict[str, Part], Module]]
+    bodies: list[tuple[dict[str, Body], Module]]
     calls: list[Place]
 
-    def attribute(self, name: str) -> tuple[Part | None, Module | None]:
+    def attribute(self, name: str) -> tuple[Body | None, Module | None]:
         """An attribute, and the module that gives it; a loop may name it (`expert_{i}`)."""
         for body, module in self.bodies:
             for key, part in body.items():
@@ -94,7 +94,7 @@ class _Said(NamedTuple):
         return None, None
 
 
-def _said(body: Part, owner: Module, spec: Spec) -> _Said:
+def _said(body: Body, owner: Module, spec: Spec) -> _Said:
     """What a body says; of one that is a call, what the modules say that it may be."""
     if not isinstance(body, Expression):
         return _Said([(_by_name(body), owner)], [])
@@ -112,7 +112,7 @@ def _said(body: Part, owner: Module, spec: Spec) -> _Said:
     return found
 
 
-def _by_name(body: dict[str, Part] | list[Part]) -> dict[str, Part]:
+def _by_name(body: dict[str, Body] | list[Body]) -> dict[str, Body]:
     return body if isinstance(body, dict) else {str(index): item for index, item in enumerate(body)}
 
 

@@ -9,7 +9,7 @@ import sympy
 
 import archspec
 from archspec.compare.diff import Diff, diff
-from archspec.compare.formulas import forms, written
+from archspec.compare.formulas import as_python, forms
 
 
 def between(
@@ -21,7 +21,7 @@ def between(
 def rows(found: Diff) -> list[tuple[str, str, int, str]]:
     closed = forms(found)
     return [
-        (change.kind, change.module, change.params, written(form))
+        (change.kind, change.module, change.params, as_python(form))
         for change, form in zip(found.changes, closed.changes, strict=True)
     ]
 
@@ -37,7 +37,7 @@ def test_bert_for_masked_lm_is_explained() -> None:
         ("added", "cls.predictions.transform.LayerNorm", 1_536, "2*hidden_size"),
         ("tied", "cls.predictions.decoder", 0, "0"),
     ]
-    assert written(forms(found).total) == "2*hidden_size + vocab_size"
+    assert as_python(forms(found).total) == "2*hidden_size + vocab_size"
 
 
 def test_the_other_way_round_is_its_opposite() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import archspec
 from archspec.configs.origin import Origin
-from archspec.configs.overrides import apply, check_overrides, parse_override, written
+from archspec.configs.overrides import apply, as_typed, check_overrides, parse_override
 from archspec.specs.library import shipped
 
 LLAMA = {
@@ -178,7 +178,7 @@ def test_overrides_of_a_flat_composite_config() -> None:
     ids=lambda part: str(part)[:20],
 )
 def test_an_override_as_it_would_be_typed(path: str, value: Any, text: str) -> None:
-    assert written(path, value) == text
+    assert as_typed(path, value) == text
 
 
 def test_sub_configs_that_an_override_opens() -> None:

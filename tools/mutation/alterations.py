@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from archspec.errors import Place
 from archspec.language.expression import Expression
 from archspec.lint.constants import settled
-from archspec.specs.records import Field, Module, Part, Spec
+from archspec.specs.records import Body, Field, Module, Spec
 from tools.mutation.changes import changed, has_tensors, in_constructor, in_value, negated
 from tools.mutation.idle import implied, living, masked, nothing
 
@@ -148,7 +148,7 @@ def _without(name: str, known: dict[str, Any]) -> dict[str, Any]:
     return {other: value for other, value in known.items() if other != name}
 
 
-def _places(part: Part, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Expression]]:
+def _places(part: Body, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Expression]]:
     if isinstance(part, Expression):
         yield path, part
     else:
@@ -156,7 +156,7 @@ def _places(part: Part, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
             yield from _places(item, (*path, str(key)))
 
 
-def _with(part: Part, path: tuple[str, ...], value: Expression | None) -> Part:
+def _with(part: Body, path: tuple[str, ...], value: Expression | None) -> Body:
     """A body with one expression put in place of another, or left out; a list keeps its positions."""
     if not path:
         assert value is not None

@@ -56,7 +56,7 @@ def _side(args: argparse.Namespace, name: str, settings: list[str]) -> Model:
 
 def as_json(found: Diff, closed: Forms | None) -> dict[str, Any]:
     """The diff as `--json` prints it."""
-    from archspec.compare.formulas import written
+    from archspec.compare.formulas import as_python
 
     sides = {}
     facts = zip("ab", found[:2], found.totals, found.buffers, found.prefixes, strict=True)
@@ -74,12 +74,12 @@ def as_json(found: Diff, closed: Forms | None) -> dict[str, Any]:
     changes = []
     for change, form in zip(found.changes, _forms(found, closed), strict=True):
         facts_of_change = {key: value for key, value in change._asdict().items() if key != "keys"}
-        changes.append({**facts_of_change, "formula": None if form is None else written(form)})
+        changes.append({**facts_of_change, "formula": None if form is None else as_python(form)})
     return {
         **sides,
         "changes": changes,
         "difference": found.totals[1] - found.totals[0],
-        "formula": written(closed.total) if closed else None,
+        "formula": as_python(closed.total) if closed else None,
         "values": closed.values if closed else {},
         "fields": {name: {"a": one, "b": other} for name, (one, other) in found.fields.items()},
     }
@@ -99,9 +99,9 @@ def _print(found: Diff, closed: Forms | None, reason: str) -> None:
     else:
         table("change|module|>params|A|B|formula", _rows(found, closed))
         if closed:
-            from archspec.compare.formulas import written
+            from archspec.compare.formulas import as_python
 
-            print(f"\nB - A = {written(closed.total)}\n")
+            print(f"\nB - A = {as_python(closed.total)}\n")
     if any(found.prefixes):
         one, other = (prefix or "the whole" for prefix in found.prefixes)
         print(f"note: {one} of A is aligned with {other} of B")
@@ -116,13 +116,13 @@ def _print(found: Diff, closed: Forms | None, reason: str) -> None:
 
 
 def _rows(found: Diff, closed: Forms | None) -> list[tuple[str, ...]]:
-    from archspec.compare.formulas import written
+    from archspec.compare.formulas import as_python
 
     rows = []
     for change, form in zip(found.changes, _forms(found, closed), strict=True):
         only_buffers = change.buffers and not change.params
         params = f"{signed(change.buffers)} in buffers" if only_buffers else signed(change.params)
-        text = "" if form is None or not change.params else written(form)
+        text = "" if form is None or not change.params else as_python(form)
         rows.append((change.kind, change.module, params, change.before, change.after, text))
     before, after = found.totals
     return [*rows, ("total", "", signed(after - before), number(before), number(after), "")]

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     formula, own = chosen_formula(args), _notation(args)
     if args.piecewise:
         return _piecewise(args, formula, own)
-    parts = arranged(formula, args)
+    parts = chosen_parts(formula, args)
     if args.table:
         print(tabled(formula, parts, args.table, own))
     elif args.json:
@@ -80,11 +80,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def arranged(formula: Formula, args: argparse.Namespace) -> list[Part]:
+def chosen_parts(formula: Formula, args: argparse.Namespace) -> list[Part]:
     """The parts that `--by`, `--collect` and `--leading` ask for."""
     from archspec.render import arrangements
     from archspec.render.growth import leading
-    from archspec.render.terms import arranged as in_order
+    from archspec.render.terms import arranged
 
     if args.collect:
         return arrangements.collected(formula, args.collect)
@@ -93,7 +93,7 @@ def arranged(formula: Formula, args: argparse.Namespace) -> list[Part]:
     if args.by == "module":
         return arrangements.by_module(formula, max(1, args.depth))
     if args.by == "repetition":
-        return [arrangements.Part("", formula.expr, tuple(in_order(formula)))]
+        return [arrangements.Part("", formula.expr, tuple(arranged(formula)))]
     names = {"component": "by_component", "layer": "per_layer", "polynomial": "polynomial"}
     parts: list[Part] = getattr(arrangements, names[args.by])(formula)
     return parts
