@@ -109,7 +109,8 @@ def _modules(module: Module, spec: Spec, file: str) -> Iterator[_Altered]:
     for index, tie in enumerate(module.ties):
         altered = module._replace(ties=(*module.ties[:index], *module.ties[index + 1 :]))
         yield _Altered(altered, module.place, tie.place, f"tie of {tie.target} left out")
-    if (output := module.output_embeddings) is not None:
+    output = module.output_embeddings
+    if output is not None and output.place.source.name == file:  # one taken over may lead to nothing here
         altered = module._replace(output_embeddings=None)
         yield _Altered(altered, module.place, output.place, f"output_embeddings: {output.text} left out")
     if (layer := module.layer) is not None:
