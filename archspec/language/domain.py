@@ -70,9 +70,9 @@ class Exact:
         """One comparison."""
         return at.guarded(COMPARE[type(op)], (left, right), node)
 
-    def choice(self, test: Any, node: ast.IfExp, branch: Callable[[bool], Any], at: Walk) -> Any:
-        """`a if test else b`; `branch` evaluates one of the two."""
-        return branch(at.truth(test, node.test))
+    def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
+        """`a if test else b`: the value of one of the two."""
+        return at.visit(node.body if at.truth(test, node.test) else node.orelse, local)
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
         """An operator or a function of Python's; what it raises becomes an error with a place."""

@@ -171,10 +171,7 @@ class Evaluator:
         return self.domain.compare(op, left, right, node, self)
 
     def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:
-        def branch(holds: bool) -> Any:
-            return self.visit(node.body if holds else node.orelse, local)
-
-        return self.domain.choice(self.visit(node.test, local), node, branch, self)
+        return self.domain.choice(self.visit(node.test, local), node, local, self)
 
     def visit_Call(self, node: ast.Call, local: Locals) -> Any:
         if isinstance(node.func, ast.Attribute):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import sympy
 
 from archspec.language.domain import Exact, Walk
+from archspec.language.expression import Locals
 from archspec.symbolic.values import (
     Guard,
     Loop,
@@ -133,13 +134,13 @@ class Assumptions(Exact):
         """`a < b < c` is `a < b and b < c`: each part is a condition."""
         return self.junction(True, parts, at)
 
-    def choice(self, test: Any, node: ast.IfExp, branch: Callable[[bool], Any], at: Walk) -> Any:
+    def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
         """A branch is evaluated under the guards of the test."""
         new = self.guard(test, node.test, at)
         depth = len(self.guards)
         self.guards += sorted(new - set(self.guards), key=lambda guard: guard.text)
         try:
-            value = branch(bool(value_of(test)))
+            value = at.visit(node.body if value_of(test) else node.orelse, local)
         finally:
             del self.guards[depth:]
         if not new or not isinstance(value, int | float | str | Sym):
