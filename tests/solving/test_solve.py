@@ -404,6 +404,16 @@ def test_wrong_options_are_refused(
     assert message in said and "Traceback" not in said and "bug" not in said
 
 
+def test_budgets_are_those_of_the_registry() -> None:
+    with pytest.raises(TypeError, match="takes no buffers; its budgets are params, active_params, bytes"):
+        solve("LlamaForCausalLM", "hidden_size", buffers="1e6")
+
+
+def test_a_dtype_is_written_as_torch_spells_it() -> None:
+    found = solve("BertModel", "num_hidden_layers", bytes="200MiB", dtype="fp8", most=1)
+    assert found[0].config["dtype"] == "float8_e4m3fn"
+
+
 def test_the_command_prints_and_writes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     options = [
         "--params",
