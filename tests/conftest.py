@@ -60,7 +60,7 @@ def says(tmp_path: Path) -> Callable[..., list[Row]]:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A folder of specs of one's own: a wrong one, a right one that extends it, and one that is not well formed."""
+    """A folder of specs: a wrong one, a right one that extends it, and one that is not well formed."""
     folder = tmp_path / "formulas"
     folder.mkdir()
     (tmp_path / "docs").mkdir()
