@@ -36,7 +36,7 @@ _EPILOG = (
 def command() -> int:
     """The `archspec` script: :func:`main` in a process of its own.
 
-    What is imported stays, so the garbage collector need not look at it: that saves a cold count a tenth of its time.
+    What is imported stays, so the garbage collector need not look at it: a tenth of a cold count.
     """
     gc.disable()
     if sys.argv[1:2] and sys.argv[1] in VERBS:
