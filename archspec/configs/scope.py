@@ -52,10 +52,9 @@ class SubConfig:
         try:
             return self.library.load(self.model_type)
         except UnknownArchitectureError as error:
-            message, help_ = error.problems[0].message, error.problems[0].help
-            problem = Problem(message, self.place, help=help_)
+            problem = error.problems[0]._replace(place=self.place)
             if self.raw.get("model_type"):
-                problem = self.origin.problem("model_type", message, help_)
+                problem = self.origin.problem("model_type", problem.message, problem.help)
             raise UnknownArchitectureError(problem) from None
 
     def opened(self, spec: Spec) -> Scope:
