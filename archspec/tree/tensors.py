@@ -165,7 +165,7 @@ def output_embeddings(root: Node, prefix: str = "") -> list[str]:
             raise SpecError(message, said.place, "output_embeddings", "name a module by its path")
         node = node.children[part]
     full = _joined(prefix, path)
-    if node.leaf or any(name == "weight" for name, *_ in node.tensors):
+    if node.leaf or "weight" in {*node.children, *(tensor.name for tensor in node.tensors)}:
         return [full]
     if node.cls == "ModuleList":
         return [_joined(full, name) for name in node.children]
