@@ -59,13 +59,17 @@ def test_a_condition_is_broken(model_type: str, architecture: str, text: str, se
 
 
 def test_a_text_that_is_told_from_all_others_is_not_drawn_alone() -> None:
-    """LFM2's code compares a layer with "conv" only, and there is no default: attention layers must be drawn all the same."""
+    """LFM2's code compares a layer with "conv" only, and there is no default: attention layers must be
+    drawn all the same.
+    """
     sampler = Sampler(shipped().load("lfm2_moe"), 0)
     assert len({kind for _ in range(20) for kind in sampler.sample().get("layer_types", ())}) > 1
 
 
 def test_a_condition_is_broken_where_another_module_has_it_too() -> None:
-    """V-JEPA 2's pooler demands of its cross-attention what all its layers demand: it shows where there are no layers."""
+    """V-JEPA 2's pooler demands of its cross-attention what all its layers demand: it shows where there
+    are no layers.
+    """
     spec = shipped().load("vjepa2")
     owner = spec.modules["VJEPA2PoolerCrossAttention"]
     architecture = "VJEPA2ForVideoClassification"
@@ -84,7 +88,9 @@ def test_a_part_that_is_null_by_default_is_drawn_too() -> None:
 
 
 def test_a_flag_and_what_it_needs_are_drawn_together() -> None:
-    """ESM's cross-attention wants both is_decoder and add_cross_attention; DINOv3's bias shows only without the gated layers."""
+    """ESM's cross-attention wants both is_decoder and add_cross_attention; DINOv3's bias shows only
+    without the gated layers.
+    """
     for model_type, name, given, (field, other) in (
         ("esm", "EsmModel", {"vocab_size": 48}, ("add_cross_attention", True)),
         (
@@ -101,7 +107,9 @@ def test_a_flag_and_what_it_needs_are_drawn_together() -> None:
 
 
 def test_what_never_is_in_a_line_that_was_taken_over() -> None:
-    """DeepSeek-V3.2 always has low-rank queries: a slip in the others is no slip of its own, as it would be with a null."""
+    """DeepSeek-V3.2 always has low-rank queries: a slip in the others is no slip of its own, as it would
+    be with a null.
+    """
     spec = shipped().load("deepseek_v32")
     nullable = {**spec.fields, "q_lora_rank": spec.fields["q_lora_rank"]._replace(types=("int", "None"))}
     for fields, there in ((spec.fields, False), (nullable, True)):
@@ -142,7 +150,9 @@ def test_a_branch_that_needs_other_fields_is_taken() -> None:
 
 
 def test_one_more_would_change_a_quotient() -> None:
-    """ConvBERT's grouped layers round down: only a size that is one short of the next quotient shows a size that is one off."""
+    """ConvBERT's grouped layers round down: only a size that is one short of the next quotient shows a
+    size that is one off.
+    """
     spec = shipped().load("convbert")
     guide = Guide(spec, "ConvBertModel", Sampler(spec, 0))
     configs = guide.branches([{"model_type": "convbert", "num_hidden_layers": 1, "num_groups": 2}])
@@ -185,7 +195,9 @@ def test_what_a_call_by_a_parents_name_hands_on_is_found() -> None:
 
 
 def test_what_a_part_is_called_with_is_refused_by_the_module_around_it() -> None:
-    """TrOCR's decoder adds one to the padding's position for its embeddings: null fails there, not within them."""
+    """TrOCR's decoder adds one to the padding's position for its embeddings: null fails there, not within
+    them.
+    """
     spec = shipped().load("trocr")
     raw = {"model_type": "trocr", "use_learned_position_embeddings": False}
     tree = counted(spec, "TrOCRForCausalLM", raw).tree
@@ -195,7 +207,9 @@ def test_what_a_part_is_called_with_is_refused_by_the_module_around_it() -> None
 
 
 def test_what_is_behind_a_branch_is_looked_for_too() -> None:
-    """XLM's adaptive softmax needs three fields; only within it does a tie decide whether there is a weight."""
+    """XLM's adaptive softmax needs three fields; only within it does a tie decide whether there is a
+    weight.
+    """
     spec = shipped().load("xlm")
     guide = Guide(spec, "XLMWithLMHeadModel", Sampler(spec, 0))
     (test,) = (
@@ -213,7 +227,9 @@ def test_what_is_behind_a_branch_is_looked_for_too() -> None:
 
 
 def test_a_default_that_is_refused_is_mended_by_one_field_of_a_part() -> None:
-    """Gemma 4 Unified's drafter shares the keys of all its layers by default, which leaves none to share; fewer will do."""
+    """Gemma 4 Unified's drafter shares the keys of all its layers by default, which leaves none to share;
+    fewer will do.
+    """
     spec = shipped().load("gemma4_unified_assistant")
     (architecture,) = spec.architectures
     sampler = Sampler(spec, 0)
@@ -222,7 +238,9 @@ def test_a_default_that_is_refused_is_mended_by_one_field_of_a_part() -> None:
 
 
 def test_a_condition_of_two_kinds_of_layers_is_broken_where_only_one_is() -> None:
-    """MiniMax's layers want keys and values above zero, as its softmax attention does: it shows where all attention is linear."""
+    """MiniMax's layers want keys and values above zero, as its softmax attention does: it shows where all
+    attention is linear.
+    """
     spec = shipped().load("minimax")
     valid = {"model_type": "minimax", "num_hidden_layers": 2, "hidden_size": 24, "num_attention_heads": 4}
     starts = []
@@ -249,7 +267,9 @@ def test_what_decides_a_computed_default_is_drawn() -> None:
 
 
 def test_a_parameter_is_read_apart_from_the_others_of_its_call() -> None:
-    """A SegFormer layer is called with a width, heads, a reduction and a ratio, each from a list of its own."""
+    """A SegFormer layer is called with a width, heads, a reduction and a ratio, each from a list of its
+    own.
+    """
     spec = shipped().load("segformer")
     guide = Guide(spec, "SegformerModel", Sampler(spec, 0))
     attention = spec.modules["SegformerAttention"]
@@ -261,7 +281,9 @@ def test_a_parameter_is_read_apart_from_the_others_of_its_call() -> None:
 
 
 def test_a_value_grows_past_what_else_refuses_it() -> None:
-    """DETR's mask head wants its width and the heads to be a multiple of eight together, its attention fewer heads than that."""
+    """DETR's mask head wants its width and the heads to be a multiple of eight together, its attention
+    fewer heads than that.
+    """
     spec = shipped().load("detr")
     owner = spec.modules["DetrMHAttentionMap"]
     (condition,) = owner.require
@@ -276,7 +298,9 @@ def test_a_value_grows_past_what_else_refuses_it() -> None:
 
 
 def test_a_default_decides_a_branch_both_ways() -> None:
-    """How many of Mistral Large 4's first layers share no indexer by default shows where a config leaves that out."""
+    """How many of Mistral Large 4's first layers share no indexer by default shows where a config leaves
+    that out.
+    """
     spec = shipped().load("mistral_large4_text")
     guide = Guide(spec, "MistralLarge4TextModel", Sampler(spec, 0))
     given = {"num_hidden_layers": 4, "index_topk_freq": 2, "index_skip_topk_offset": 1}
@@ -308,7 +332,9 @@ def test_what_may_be_negative_is_so_far_below_zero() -> None:
 
 
 def test_a_condition_with_alternatives_is_broken_where_the_others_do_not_hold() -> None:
-    """An odd head breaks Cohere Compass' condition only where some layer has rotary positions: few valid configs have."""
+    """An odd head breaks Cohere Compass' condition only where some layer has rotary positions: few valid
+    configs have.
+    """
     spec = shipped().load("cohere_compass_text")
     guide = Guide(spec, "CohereCompassTextModel", Sampler(spec, 0))
     plain, rotary = (

@@ -1,4 +1,6 @@
-"""Configs at the edge: zero within a sub-config, lists that meet, all or none, one name beside the other; and the lines named."""
+"""Configs at the edge: zero within a sub-config, lists that meet, all or none, one name beside the other;
+and the lines named.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def test_fields_that_must_be_equal_change_together(seed: int) -> None:
 
 
 def test_lists_meet_at_one_place() -> None:
-    """Florence-2 demands as wide a stage as it has heads: one more head would break that where both are equal."""
+    """Florence-2 demands as wide a stage as it has heads: one more head would break that where both are
+    equal.
+    """
     small = {"model_type": "florence_vision", "depths": [1, 1, 1, 1]}
     found = [{**small, **raw} for raw in guide_of("florence_vision").branches([small])]
     pairs = [
@@ -138,7 +142,9 @@ def test_a_computed_name_that_the_spec_lacks_is_a_difference() -> None:
 
 
 def test_a_field_of_a_sub_config_is_aimed_at_alone() -> None:
-    """Florence-2's temporal positions want a last stage wider than 1, which its heads and groups must divide as well."""
+    """Florence-2's temporal positions want a last stage wider than 1, which its heads and groups must
+    divide as well.
+    """
     small = {"model_type": "florence2", "text_config": {"encoder_layers": 1, "decoder_layers": 1}}
     small |= {"vision_config": {"depths": [1, 1, 1, 1]}}
     assert broken_alone(guide_of("florence2"), "embed_dim == 3 or", [small])

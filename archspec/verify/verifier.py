@@ -8,20 +8,19 @@ spec's defaults and names to those of transformers' config class.
 from __future__ import annotations
 
 import random
-import traceback
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from archspec.errors import ArchspecError, Place
-from archspec.oracle import Refused, Row, Unavailable, transformers_rows
+from archspec.oracle import Refused, Unavailable
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verify.attribution import blamed
-from archspec.verify.comparison import Config, Count, Difference, compare, counted, tree_of
+from archspec.verify.both_sides import BothSides
+from archspec.verify.comparison import Config, Count, Difference, counted, tree_of
 from archspec.verify.generate.guided_parts import aimed
 from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
-from archspec.verify.refusals import refusing
 from archspec.verify.undeclared import Other, applied, layer_lists, others, source_texts
 
 AIM_FROM = 10  # samples from which on configs are also aimed at each branch and condition of the spec
@@ -61,11 +60,12 @@ def verify_spec(spec: Spec, architecture: str, samples: int = 20, seed: int = 0)
     return Verifier(spec, architecture, samples, seed).run()
 
 
-class Verifier:
+class Verifier(BothSides):
     """One architecture under test."""
 
     def __init__(self, spec: Spec, architecture: str, samples: int, seed: int) -> None:
-        self.spec, self.architecture, self.samples = spec, architecture, samples
+        super().__init__(spec, architecture)
+        self.samples = samples
         self.random = random.Random(f"{architecture}:{spec.model_type}:{seed}")
         self.sampler = Sampler(spec, seed, self.code_texts())
         self.others = self.other_values()
@@ -87,10 +87,6 @@ class Verifier:
     def layer_lists(self) -> list[str]:
         """The lists of layers' kinds that the config class reads."""
         return layer_lists(self.spec)
-
-    def theirs(self, raw: Config) -> list[Row]:
-        """What the model's code builds. Errors: :class:`Refused`, :class:`Unavailable`."""
-        return transformers_rows(self.architecture, raw, self.spec.model_type)
 
     def run(self) -> Outcome:
         default: Config = {"model_type": self.spec.model_type}
@@ -192,7 +188,7 @@ class Verifier:
         return True
 
     def one(self, raw: Config, ours: Count | None = None) -> None:
-        """One config on both sides; ``ours`` is what the spec gives, if that is known. Errors: :class:`Unavailable`."""
+        """One config on both sides; ``ours`` is the spec's, if known. Errors: :class:`Unavailable`."""
         differences, cause = self.compare(raw, ours)
         if differences and self.shrunk < _SHRUNK:
             self.shrunk += 1
@@ -203,45 +199,6 @@ class Verifier:
             self.refusals[cause] = self.refusals.get(cause, 0) + 1
         elif not any(difference.kind in ("accepted", "refused", "crash") for difference in differences):
             self.add_valid(raw)
-
-    def clearest(self, raw: Config, differences: list[Difference]) -> list[Difference]:
-        """The same differences at the smallest config that shows them all."""
-        causes = {_cause(difference) for difference in differences}
-        small = self.smallest(
-            raw, lambda smaller: causes <= {_cause(found) for found in self.compare(smaller)[0]}
-        )
-        return [found for found in self.compare(small)[0] if _cause(found) in causes]
-
-    def compare(self, raw: Config, ours: Count | None = None) -> tuple[list[Difference], str]:
-        """The differences for a config, and why both refuse it if they do. Errors: :class:`Unavailable`."""
-        refusal: Refused | None = None
-        theirs: list[Row] = []
-        try:
-            theirs = self.theirs(raw)
-        except Refused as error:
-            refusal = error
-        try:
-            ours = ours or counted(self.spec, self.architecture, raw)
-        except Exception:  # a bug of archspec is reported like any other difference
-            return [self.difference(raw, "crash", "", "", traceback.format_exc(limit=-3), [])], ""
-        if refusal is not None and ours.error is not None:
-            return [], str(refusal)[:160]
-        if refusal is not None:
-            places = blamed(self.spec, ours.tree, "accepted", "", refusal.owners)
-            return [self.difference(raw, "accepted", "", str(refusal), "a count", places)], ""
-        if ours.error is not None:
-            places = refusing(self.spec, self.architecture, raw, ours.tree, ours.error)
-            return [self.difference(raw, "refused", "", "a model", str(ours.error), places)], ""
-        assert ours.tree is not None
-        found = compare(
-            self.architecture, raw, theirs, ours.rows, lambda *what: blamed(self.spec, ours.tree, *what)
-        )
-        return found, ""
-
-    def differs(self, raw: Config) -> bool:
-        """Whether anything is wrong, or refused, for a config."""
-        differences, cause = self.compare(raw)
-        return bool(differences or cause)
 
     def all_others(self, raw: Config) -> None:
         """Every unmentioned field at once, its values in turn; what both refuse is left out from then on."""
@@ -286,18 +243,6 @@ class Verifier:
         places = blamed(self.spec, None, "unmentioned", other.path[0], ())
         self.add(applied(small, [other]), "unmentioned", path, shown, f"no field {path}", places)
 
-    def smallest(self, raw: Config, shows: Callable[[Config], Any]) -> Config:
-        """A config with nothing in it that a difference does not need."""
-        small = dict(raw)
-        for name in [name for name in raw if name != "model_type"]:
-            without = {key: value for key, value in small.items() if key != name}
-            try:
-                if shows(without):
-                    small = without
-            except Unavailable:
-                continue
-        return small
-
     def settings(self, default: Config) -> None:
         """With the base model: defaults, names, and null for every field. Errors: :class:`Unavailable`."""
         from archspec.verify.defaults import settings_differences
@@ -325,8 +270,7 @@ class Verifier:
                 continue
 
     def edges(self) -> None:
-        """With the base model: each number zero in a valid config, each text and list a misfit; what transformers refuses
-        there is not to be counted."""
+        """With the base model: misfits of a valid config; what transformers refuses is not to be counted."""
         if self.architecture != next(iter(self.spec.architectures), None):
             return
         for raw in (
@@ -346,12 +290,3 @@ class Verifier:
         self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]
     ) -> None:
         self.differences.append(self.difference(raw, kind, name, expected, found, places))
-
-    def difference(
-        self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]
-    ) -> Difference:
-        return Difference(self.architecture, raw, kind, name, expected, found, tuple(map(str, places)))
-
-
-def _cause(difference: Difference) -> tuple[str, tuple[str, ...]]:
-    return difference.kind, difference.places[:1]

@@ -1,4 +1,5 @@
-"""One architecture of a spec, for configs to be drawn with an aim: what a config comes to, what an expression reads.
+"""One architecture of a spec, for configs to be drawn with an aim: what a config comes to, what an
+expression reads.
 
 What is read is drawn anew in a valid config; whether the aim is met is for the spec itself to say, without an
 instantiation.
@@ -43,7 +44,8 @@ Config = dict[str, Any]
 class Watched(NamedTuple):
     """What a config comes to: the branches, the line that refuses it, the fields that this reads.
 
-    Then the modules' conditions, and the fields with a default that they read, whether given or not; and what fields would
+    Then the modules' conditions, and the fields with a default that they read, whether given or not; and
+    what fields would
     have to be for the equation that refuses it.
     """
 
@@ -69,7 +71,9 @@ class Aim:
 
     @cached_property
     def watched_for(self) -> tuple[set[int], set[str]]:
-        """The quotients that are rounded up, and the fields that may be left out: looked up once, not in every config."""
+        """The quotients that are rounded up, and the fields that may be left out: looked up once, not in
+        every config.
+        """
         return rounded_up(self.spec), optional(self.spec)
 
     @cached_property
@@ -95,7 +99,9 @@ class Aim:
         return self.inner.get(name)
 
     def failing(self, place: Place, scope: Scope | None) -> list[str]:
-        """The config fields that a condition or a derived field at a place reads, also if that is in a sub-config."""
+        """The config fields that a condition or a derived field at a place reads, also if that is in a
+        sub-config.
+        """
         own = [one for one in (*self.spec.require, *self.spec.fixed.values()) if within(place, one)]
         if own and scope is not None:
             return self.read(
@@ -107,7 +113,9 @@ class Aim:
         return [f"{name}.{field}" for name, aim in parts for field in aim.failing(place, None)]
 
     def behind_refusal(self, refusing: Refusing) -> list[str]:
-        """The config fields that an expression which refuses a config reads, also if that is in a sub-config."""
+        """The config fields that an expression which refuses a config reads, also if that is in a
+        sub-config.
+        """
         if refusing.spec is self.spec:
             return list(
                 dict.fromkeys(refusing.given_as(name) for name in self.read(refusing.names, refusing.module))
@@ -187,7 +195,9 @@ class Aim:
 
     @cached_property
     def with_the_first(self) -> set[str]:
-        """The modules that the first architecture may have too, where this is another one; they are looked into there."""
+        """The modules that the first architecture may have too, where this is another one; they are looked
+        into there.
+        """
         first = next(iter(self.spec.architectures), self.architecture)
         return modules_of(self.spec, first) if first != self.architecture else set()
 
@@ -200,7 +210,9 @@ class Aim:
 
     @cached_property
     def calls(self) -> dict[str, list[tuple[ast.Call, ast.expr, Module]]]:
-        """Module -> its calls, the expression and the module that each is in; a call may say a parent's name."""
+        """Module -> its calls, the expression and the module that each is in; a call may say a parent's
+        name.
+        """
         found: dict[str, list[tuple[ast.Call, ast.expr, Module]]] = {}
         for module in self.spec.modules.values():
             for expression in leaves(module.body):
@@ -212,7 +224,9 @@ class Aim:
         return found
 
     def arguments(self, module: Module, parameter: str) -> Iterator[tuple[Set[str], Module]]:
-        """The names in what each call of a module gives it for a parameter, and the modules that those calls are in."""
+        """The names in what each call of a module gives it for a parameter, and the modules that those
+        calls are in.
+        """
         for call, whole, caller in self.calls.get(module.name, ()):
             if (given := handed(module, parameter, call)) is not None:
                 yield reads(given) | turned(whole, reads(given)), caller
@@ -264,7 +278,9 @@ class Aim:
         beside: float = 0.1,
         flags: float = 0.3,
     ) -> Iterator[Config]:
-        """Valid configs with some of these fields drawn anew, ``beside`` their values at times; ``flags`` go along at times."""
+        """Valid configs with some of these fields drawn anew, ``beside`` their values at times; ``flags``
+        go along at times.
+        """
         wholes = [name for name in fields if any(other.startswith(name + ".") for other in fields)]
         for _ in range(tries if fields and configs else 0):
             raw = copy.deepcopy(self.random.choice(configs))

@@ -1,6 +1,7 @@
 """Valid configs that take each branch of a spec both ways, found from some that are valid.
 
-What a test reads is drawn anew until the spec itself says that the branch is taken; that costs no instantiation.
+What a test reads is drawn anew until the spec itself says that the branch is taken; that costs no
+instantiation.
 """
 
 from __future__ import annotations
@@ -84,12 +85,16 @@ class Branching(Aim):
                     yield from self.by_default((number, outcome), [new]) if test.module is None else ()
 
     def looked_into(self, module: Module | None) -> bool:
-        """Whether the first architecture, where this is another, has a module too; what the config computes they all have."""
+        """Whether the first architecture, where this is another, has a module too; what the config
+        computes they all have.
+        """
         return bool(self.with_the_first) if module is None else module.name in self.with_the_first
 
     @cached_property
     def new(self) -> set[str]:
-        """The fields that modules of the architecture read which are not the first one's too; of the first itself, all."""
+        """The fields that modules of the architecture read which are not the first one's too; of the first
+        itself, all.
+        """
         if not self.with_the_first:
             return {*self.spec.fields}
         found = {TIES}
@@ -101,7 +106,9 @@ class Branching(Aim):
         return found
 
     def ties_apart(self, configs: list[Config]) -> Iterator[Config]:
-        """Valid configs where a model ties its embeddings and a part does not, and the other way round: both may say a tie."""
+        """Valid configs where a model ties its embeddings and a part does not, and the other way round:
+        both may say a tie.
+        """
         parts = [
             name
             for name in self.spec.fields
@@ -213,7 +220,8 @@ class Branching(Aim):
         return None
 
     def settle(self, raw: Config, kept: list[str], walking: bool = False) -> Config | None:
-        """The config until nothing refuses it: what is wanted is drawn anew, but for some fields. None if that fails.
+        """The config until nothing refuses it: what is wanted is drawn anew, but for some fields. None if
+        that fails.
 
         ``walking``: a number that is wanted becomes one more each time, until what divides it does.
         """
@@ -241,7 +249,9 @@ class Branching(Aim):
         return raw if seen.place is None else None
 
     def joined(self, fields: list[str]) -> list[str]:
-        """The same fields and those that a condition holds against one of them; none where there are no others."""
+        """The same fields and those that a condition holds against one of them; none where there are no
+        others.
+        """
         found = list(fields)
         for condition in conditions(self.spec):
             read = self.read(reads(condition.tree), self.owners.get(id(condition)))

@@ -1,4 +1,6 @@
-"""Values for the fields of a spec, drawn by type and name: small sizes, few layers, lists as long as the layers are many."""
+"""Values for the fields of a spec, drawn by type and name: small sizes, few layers, lists as long as the
+layers are many.
+"""
 
 from __future__ import annotations
 
@@ -196,7 +198,9 @@ class Drawing:
         return [self.random.choice(COUNTS if small else SIZES) for _ in range(length)]
 
     def draw_runs(self, default: list[Any], raw: dict[str, Any]) -> list[Any]:
-        """Texts and how often they repeat, as GPT-Neo lists its layers: for a number of layers that was drawn."""
+        """Texts and how often they repeat, as GPT-Neo lists its layers: for a number of layers that was
+        drawn.
+        """
         depths = [v for name, v in raw.items() if is_deep(name) and type(v) is int]
         length = self.random.choice(depths or LAYERS)
         pool = [text for texts, _ in default for text in texts]

@@ -1,4 +1,6 @@
-"""Values at the edge of what a spec's conditions allow: none at all, zero, an item too many, a text that nothing names."""
+"""Values at the edge of what a spec's conditions allow: none at all, zero, an item too many, a text that
+nothing names.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _TEXTS = 3  # of those that a field is compared with
 
 
 class Edges:
-    """Draws them for a sampler's spec; ``zeros`` are the fields of which a condition wants something above zero."""
+    """Draws them for a sampler's spec; ``zeros`` are the fields of which a condition wants something above
+    zero.
+    """
 
     def __init__(self, sampler: Sampler, zeros: set[str]) -> None:
         self.sampler, self.zeros = sampler, zeros
@@ -36,7 +40,9 @@ class Edges:
         self.parts: dict[tuple[str, str], Edges] = {}
 
     def inner(self, name: str, raw: dict[str, Any]) -> tuple[Edges, str, dict[str, Any]] | None:
-        """Of a field within a sub-config (`text_config.width`): the edges there, its name there, and the sub-config."""
+        """Of a field within a sub-config (`text_config.width`): the edges there, its name there, and the
+        sub-config.
+        """
         part, _, rest = name.partition(".")
         field = self.sampler.spec.fields.get(part) if rest else None
         if field is None:
@@ -71,7 +77,9 @@ class Edges:
             )  # the same field, which has one value
 
     def beside(self, name: str, others: list[str], raw: dict[str, Any]) -> Any:
-        """A value for one of some fields that are read together: that of another, or one more or less than it is."""
+        """A value for one of some fields that are read together: that of another, or one more or less than
+        it is.
+        """
         here = self.number_of(name, raw)
         if here is not None:
             near = [
@@ -130,7 +138,9 @@ class Edges:
         )
 
     def extremes(self, name: str, raw: dict[str, Any]) -> list[Any]:
-        """Values that hardly anything divides, or that nothing names, each text, null; a list that ends so, longer or shorter."""
+        """Values that hardly anything divides, or that nothing names, each text, null; a list that ends
+        so, longer or shorter.
+        """
         if (inner := self.inner(name, raw)) is not None:
             return inner[0].extremes(*inner[1:])
         field, known = self.sampler.spec.fields.get(name), self.value_of(name, raw)
@@ -163,7 +173,8 @@ class Edges:
         return [*_extremes(known, texts), *listed, *null]
 
     def beyond(self, name: str, others: list[str], raw: dict[str, Any]) -> list[Any]:
-        """One more than any of some fields is in a config, for a number among them; for lists of numbers, as their first.
+        """One more than any of some fields is in a config, for a number among them; for lists of numbers,
+        as their first.
 
         Where a number may be negative, also that far below zero.
         """
@@ -251,7 +262,9 @@ class Edges:
         return self.sampler.draw(field, value, raw)
 
     def part(self, field: Field, value: SubConfig | None, types: list[str]) -> dict[str, Any]:
-        """A sub-config: at times of a type that is compared, or of any other, or with a field that it is asked for."""
+        """A sub-config: at times of a type that is compared, or of any other, or with a field that it is
+        asked for.
+        """
         compared = self.types.get(field.name) if value is not None and value.dynamic else None
         if compared and self.sampler.random.random() < 0.3:
             library = self.sampler.spec.library
@@ -278,7 +291,9 @@ class Edges:
         return {**drawn, **{name: self.number(name) for name in wanted}}
 
     def number(self, name: str) -> int:
-        """A small one, or what a condition has it with; half of them 0 where a condition wants more than that."""
+        """A small one, or what a condition has it with; half of them 0 where a condition wants more than
+        that.
+        """
         if name in self.zeros and self.sampler.random.random() < 0.5:
             return 0
         numbers: list[int] = [*EDGES, *self.constants.get(name, ())]
@@ -294,7 +309,9 @@ class Edges:
         return rest
 
     def one_at_edge(self, name: str, known: list[Any]) -> list[Any]:
-        """A list with one number at an edge, or with one text that may be none of those known; so also within lists."""
+        """A list with one number at an edge, or with one text that may be none of those known; so also
+        within lists.
+        """
         items, place = list(known), self.sampler.random.randrange(len(known))
         if type(items[place]) is int:
             items[place] = self.number(name)

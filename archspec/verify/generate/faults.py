@@ -15,7 +15,9 @@ Value = Callable[[ast.expr], Any]
 
 
 def at_fault(tree: ast.expr, value: Value) -> Set[str]:
-    """What the parts of a condition that do not hold read: of `a and b`, where only b is false, what b reads."""
+    """What the parts of a condition that do not hold read: of `a and b`, where only b is false, what b
+    reads.
+    """
     if not isinstance(tree, ast.BoolOp):
         return reads(tree)
     failing = [part for part in tree.values if isinstance(tree.op, ast.Or) or not holds(part, value)]
@@ -31,7 +33,9 @@ def holds(tree: ast.expr, value: Value) -> bool:
 
 
 def equals(condition: Expression, scope: Scope, value: Value) -> dict[str, Any]:
-    """What some fields would have to be for the equations of a condition: `a == b * c`, `a % b == 0`, `len(a) == b`."""
+    """What some fields would have to be for the equations of a condition: `a == b * c`, `a % b == 0`,
+    `len(a) == b`.
+    """
     found: dict[str, Any] = {}
     for node in (
         node

@@ -1,6 +1,7 @@
 """Configs that a spec refuses: each of its conditions broken alone, if that can be.
 
-What a condition reads is drawn anew in a valid config until the spec itself says that it is broken; that costs no
+What a condition reads is drawn anew in a valid config until the spec itself says that it is broken; that
+costs no
 instantiation.
 """
 
@@ -40,9 +41,11 @@ class Guide(Branching):
         return Guide(spec, self.architecture, self.sampler)
 
     def violations(self, configs: list[Config]) -> Iterator[Config]:
-        """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if that can be.
+        """Configs that the spec refuses, a few for each of its conditions, one of them for nothing else if
+        that can be.
 
-        One is enough for what the first architecture is held to as well. A module's condition is broken where it is come to.
+        One is enough for what the first architecture is held to as well. A module's condition is broken where
+        it is come to.
         """
         configs = [*configs, *self.found]
         self.edges.offsets = [0, 1]  # as much as another, or one more
@@ -107,7 +110,9 @@ class Guide(Branching):
         return configs if len(configs) <= most else self.random.sample(configs, most)
 
     def closest(self, configs: list[Config], condition: Expression, part: ast.expr) -> list[Config]:
-        """Of some valid configs those for which the fewest alternatives of a part of the spec's own condition hold."""
+        """Of some valid configs those for which the fewest alternatives of a part of the spec's own
+        condition hold.
+        """
         if id(condition) in self.owners or not (isinstance(part, ast.BoolOp) and isinstance(part.op, ast.Or)):
             return configs
         some = self.some(configs, _BOUNDS)
@@ -120,7 +125,9 @@ class Guide(Branching):
     def behind_others(
         self, configs: list[Config], condition: Expression, fields: list[str], others: Guide
     ) -> Iterator[Config]:
-        """Configs that a condition refuses where others refuse first: a value at an edge at a time, and the rest mended."""
+        """Configs that a condition refuses where others refuse first: a value at an edge at a time, and
+        the rest mended.
+        """
         for name, raw in self.extremes(configs, fields):
             for attempt in range(MENDING_TRIES):
                 walking = attempt in (1, 2)  # past what others refuse, on the same side of the edge
@@ -135,7 +142,9 @@ class Guide(Branching):
                     break
 
     def at_bounds(self, configs: list[Config], condition: Expression) -> Iterator[Config]:
-        """Some valid configs, but for a field beside the least that a condition holds it against; more of several calls."""
+        """Some valid configs, but for a field beside the least that a condition holds it against; more of
+        several calls.
+        """
         if not any(
             isinstance(node, ast.Compare) and isinstance(node.ops[0], ORDERED)
             for node in ast.walk(condition.tree)
@@ -193,9 +202,11 @@ class Guide(Branching):
         )
 
     def near(self, condition: Expression, come_to: list[tuple[Config, set[int]]]) -> list[Config]:
-        """Of some valid configs those that come to a module's condition, and to no other on the same fields if that can be.
+        """Of some valid configs those that come to a module's condition, and to no other on the same
+        fields if that can be.
 
-        Where a layer is of one kind or another, both with such a condition, one without the other may have to be drawn.
+        Where a layer is of one kind or another, both with such a condition, one without the other may have
+        to be drawn.
         """
         rivals = self.rivals(condition)
         near = [raw for raw, demanded in come_to if id(condition) in demanded]
@@ -230,7 +241,9 @@ class Guide(Branching):
             )
 
     def choices(self, part: Expression) -> set[str]:
-        """The modules that an expression may make, and those within them, where it may make others instead."""
+        """The modules that an expression may make, and those within them, where it may make others
+        instead.
+        """
         if not any(isinstance(node, ast.IfExp) for node in ast.walk(part.tree)):
             return set()
         called = [module.name for name in names(part.tree) if (module := self.spec.module(name)) is not None]

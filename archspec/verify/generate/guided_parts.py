@@ -1,4 +1,6 @@
-"""The same aim within the sub-configs that have no architectures of their own: they are built in a model that has them."""
+"""The same aim within the sub-configs that have no architectures of their own: they are built in a model
+that has them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Path = tuple[str, ...]
 
 
 def aimed(spec: Spec, architecture: str, sampler: Sampler, configs: list[Config]) -> Iterator[Config]:
-    """Configs for the branches and conditions of a spec that no config of some valid ones comes to; those of its parts too."""
+    """Configs for the branches and conditions of a spec that no config of some valid ones comes to; those
+    of its parts too.
+    """
     guide = Guide(spec, architecture, sampler)
     yield from guide.branches(configs)
     yield from guide.violations(configs)
@@ -41,7 +45,9 @@ def aimed(spec: Spec, architecture: str, sampler: Sampler, configs: list[Config]
 
 
 class PartGuide(Guide):
-    """Finds configs for a sub-config, put into ``base``, a valid config of its ``host``, at a path of fields."""
+    """Finds configs for a sub-config, put into ``base``, a valid config of its ``host``, at a path of
+    fields.
+    """
 
     def __init__(
         self, spec: Spec, architecture: str, sampler: Sampler, host: Spec, base: Config, path: Path
@@ -51,7 +57,9 @@ class PartGuide(Guide):
         self.host, self.base, self.path = host._replace(library=library), base, path
 
     def whole(self, raw: Config) -> Config:
-        """The host's config with this sub-config; what the host wants equal in another part is so there too."""
+        """The host's config with this sub-config; what the host wants equal in another part is so there
+        too.
+        """
         found = _put(self.base, self.path, raw)
         for own, part, field in self.same:
             if own in raw and isinstance(found.get(part, {}), dict):
@@ -60,7 +68,9 @@ class PartGuide(Guide):
 
     @cached_property
     def same(self) -> list[tuple[str, str, str]]:
-        """A field of the sub-config, and the field of another part that a condition of the host wants equal to it."""
+        """A field of the sub-config, and the field of another part that a condition of the host wants
+        equal to it.
+        """
         found = []
         for node in (node for condition in conditions(self.host) for node in ast.walk(condition.tree)):
             if isinstance(node, ast.Compare) and all(isinstance(op, ast.Eq) for op in node.ops):
@@ -102,7 +112,9 @@ class PartGuide(Guide):
 
 
 def _parts(spec: Spec, sampler: Sampler, path: Path) -> Iterator[tuple[Path, Spec, Sampler]]:
-    """The sub-configs without architectures, each with the fields on the way to it; also those within them."""
+    """The sub-configs without architectures, each with the fields on the way to it; also those within
+    them.
+    """
     for field in spec.fields.values():
         for model_type in part_types(spec.library, field):
             part, child = spec.library.load(model_type), sampler.child(field, model_type)

@@ -1,6 +1,7 @@
-"""A drawn config that a spec refuses, brought near: as much of it as the spec takes together with a valid one.
+"""A drawn config that a spec refuses, brought near: as much of it as the spec takes together with a valid
+one.
 
-Blind draws seldom meet several conditions at once (this divides that, a list is as long as a number of layers);
+Blind draws seldom meet several conditions at once (this divides that, a list is as long as layers are many);
 one field after the other, from a valid config on, they do.
 """
 
@@ -20,7 +21,8 @@ _MISSING = object()
 def mended(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chance: random.Random) -> Config:
     """``valid`` with every value of ``drawn`` that can be had beside the others, halves before single fields.
 
-    >>> mended({"heads": 5, "width": 7}, {"heads": 2}, lambda raw: raw.get("width", 8) % raw["heads"] == 0, random.Random(1))
+    >>> def divides(raw): return raw.get("width", 8) % raw["heads"] == 0
+    >>> mended({"heads": 5, "width": 7}, {"heads": 2}, divides, random.Random(1))
     {'heads': 2}
     >>> mended({"heads": 5, "depth": 7}, {"heads": 2}, lambda raw: 8 % raw["heads"] == 0, random.Random(0))
     {'heads': 2, 'depth': 7}

@@ -1,4 +1,6 @@
-"""A valid config with one value that does not fit: zero, `true` for a number, a text that nothing names, a list too long."""
+"""A valid config with one value that does not fit: zero, `true` for a number, a text that nothing names, a
+list too long.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ from archspec.verify.generate.wanted import given_names
 
 
 def misfits(spec: Spec, raw: dict[str, Any], layer_lists: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """A config with each of its numbers zero, or no number; each text one that nothing names; each list too short, too long.
+    """A config with each of its numbers zero, or no number; each text one that nothing names; each list
+    too short, too long.
 
-    Then with all layers of a kind that transformers knows, and with the last one, in each of some lists of layers.
+    Then with all layers of a kind that transformers knows, and with the last one, in each of some lists of
+    layers.
     """
     scope = Scope(spec, raw)
     numbers = [name for name in spec.fields if type(scope.get(name)) is int]
@@ -41,7 +45,9 @@ def misfits(spec: Spec, raw: dict[str, Any], layer_lists: Iterable[str]) -> Iter
 
 
 def without_layers(spec: Spec, raw: dict[str, Any], numbers: list[str]) -> Iterator[dict[str, Any]]:
-    """A config, and the default one, with no layers and one number zero: what only a layer refuses is not refused there."""
+    """A config, and the default one, with no layers and one number zero: what only a layer refuses is not
+    refused there.
+    """
     bare = {name: 0 for name in numbers if is_deep(name)}
     if bare:
         scope = Scope(spec, raw)  # transformers may compute a number also where it is given
@@ -57,7 +63,9 @@ def without_layers(spec: Spec, raw: dict[str, Any], numbers: list[str]) -> Itera
 
 
 def _misnamed(items: list[Any]) -> list[Any] | None:
-    """A list whose last text is another one, also if that is in a list within it; None where there are no texts."""
+    """A list whose last text is another one, also if that is in a list within it; None where there are no
+    texts.
+    """
     for place, item in reversed([*enumerate(items)]):
         other = (
             f"{item}-{item}" if isinstance(item, str) else _misnamed(item) if isinstance(item, list) else None

@@ -62,7 +62,9 @@ class Sampler(Drawing):
         self.stacks = [name for name in self.turns if name not in held and not spec.fields[name].computed]
 
     def sample(self) -> dict[str, Any]:
-        """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old names."""
+        """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old
+        names.
+        """
         open_goals = [goal for goal, tries in self.goals.items() if tries < _TRIES]
         count = self.random.randint(0, min(len(open_goals), 2 + len(open_goals) // 8))
         if self.accepted and open_goals and self.random.random() < 0.3:  # one step from a valid config
@@ -103,7 +105,9 @@ class Sampler(Drawing):
         return self.renamed(copy.deepcopy(self.drawn))
 
     def draw_last(self, raw: dict[str, Any]) -> None:
-        """Holds a config as the one drawn last, each field under its own name, and its sub-configs likewise."""
+        """Holds a config as the one drawn last, each field under its own name, and its sub-configs
+        likewise.
+        """
         self.drawn = {self.spec.attribute_map.get(key, key): value for key, value in raw.items()}
         for name, child in self.children.items():
             if isinstance(raw.get(name), dict):
@@ -129,7 +133,9 @@ class Sampler(Drawing):
         }
 
     def wanted(self) -> list[Goal]:
-        """Both values of a flag, null where it is allowed, each text, one layer, an odd size, another size."""
+        """Both values of a flag, null where it is allowed, each text, one layer, an odd size, another
+        size.
+        """
         goals = []
         demanded = {name for condition in conditions(self.spec) for name in names(condition.tree)}
         for field in self.spec.fields.values():
@@ -187,7 +193,9 @@ class Sampler(Drawing):
         return raw
 
     def sparse(self) -> dict[str, Any]:
-        """The default config with one or two fields drawn, also within its parts: one may be all that it lacks."""
+        """The default config with one or two fields drawn, also within its parts: one may be all that it
+        lacks.
+        """
         raw: dict[str, Any] = (
             self.shallow() if self.random.random() < 0.8 else {"model_type": self.spec.model_type}
         )
@@ -236,7 +244,9 @@ class Sampler(Drawing):
         return raw
 
     def parts(self, field: Field, value: Any) -> list[str]:
-        """The model types that a sub-config may be of, also where it is null by default; none for any other field."""
+        """The model types that a sub-config may be of, also where it is null by default; none for any
+        other field.
+        """
         if isinstance(value, SubConfig):
             return branches(self.spec.library, field) or [value.model_type]
         return branches(self.spec.library, field, sole=True) if value is None else []

@@ -1,4 +1,6 @@
-"""What the conditions of a spec want of its fields: numbers, lengths, types of sub-configs, fields within them."""
+"""What the conditions of a spec want of its fields: numbers, lengths, types of sub-configs, fields within
+them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def parts_above_zero(spec: Spec, parts: dict[str, list[str]]) -> dict[str, list[
 
 
 def constants(spec: Spec) -> dict[str, list[int]]:
-    """Of each field: the numbers that conditions have it with, and one more than each (`d_model // 2 != 1`)."""
+    """Of each field: the numbers that conditions have it with, and one more than each (`d_model // 2 !=
+    1`).
+    """
     found: dict[str, set[int]] = {}
     for condition in conditions(spec):
         for node in (node for node in ast.walk(condition.tree) if isinstance(node, ast.Compare)):
@@ -72,7 +76,9 @@ def lengths(spec: Spec) -> dict[str, list[int]]:
 
 
 def asked(spec: Spec) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Of each sub-config: the texts that its `model_type` is compared with, and what `.get("name")` asks it for."""
+    """Of each sub-config: the texts that its `model_type` is compared with, and what `.get("name")` asks
+    it for.
+    """
     types: dict[str, list[str]] = {}
     gets: dict[str, list[str]] = {}
     for node in (node for expression in expressions(spec) for node in ast.walk(expression.tree)):

@@ -1,4 +1,6 @@
-"""A builder that notes what a config comes to: which way each test goes, which conditions are asked, what refuses it."""
+"""A builder that notes what a config comes to: which way each test goes, which conditions are asked, what
+refuses it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Branch = tuple[int, bool]
 
 
 class Test(NamedTuple):
-    """A node whose outcome is watched, and its module; at an edge also the call that brings a number to it, and its module."""
+    """A node whose outcome is watched, and its module; at an edge also the call that brings a number to
+    it, and its module.
+    """
 
     node: ast.expr
     module: Module | None
@@ -30,7 +34,9 @@ class Test(NamedTuple):
 
 
 class Refusing(NamedTuple):
-    """What the expression that refuses a config reads, and where: its module, sub-config (`text_config.`) and spec."""
+    """What the expression that refuses a config reads, and where: its module, sub-config (`text_config.`)
+    and spec.
+    """
 
     names: Set[str]
     module: Module | None
@@ -67,7 +73,8 @@ class WatchedScope(Scope):
 class Watcher(Builder):
     """A builder that notes how each test came out, and what refused a config; a test is known by its node.
 
-    Tests of its own: whether a quotient, rounded down or up, would be another with one more above, and whether
+    Tests of its own: whether a quotient, rounded down or up, would be another with one more above, and
+    whether
     a condition would hold with one more of what the module is called with.
     """
 
@@ -124,7 +131,9 @@ class Watcher(Builder):
         )
 
     def note_bounds(self, condition: Expression, frame: Frame) -> None:
-        """What a field is held against, in numbers: `pad_token_id < num_embeddings`, in each call of the module."""
+        """What a field is held against, in numbers: `pad_token_id < num_embeddings`, in each call of the
+        module.
+        """
         for node in ast.walk(condition.tree):
             if not isinstance(node, ast.Compare) or not all(isinstance(op, ORDERED) for op in node.ops):
                 continue
@@ -231,7 +240,9 @@ class Watcher(Builder):
             self.calls.pop()
 
     def bringing(self, name: str) -> tuple[ast.AST, Module] | None:
-        """The call of those under way that gives a parameter what it has, if that is no constant; and the call's module."""
+        """The call of those under way that gives a parameter what it has, if that is no constant; and the
+        call's module.
+        """
         module = self.module
         for call, caller in reversed(self.calls):
             given = handed(module, name, call) if module is not None else None
@@ -244,7 +255,9 @@ class Watcher(Builder):
 
 
 def given_as(name: str, calls: Sequence[tuple[ast.AST, Module | None]]) -> str:
-    """The config's field that a field is given the value of by the calls under way (`pad_token_id=t2u_pad_token_id`)."""
+    """The config's field that a field is given the value of by the calls under way
+    (`pad_token_id=t2u_pad_token_id`).
+    """
     for call, _ in reversed(calls):
         keywords = call.keywords if isinstance(call, ast.Call) else []
         name = next(
