@@ -1,4 +1,4 @@
-"""One config on both sides: what differs, and the smallest config that shows it."""
+"""One config on both sides: what transformers builds of it, and what the spec gives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from archspec.verify.refusals import refusing
 
 
 class BothSides:
-    """An architecture of a spec beside what transformers builds."""
+    """A spec's architecture and transformers' class, compared at one config after the other."""
 
     def __init__(self, spec: Spec, architecture: str) -> None:
         self.spec, self.architecture = spec, architecture
@@ -55,11 +55,6 @@ class BothSides:
         differences, cause = self.compare(raw)
         return bool(differences or cause)
 
-    def difference(
-        self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]
-    ) -> Difference:
-        return Difference(self.architecture, raw, kind, name, expected, found, tuple(map(str, places)))
-
     def clearest(self, raw: Config, differences: list[Difference]) -> list[Difference]:
         """The same differences at the smallest config that shows them all."""
         causes = {_cause(difference) for difference in differences}
@@ -79,6 +74,11 @@ class BothSides:
             except Unavailable:
                 continue
         return small
+
+    def difference(
+        self, raw: Config, kind: str, name: str, expected: str, found: str, places: Iterable[Place]
+    ) -> Difference:
+        return Difference(self.architecture, raw, kind, name, expected, found, tuple(map(str, places)))
 
 
 def _cause(difference: Difference) -> tuple[str, tuple[str, ...]]:

@@ -765,11 +765,12 @@ def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
     rows = "(4096, 32, false, 1), (4096, 32, true, 2), (2112, 7, false, 3), (4097, 32, false, 4), "
     rows += "(8192, 32, false, 5), (4096, 32.5, false, 6), (NULL, 32, false, 7), (4096, 49, false, 8), "
     rows += "(4096, 32, NULL, 9)"
-    duckdb.sql(
+    own = duckdb.connect()  # the tables of the default connection are everybody's
+    own.sql(
         "CREATE OR REPLACE TEMP TABLE shapes AS SELECT * FROM "
         f"(VALUES {rows}) v(hidden_size, num_hidden_layers, tie_word_embeddings, id)"
     )
-    found = dict(duckdb.sql(f"SELECT id, params FROM ({grid.sql(table='shapes')})").fetchall())
+    found = dict(own.sql(f"SELECT id, params FROM ({grid.sql(table='shapes')})").fetchall())
     known = {1: (4096, 32, False), 2: (4096, 32, True), 3: (2112, 7, False)}
     names = [axis.name for axis in grid.subject.axes]
     exact = {
