@@ -19,7 +19,7 @@ from archspec.lint.tie_paths import leads_somewhere
 from archspec.render import notation
 from archspec.specs.library import Library, shipped
 from archspec.specs.records import Module, Spec
-from archspec.specs.references import output_embeddings
+from archspec.specs.references import output_paths
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
@@ -87,7 +87,7 @@ def _ties(spec: Spec, module: Module) -> Iterator[Problem]:
             if not _possible(end, module, spec):
                 yield Problem(f"{end} is not in {module.name}", tie.place, path, _PATH_HELP)
     said = module.output_embeddings
-    for end in output_embeddings(module)[0]:
+    for end in output_paths(module)[0]:
         if said is not None and not _possible(end, module, spec):
             path = f"{module.name}.output_embeddings"
             yield Problem(f"{end} is not in {module.name}", said.place, path, _PATH_HELP)

@@ -10,7 +10,7 @@ from archspec.language.expression import Expression
 from archspec.language.trees import callee, calls
 from archspec.lint.constants import settled
 from archspec.specs.records import CONFIGS, OPTIONS, Field, Module, Spec, leaves
-from archspec.specs.references import output_embeddings
+from archspec.specs.references import output_paths
 
 EVERYWHERE = ("num_labels", "id2label", "model_type")
 
@@ -67,7 +67,7 @@ def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
     for module in reached(spec):
         here = Context(spec, module)
         own = [*module.parameters.values(), *_conditions(module, spec), *module.where.values(), module.layer]
-        own += [*leaves(module.body), *output_embeddings(module)[1], *(tie.turns for tie in module.ties)]
+        own += [*leaves(module.body), *output_paths(module)[1], *(tie.turns for tie in module.ties)]
         yield from ((here, expression) for expression in own if expression is not None)
 
 

@@ -7,12 +7,7 @@ from archspec.symbolic.closed_form import ClosedForm
 
 
 class Formula(ClosedForm):
-    """The closed form of one quantity, specialised on one config's flags.
-
-    ``expr`` is a SymPy expression whose symbols carry the names of the config's fields; ``symbols``
-    gives each symbol's value in the config, ``assumptions`` the flags and conditions that hold,
-    ``definitions`` what the symbols without a field stand for, ``unused`` the numeric fields that do
-    not enter, ``tensors`` the rows that were added up.
+    """A closed form (its fields are those of :class:`ClosedForm`) that can be printed.
 
     >>> import archspec
     >>> f = archspec.formula("GPT2LMHeadModel")

@@ -92,10 +92,10 @@ def module_expressions(module: Module) -> Iterator[Expression]:
     yield from module.require
     yield from (module.layer,) if module.layer is not None else ()
     yield from leaves(module.body)
-    yield from output_embeddings(module)[1]
+    yield from output_paths(module)[1]
 
 
-def output_embeddings(module: Module) -> tuple[list[str], list[Expression]]:
+def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
     """The paths that a module's `output_embeddings:` chooses between, and the conditions that choose."""
     said = module.output_embeddings
     paths: list[str] = []

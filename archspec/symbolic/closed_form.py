@@ -27,11 +27,6 @@ class ClosedForm:
     gives each symbol's value in the config, ``assumptions`` the flags and conditions that hold,
     ``definitions`` what the symbols without a field stand for, ``unused`` the numeric fields that do
     not enter, ``tensors`` the rows that were added up.
-
-    >>> import archspec
-    >>> f = archspec.formula("GPT2LMHeadModel")
-    >>> f.evaluate(n_layer=48, n_embd=1600, n_head=25)
-    1557611200
     """
 
     def __init__(

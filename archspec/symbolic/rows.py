@@ -143,9 +143,8 @@ def mark_embeddings(root: Node, rows: list[Row]) -> None:
     by_name = {row.name: row for row in rows}
     marked = {row.name: "table" for row in rows if row.path.layer == "Embedding"}
     marked |= {f"{path}.weight": "output" for path in output_embeddings(root) if f"{path}.weight" in by_name}
-    for name, part in sorted(
-        marked.items(), key=lambda pair: pair[1], reverse=True
-    ):  # what is both is an output
+    outputs_last = sorted(marked.items(), key=lambda pair: pair[1] == "output")  # what is both is an output
+    for name, part in outputs_last:
         row: Row | None = by_name[name]
         while row is not None:
             row.embedding = part
