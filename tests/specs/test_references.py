@@ -65,10 +65,10 @@ def test_every_expression_that_a_count_depends_on(spec: Spec) -> None:
 
 
 def test_paths_of_output_embeddings_and_what_chooses_them(spec: Spec) -> None:
-    paths, tests = references.output_embeddings(spec.modules["ToyModel"])
+    paths, tests = references.output_paths(spec.modules["ToyModel"])
     assert sorted(paths) == ["head", "layer.a"]
     assert [ast.unparse(test.tree) for test in tests] == ["size > 3"]
-    assert references.output_embeddings(spec.modules["ToyLayer"]) == ([], [])
+    assert references.output_paths(spec.modules["ToyLayer"]) == ([], [])
 
 
 def test_names_that_are_read(spec: Spec) -> None:
