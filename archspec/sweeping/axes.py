@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterator, Mapping, Sequence, Set
+from decimal import Decimal
+from itertools import count, takewhile
+from math import prod
+from typing import Any, NamedTuple
 
 from archspec.configs.overrides import parse_override
-from archspec.errors import Place, Problem, Source, SweepError
+from archspec.configs.scope import Scope
+from archspec.errors import Place, Source, SweepError
 
 MAX_POINTS = 10**12
 MAX_LISTED = 1_000_000
@@ -48,26 +52,20 @@ def parse_axis(text: str) -> Axis:
     (('relu', 'gelu'), (64, 128, 256, 512))
     """
     path, equals, rest = text.partition("=")
+    start = Place(Source("--set", text), 1, 1)
     if not equals or not rest.strip():
-        _refuse(text, 0, f"{text!r} gives no values", _HELP)
+        raise SweepError(f"{text!r} gives no values", start, help=_HELP)
     name = parse_override(f"{path}=0")[0]
-    values: list[Any] = []
-    only: range | None = None
-    items = list(_items(rest))
-    for start, item in items:
-        found = _values(text, len(path) + 1 + start, name, item)
-        if isinstance(found, range):
-            only = found if len(items) == 1 else None
-            if only is None and len(found) > MAX_LISTED:
-                _refuse(
-                    text,
-                    len(path) + 1 + start,
-                    f"a list of more than {MAX_LISTED:,} values",
-                    "give one range",
-                )
-        if only is None:
-            values += found
-    return axis(name, only if only is not None else values)
+    parts = []
+    for offset, item in split_at_commas(rest):
+        place = start._replace(column=len(path) + 2 + offset)
+        parts.append((_values(name, item.strip(), place), place))
+    if len(parts) == 1:
+        return axis(name, parts[0][0])
+    for values, place in parts:
+        if values[MAX_LISTED:]:
+            raise SweepError(f"a list of more than {MAX_LISTED:,} values", place, help="give one range")
+    return axis(name, [value for values, _ in parts for value in values])
 
 
 def axis(name: str, values: Any) -> Axis:
@@ -83,23 +81,15 @@ def axis(name: str, values: Any) -> Axis:
     if not isinstance(values, range):
         if hasattr(values, "tolist"):
             values = values.tolist()
-        listed = values if isinstance(values, Sequence) and not isinstance(values, str) else None
-        if listed is None:
-            listed = list(values) if isinstance(values, Iterator | set | frozenset) else [values]
-        values = tuple(
-            value.item() if hasattr(value, "item") else value for value in listed
-        )  # numpy's numbers as Python's
-    if not len(values):
-        raise SweepError(Problem(f"{name} has no values", help=_HELP))
-    numeric = isinstance(values, range) or all(type(value) is int for value in values)
-    found = Axis(name, values, numeric)
-    huge = (
-        next((end for end in found.bounds if not -MAX_VALUE <= end <= MAX_VALUE), None) if numeric else None
-    )
-    if huge is not None:
-        raise SweepError(
-            Problem(f"{name} reaches {huge:,}, beyond 64 bits", help=f"up to {MAX_VALUE:,} is swept")
-        )
+        several = isinstance(values, Sequence | Iterator | Set) and not isinstance(values, str)
+        listed = values if several else [values]
+        values = tuple(value.item() if hasattr(value, "item") else value for value in listed)  # of numpy
+    if not values:
+        raise SweepError(f"{name} has no values", help=_HELP)
+    found = Axis(name, values, isinstance(values, range) or all(type(value) is int for value in values))
+    huge = [end for end in found.bounds if abs(end) > MAX_VALUE] if found.numeric else []
+    if huge:
+        raise SweepError(f"{name} reaches {huge[0]:,}, beyond 64 bits", help=f"up to {MAX_VALUE:,} is swept")
     return found
 
 
@@ -112,72 +102,59 @@ def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) ->
         axes = [axis(name, values) for name, values in given.items()]
     else:
         axes = [parse_axis(text) for text in ([given] if isinstance(given, str) else given)]
-    points, seen = 1, set()
-    for one in axes:
-        if one.name in seen:
-            raise SweepError(
-                Problem(f"{one.name} is set twice", help=f"give all its values at once: {one.name}=a,b,c")
-            )
-        seen.add(one.name)
-        points *= len(one.values)
-    if points > most:
-        sizes = " x ".join(f"{len(one.values):,}" for one in axes)
+    names = [one.name for one in axes]
+    for name in names:
+        if names.count(name) > 1:
+            raise SweepError(f"{name} is set twice", help=f"give all its values at once: {name}=a,b,c")
+    sizes = [len(one.values) for one in axes]
+    if prod(sizes) > most:
+        shown = " x ".join(f"{size:,}" for size in sizes)
         help_ = f"up to {most:,} are swept: take larger steps"
-        raise SweepError(Problem(f"a grid of {sizes} = {points:,} points", help=help_))
+        raise SweepError(f"a grid of {shown} = {prod(sizes):,} points", help=help_)
     return tuple(axes)
 
 
-def _items(text: str) -> Iterator[tuple[int, str]]:
-    """The parts between commas that are in no bracket and no quotes, with their offsets."""
+def value_at(scope: Scope, path: str) -> Any:
+    """The value of a field by its dotted path."""
+    *outer, leaf = path.split(".")
+    for name in outer:
+        scope = scope.get(name).scope
+    return scope.get(leaf)
+
+
+def split_at_commas(text: str) -> Iterator[tuple[int, str]]:
+    """The parts between commas that are in no bracket and no quotes, each with its offset."""
     depth, quoted, start = 0, False, 0
     for position, letter in enumerate(text):
-        if letter == '"' and (position == 0 or text[position - 1] != "\\"):
+        if letter == '"' and text[position - 1 : position] != "\\":
             quoted = not quoted
         elif not quoted:
-            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(letter, 0)
+            depth += (letter in "([{") - (letter in ")]}")
             if letter == "," and depth == 0:
                 yield start, text[start:position]
                 start = position + 1
     yield start, text[start:]
 
 
-def _values(text: str, offset: int, name: str, item: str) -> Sequence[Any]:
-    item = item.strip()
+def _values(name: str, item: str, place: Place) -> Sequence[Any]:
+    """The values of one part of a list."""
     if match := _RANGE.match(item):
         first, last, step = (int(match[key] or 1) for key in ("first", "last", "step"))
         if match["times"]:
-            return _powers(text, offset, first, last, step)
+            if first < 1 or step < 2 or last < first:
+                message = "a range of powers starts at 1 or more and grows by a factor of 2 or more"
+                raise SweepError(message, place, help=_HELP)
+            return list(takewhile(lambda value: value <= last, (first * step**power for power in count())))
         if step <= 0:
-            _refuse(text, offset, f"the step {step} goes nowhere", "a step is a positive number")
+            raise SweepError(f"the step {step} goes nowhere", place, help="a step is a positive number")
         if last < first:
-            _refuse(text, offset, f"{item} is empty: {last} is below {first}", _HELP)
+            raise SweepError(f"{item} is empty: {last} is below {first}", place, help=_HELP)
         return range(first, last + 1, step)
     if match := _DECIMAL.match(item):
-        return _decimals(text, offset, match)
+        start, end, by = (Decimal(match[key]) for key in ("first", "last", "step"))
+        if by <= 0 or end < start or (end - start) / by > 100_000:
+            raise SweepError(f"{item} is empty or endless", place, help=_HELP)
+        return [float(start + by * turn) for turn in range(int((end - start) / by) + 1)]
     if ":" in item and not item.startswith(("[", "{", '"')):
-        _refuse(text, offset, f"{item!r} is no range", _HELP)
+        raise SweepError(f"{item!r} is no range", place, help=_HELP)
     return [parse_override(f"{name}={item}")[1]]
-
-
-def _powers(text: str, offset: int, first: int, last: int, factor: int) -> list[int]:
-    if first < 1 or factor < 2 or last < first:
-        _refuse(
-            text, offset, "a range of powers starts at 1 or more and grows by a factor of 2 or more", _HELP
-        )
-    values = [first]
-    while values[-1] * factor <= last:
-        values.append(values[-1] * factor)
-    return values
-
-
-def _decimals(text: str, offset: int, match: re.Match[str]) -> list[float]:
-    from decimal import Decimal
-
-    first, last, step = (Decimal(match[key]) for key in ("first", "last", "step"))
-    if step <= 0 or last < first or (last - first) / step > 100_000:
-        _refuse(text, offset, f"{match[0]} is empty or endless", _HELP)
-    return [float(first + step * turn) for turn in range(int((last - first) / step) + 1)]
-
-
-def _refuse(text: str, offset: int, message: str, help_: str) -> NoReturn:
-    raise SweepError(Problem(message, Place(Source("--set", text), 1, offset + 1), help=help_))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
-from archspec.errors import Problem, SweepError
+from archspec.errors import SweepError
 from archspec.sweeping.table import Table, arrow
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
@@ -24,69 +24,38 @@ def whole_file(path: str) -> Iterator[str]:
     Where the system can, what is written has no name until it is whole: not even a process that is killed
     leaves it.
     """
-    folder, name = os.path.split(os.path.abspath(path))
+    target = os.path.abspath(path)
+    folder, name = os.path.split(target)
+    hidden = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.partial")
     try:
-        with _nameless(folder) or _hidden(folder, name) as partial:
-            yield partial.path
-            partial.become(os.path.join(folder, name))
+        nameless = _nameless(folder)
+        number = os.open(hidden, os.O_CREAT | os.O_EXCL, 0o666) if nameless is None else nameless
+        try:
+            if nameless is None:
+                yield hidden
+            else:
+                partial = f"/proc/self/fd/{number}"
+                yield partial
+                # given a descriptor, os.link is linkat, which follows the link in /proc
+                os.link(partial, hidden, src_dir_fd=number, follow_symlinks=True)
+            os.replace(hidden, target)
+        finally:
+            os.close(number)
+            with suppress(FileNotFoundError):
+                os.unlink(hidden)
     except OSError as error:
         raise SweepError(f"{path}: {error.strerror or error}") from None
 
 
-class _Partial:
-    """A file without a name, known by its descriptor."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.path = f"/proc/self/fd/{number}"
-
-    def __enter__(self) -> _Partial:
-        return self
-
-    def become(self, target: str) -> None:
-        """The whole file takes a name, and then the place of what was there before."""
-        folder, name = os.path.split(target)
-        hidden = _Hidden(os.path.join(folder, f".{name}.{os.getpid()}.{self.number}.partial"))
-        with hidden:  # given a descriptor, os.link is linkat, which follows the link in /proc
-            os.link(self.path, hidden.path, src_dir_fd=self.number, follow_symlinks=True)
-            os.replace(hidden.path, target)
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self.number)
-
-
-class _Hidden(_Partial):
-    """A file under a name that says it is not whole."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def become(self, target: str) -> None:
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(self.path, 0o666 & ~umask)
-        os.replace(self.path, target)
-
-    def __exit__(self, *_: object) -> None:
-        if os.path.exists(self.path):
-            os.unlink(self.path)
-
-
-def _nameless(folder: str) -> _Partial | None:
-    """None where the system, or the folder's, knows no files without a name."""
+def _nameless(folder: str) -> int | None:
+    """A file without a name, by its descriptor; None where the system, or the folder's, knows no such."""
     flag = getattr(os, "O_TMPFILE", 0)
     if not flag or not os.path.isdir("/proc/self/fd"):
         return None
     try:
-        return _Partial(os.open(folder, flag | os.O_RDWR, 0o666))
+        return os.open(folder, flag | os.O_RDWR, 0o666)
     except OSError:
         return None
-
-
-def _hidden(folder: str, name: str) -> _Hidden:
-    number, partial = tempfile.mkstemp(prefix=f".{name}.", suffix=".partial", dir=folder)
-    os.close(number)
-    return _Hidden(partial)
 
 
 def format_of(path: str) -> str:
@@ -94,78 +63,56 @@ def format_of(path: str) -> str:
     ending = os.path.splitext(path)[1].lower()
     if ending not in FORMATS:
         known = ", ".join(f"{key} ({name})" for key, name in FORMATS.items())
-        raise SweepError(
-            Problem(f"{path}: the ending says no format", help=f"write to a file that ends in {known}")
-        )
+        raise SweepError(f"{path}: the ending says no format", help=f"write to a file that ends in {known}")
     return ending
 
 
-def write(
-    table: Table, path: str, progress: Progress | None = None, check: Callable[[int], None] | None = None
-) -> int:
-    """Writes a table to a file; gives the number of rows, which `check` may refuse before the file is there.
-
-    Errors: :class:`SweepError` for an ending that is no format, and for a file that cannot be written.
-    """
-    ending = format_of(path)
-    with whole_file(path) as partial:
-        if ending == ".jsonl":
-            with open(partial, "w", encoding="utf-8") as file:
-                rows = lines(table, file, progress)
-        else:
-            rows = _arrow(table, partial, ending, progress)
-        if check is not None:
-            check(rows)
+def write(table: Table, path: str, ending: str, progress: Progress | None = None) -> int:
+    """Writes a table to a file in the format of an ending; gives the number of rows."""
+    if ending == ".jsonl":
+        with open(path, "w", encoding="utf-8") as file:
+            return lines(table, file, progress)
+    rows = 0
+    with _writer(table, path, ending) as writer:
+        for group in _groups(told(table, progress)):
+            writer.write_table(arrow().Table.from_batches(group, table.schema))
+            rows += sum(batch.num_rows for batch in group)
     return rows
 
 
-def _arrow(table: Table, path: str, ending: str, progress: Progress | None) -> int:
-    pa = arrow()
-    rows = 0
+def _writer(table: Table, path: str, ending: str) -> Any:
     if ending == ".parquet":
         import pyarrow.parquet
 
-        writer: Any = pyarrow.parquet.ParquetWriter(
-            path, table.schema, compression="zstd", use_dictionary=[axis.name for axis in table.axes]
-        )
-    elif ending == ".csv":
+        swept = [axis.name for axis in table.axes]
+        return pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd", use_dictionary=swept)
+    if ending == ".csv":
         import pyarrow.csv
 
-        writer = pyarrow.csv.CSVWriter(path, table.schema)
-    else:
-        writer = pa.ipc.new_file(path, table.schema)
+        return pyarrow.csv.CSVWriter(path, table.schema)
+    return arrow().ipc.new_file(path, table.schema)
+
+
+def _groups(batches: Iterator[Any]) -> Iterator[list[Any]]:
+    """Batches together until they have enough rows: where most points are refused, each has few."""
     held: list[Any] = []
-    with writer:
-        for batch in told(table, progress):
-            rows += batch.num_rows
-            held.append(batch)
-            if sum(one.num_rows for one in held) >= _GROUP:
-                writer.write_table(pa.Table.from_batches(held, table.schema))
-                held.clear()
-        if held:
-            writer.write_table(pa.Table.from_batches(held, table.schema))
-    return rows
+    for batch in batches:
+        held.append(batch)
+        if sum(one.num_rows for one in held) >= _GROUP:
+            yield held
+            held = []
+    if held:
+        yield held
 
 
 def lines(table: Table, file: IO[str], progress: Progress | None = None) -> int:
     """Writes a table as JSON lines; gives the number of rows. Decimals are JSON integers of any length."""
-    names = [json.dumps(name) for name in table.schema.names]
-    template = "{" + ", ".join(f"{name.replace('%', '%%')}: %s" for name in names) + "}\n"
+    encode = json.JSONEncoder(default=int).encode
     rows = 0
     for batch in told(table, progress):
-        columns = [_texts(column.to_pylist()) for column in batch.columns]
-        file.writelines(template % row for row in zip(*columns, strict=True))
+        file.writelines(f"{encode(row)}\n" for row in batch.to_pylist())
         rows += batch.num_rows
     return rows
-
-
-def _texts(values: list[Any]) -> list[str]:
-    if values and type(values[0]) is int and None not in values:
-        return [str(value) for value in values]
-    return [
-        json.dumps(value) if value is None or isinstance(value, str | bool | float) else str(value)
-        for value in values
-    ]
 
 
 def told(table: Table, progress: Progress | None) -> Iterator[Any]:

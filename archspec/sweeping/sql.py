@@ -8,11 +8,12 @@ result is NULL.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from archspec.errors import Problem, SweepError
+from archspec.errors import SweepError
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import boxes
 from archspec.sweeping.engine import Asked
@@ -38,24 +39,22 @@ def query(sweep: Asked, dialect: str = "duckdb", table: str | None = None) -> st
     forms.
     """
     if dialect not in DIALECTS:
-        raise SweepError(
-            Problem(f"{dialect} is no dialect of SQL known here", help=f"there are {' and '.join(DIALECTS)}")
-        )
-    return _Query(sweep, dialect).text(table)
+        help_ = f"there are {' and '.join(DIALECTS)}"
+        raise SweepError(f"{dialect} is no dialect of SQL known here", help=help_)
+    return _Query(sweep, dialect, table).text()
 
 
 class _Query:
-    def __init__(self, sweep: Asked, dialect: str) -> None:
-        self.sweep, self.dialect = sweep, dialect
+    """The expressions of one query; with a table, the fields are columns of whatever type it gives them."""
+
+    def __init__(self, sweep: Asked, dialect: str, table: str | None) -> None:
+        self.sweep, self.dialect, self.table = sweep, dialect, table
         self.axes, self.space = sweep.subject.axes, sweep.subject.space
-        self.free = False  # whether the fields come from a table, of whatever type
         self.forms = self._forms()
-        exact = [node for region in self.forms for node in _polys(self.space, region)]
-        size = max((self.space.magnitude(poly) for poly in exact), default=0)
+        size = max((self.space.magnitude(poly) for poly in _polys(self.space, self.forms)), default=0)
         if size >= MAX_HUGE:
-            raise SweepError(
-                Problem("the counts of this grid can have more than 38 digits", help="sweep smaller values")
-            )
+            message = "the counts of this grid can have more than 38 digits"
+            raise SweepError(message, help="sweep smaller values")
         huge = "HUGEINT" if dialect == "duckdb" else "DECIMAL(38, 0)"
         self.integer = "BIGINT" if size <= MAX_INT else huge
 
@@ -68,28 +67,25 @@ class _Query:
                 found |= {id(region): region for region, _ in engine.assigned(box) if region.keep}
                 if len(found) > MAX_FORMS:
                     message = f"more than {MAX_FORMS:,} closed forms are too many for a query"
-                    raise SweepError(Problem(message, help="sweep fewer values"))
+                    raise SweepError(message, help="sweep fewer values")
         if not found:
             self.sweep.demand_rows(sum(1 for _ in self.sweep.batches()))
-            raise SweepError(
-                Problem("--where leaves no point of the grid", help="loosen it, or sweep other values")
-            )
+            message = "--where leaves no point of the grid"
+            raise SweepError(message, help="loosen it, or sweep other values")
         return list(found.values())
 
-    def text(self, table: str | None) -> str:
-        free = self.free = table is not None
-        cases = [self.conditions(region, free) for region in self.forms]
-        columns = [
-            f"{self.column(number, cases)} AS {self.name(name)}"
-            for number, name in enumerate(self.sweep.subject.columns)
-        ]
-        kept = ["t.*"] if free else [f"t.{self.name(axis.name)}" for axis in self.axes]
+    def text(self) -> str:
+        cases = [self.conditions(region) for region in self.forms]
+        kept = ["t.*"] if self.table is not None else [f"t.{self.name(axis.name)}" for axis in self.axes]
+        for number, name in enumerate(self.sweep.subject.columns):
+            kept.append(f"{self.column(number, cases)} AS {self.name(name)}")
+        source = self.grid() if self.table is None else self.table
         lines = [
             "SELECT",
-            ",\n".join(f"  {column}" for column in [*kept, *columns]),
-            f"FROM {table if free else self.grid()} AS t",
+            ",\n".join(f"  {column}" for column in kept),
+            f"FROM {source} AS t",
         ]
-        if cases != ["TRUE"] and (not free or self.sweep.subject.where):
+        if cases != ["TRUE"] and (self.table is None or self.sweep.subject.where):
             lines.append("WHERE " + "\n   OR ".join(f"({case})" for case in cases))
         return "\n".join(lines)
 
@@ -98,23 +94,18 @@ class _Query:
         return quote + name.replace(quote, quote * 2) + quote
 
     def grid(self) -> str:
+        """All combinations of the swept values."""
+        made = "unnest(generate_series({}))" if self.dialect == "duckdb" else "explode(sequence({}))"
         parts = []
         for number, axis in enumerate(self.axes):
-            name, values = self.name(axis.name), axis.values
-            whole = f"CAST({{}} AS {self.integer})" if axis.numeric else "{}"
-            if isinstance(values, range) and len(values) > 1:
-                series = f"{values[0]}, {values[-1]}, {values.step}"
-                made = (
-                    f"unnest(generate_series({series}))"
-                    if self.dialect == "duckdb"
-                    else f"explode(sequence({series}))"
-                )
-                parts.append(f"(SELECT {whole.format('n')} AS {name} FROM (SELECT {made} AS n)) AS a{number}")
+            value = f"CAST(n AS {self.integer})" if axis.numeric else "n"
+            if isinstance(axis.values, range) and len(axis.values) > 1:
+                series = f"{axis.values[0]}, {axis.values[-1]}, {axis.values.step}"
+                source = f"(SELECT {made.format(series)} AS n)"
             else:
-                listed = ", ".join(f"({self.literal(value)})" for value in values)
-                parts.append(
-                    f"(SELECT {whole.format('n')} AS {name} FROM (VALUES {listed}) AS v(n)) AS a{number}"
-                )
+                listed = ", ".join(f"({self.literal(value)})" for value in axis.values)
+                source = f"(VALUES {listed}) AS v(n)"
+            parts.append(f"(SELECT {value} AS {self.name(axis.name)} FROM {source}) AS a{number}")
         return f"(SELECT * FROM {' CROSS JOIN '.join(parts)})"
 
     def literal(self, value: Any) -> str:
@@ -129,8 +120,10 @@ class _Query:
         text = value if isinstance(value, str) else json.dumps(value)
         return "'" + text.replace("'", "''") + "'" if self.dialect == "duckdb" else json.dumps(text)
 
-    def conditions(self, region: Region, free: bool) -> str:
-        found = [self.within(axis) for axis in self.axes if axis.numeric] if free else []
+    def conditions(self, region: Region) -> str:
+        found = []
+        if self.table is not None:
+            found += [self.within(axis) for axis in self.axes if axis.numeric]
         found += [self.condition(condition) for condition in region.conditions]
         return " AND ".join(found) or "TRUE"
 
@@ -140,21 +133,16 @@ class _Query:
         return f"{name} BETWEEN {low} AND {high} AND {name} = FLOOR({name})"
 
     def condition(self, condition: Condition) -> str:
-        terms = condition.left.terms if isinstance(condition.left, Poly) else ()
-        for monomial, _ in terms:
-            for number, _ in monomial:
-                if (
-                    number < len(self.axes) and not self.axes[number].numeric
-                ):  # left is the axis less a position
-                    position = -dict(terms).get((), 0)
-                    value = self.axes[number].values[position]
-                    name = self.name(self.axes[number].name)
-                    return f"{name} IS NULL" if value is None else f"{name} = {self.literal(value)}"
+        terms = dict(condition.left.terms) if isinstance(condition.left, Poly) else {}
+        for number in (number for monomial in terms for number, _ in monomial):
+            if number < len(self.axes) and not self.axes[number].numeric:
+                axis = self.axes[number]
+                value = axis.values[-terms.get((), 0)]  # the left side is the axis less a position
+                name = self.name(axis.name)
+                return f"{name} IS NULL" if value is None else f"{name} = {self.literal(value)}"
         right = "0" if condition.right is None else self.node(condition.right)
-        op = {("==", True): "=", ("==", False): "<>", ("<", True): "<", ("<", False): ">="}[
-            condition.op, condition.holds
-        ]
-        return f"{self.node(condition.left)} {op} {right}"
+        signs = {("==", True): "=", ("==", False): "<>", ("<", True): "<", ("<", False): ">="}
+        return f"{self.node(condition.left)} {signs[condition.op, condition.holds]} {right}"
 
     def column(self, number: int, cases: list[str]) -> str:
         texts = [self.node(region.values[number]) for region in self.forms]
@@ -185,25 +173,20 @@ class _Query:
     def atom(self, atom: Atom) -> str:
         if atom.op == "axis":
             name = self.name(self.axes[atom.args[0]].name)
-            return f"CAST({name} AS {self.integer})" if self.free else name
+            return f"CAST({name} AS {self.integer})" if self.table is not None else name
         if atom.op == "below":
             value = self.poly(atom.args[0])
-            return (
-                "("
-                + " + ".join(f"CASE WHEN {value} > {place} THEN 1 ELSE 0 END" for place in atom.args[1])
-                + ")"
-            )
-        if atom.op not in ("//", "%"):
-            return self.rounded(atom)
-        left, right = (self.poly(arg) for arg in atom.args)
+            turns = (f"CASE WHEN {value} > {place} THEN 1 ELSE 0 END" for place in atom.args[1])
+            return f"({' + '.join(turns)})"
+        return self.divided(atom) if atom.op in ("//", "%") else self.rounded(atom)
+
+    def divided(self, atom: Atom) -> str:
+        """Floor division or its rest; a database truncates where one side is negative."""
         a, b = atom.args
+        left, right = self.poly(a), self.poly(b)
         if b.low < 0:
-            raise SweepError(
-                Problem(
-                    "a quotient by a number that can be negative",
-                    help="sweep values for which it is positive",
-                )
-            )
+            message = "a quotient by a number that can be negative"
+            raise SweepError(message, help="sweep values for which it is positive")
         if b.low == 0:
             right = f"NULLIF({right}, 0)"
         rest = f"({left} % {right})" if a.low >= 0 else f"((({left} % {right}) + {right}) % {right})"
@@ -213,22 +196,20 @@ class _Query:
         if self.dialect == "duckdb":
             return f"({top} // {right})"
         if max(abs(a.low), abs(a.high)) > MAX_INT:
-            raise SweepError(
-                Problem("Spark divides no integers beyond 64 bits exactly", help="sweep smaller values")
-            )
+            message = "Spark divides no integers beyond 64 bits exactly"
+            raise SweepError(message, help="sweep smaller values")
         return f"({top} DIV {right})"
 
     def rounded(self, atom: Atom) -> str:
-        real = self.real(atom.args[0])
-        functions = {
-            "trunc": "TRUNC({0})",
-            "floor": "FLOOR({0})",
-            "ceil": "CEIL({0})",
-            "round": "ROUND_EVEN({0}, 0)",
+        written = {
+            "trunc": "TRUNC({})",
+            "floor": "FLOOR({})",
+            "ceil": "CEIL({})",
+            "round": "ROUND_EVEN({}, 0)",
         }
         if self.dialect == "spark":  # a cast truncates there, and rounds in DuckDB
-            functions |= {"trunc": "{0}", "round": "RINT({0})"}
-        return f"CAST({functions[atom.op].format(real)} AS {self.integer})"
+            written |= {"trunc": "{}", "round": "RINT({})"}
+        return f"CAST({written[atom.op].format(self.real(atom.args[0]))} AS {self.integer})"
 
     def real(self, real: Real) -> str:
         if real.op == "float":
@@ -239,20 +220,18 @@ class _Query:
         return f"({left} {real.op} {right})"
 
 
-def _polys(space: Space, region: Region) -> list[Poly]:
-    """Every polynomial that a region's query computes."""
+def _polys(space: Space, regions: Iterable[Region]) -> list[Poly]:
+    """Every polynomial that a query of some regions computes."""
     found: dict[int, Poly] = {}
-    stack: list[Any] = [*region.values, *(side for c in region.conditions for side in (c.left, c.right))]
+    stack: list[Any] = []
+    for region in regions:
+        stack += [*region.values, *(side for c in region.conditions for side in (c.left, c.right))]
     while stack:
         node = stack.pop()
         if isinstance(node, Real):
             stack += node.args
         elif isinstance(node, Poly) and node.number not in found:
             found[node.number] = node
-            stack += [
-                arg
-                for monomial, _ in node.terms
-                for number, _ in monomial
-                for arg in space.atoms[number].args
-            ]
+            atoms = (space.atoms[number] for monomial, _ in node.terms for number, _ in monomial)
+            stack += [arg for atom in atoms for arg in atom.args]
     return list(found.values())

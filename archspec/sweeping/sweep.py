@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from archspec.errors import Problem, SweepError
-from archspec.sweeping.axes import axes_of
+from archspec.sweeping.axes import axes_of, split_at_commas
 from archspec.sweeping.engine import Engine
-from archspec.sweeping.files import Progress, write
+from archspec.sweeping.files import Progress, format_of, whole_file, write
 from archspec.sweeping.subject import Subject
 from archspec.sweeping.table import Table, arrow
 
@@ -31,7 +32,6 @@ class Sweep:
         self.subject, self.asked, self.wide = subject, list(asked), wide
         self.architecture = subject.architecture
         self.engine = Engine(subject)
-        self._table: Table | None = None
 
     @property
     def points(self) -> int:
@@ -48,11 +48,9 @@ class Sweep:
         """How many points `where` left out, of the rows that were made last."""
         return self.engine.filtered
 
-    @property
+    @cached_property
     def table(self) -> Table:
-        if self._table is None:
-            self._table = Table(self.engine, self.wide)
-        return self._table
+        return Table(self.engine, self.wide)
 
     @property
     def schema(self) -> Any:
@@ -109,9 +107,8 @@ class Sweep:
         """
         columns = list(self.subject.columns)
         if column not in columns:
-            raise SweepError(
-                Problem(f"{column} is no column of this sweep", help=f"there are {', '.join(columns)}")
-            )
+            help_ = f"there are {', '.join(columns)}"
+            raise SweepError(f"{column} is no column of this sweep", help=help_)
         whole = self.engine.fill(columns.index(column))
         return whole.reshape([len(axis.values) for axis in self.subject.axes])
 
@@ -120,7 +117,11 @@ class Sweep:
 
         Gives the number of rows. Errors: :class:`SweepError`.
         """
-        return write(self.table, path, progress, self.demand_rows)
+        ending = format_of(path)
+        with whole_file(path) as target:
+            rows = write(self.table, target, ending, progress)
+            self.demand_rows(rows)
+        return rows
 
     def plot(self, path: str | None = None, kind: str = "auto") -> Any:
         """A matplotlib figure of the sweep, and a .png, .svg or .html file where a path is given."""
@@ -152,22 +153,13 @@ def columns_of(text: str) -> dict[str, str]:
     {'params': 'params', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
     """
     found: dict[str, str] = {}
-    depth, start = 0, 0
-    for position, letter in enumerate(text + ","):
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
-            item = text[start:position].strip()
-            start = position + 1
-            named = re.match(r"([A-Za-z_]\w*)=(?!=)(.+)", item)
-            name, expression = (named[1], named[2].strip()) if named else (item, item)
-            if not item or name in found:
-                problem = (
-                    f"--columns {text}: {name} stands there twice"
-                    if item
-                    else f"--columns {text}: a name is missing"
-                )
-                raise SweepError(Problem(problem, help="write names with commas between them"))
-            found[name] = expression
+    for _, item in split_at_commas(text):
+        named = re.match(r"\s*([A-Za-z_]\w*)=(?!=)(.+)", item)
+        name, expression = (part.strip() for part in (named.groups() if named else (item, item)))
+        if not name or name in found:
+            wrong = f"{name} stands there twice" if name else "a name is missing"
+            raise SweepError(f"--columns {text}: {wrong}", help="write names with commas between them")
+        found[name] = expression
     return found
 
 
@@ -209,18 +201,13 @@ def sweep(
         columns = columns_of(columns)
     named = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
     if len(named) < len(columns):
-        raise SweepError(
-            Problem(f"columns={list(columns)}: a column stands there twice", help="name each once")
-        )
+        message = f"columns={list(columns)}: a column stands there twice"
+        raise SweepError(message, help="name each once")
+    if not named:
+        raise SweepError("no columns are asked for", help="name one, e.g. params")
     taken = {**{name: name for name in tied if name not in named}, **named}
     axes = axes_of(fields)
-    for name in taken:
-        if name not in tied and any(axis.name == name for axis in axes):
-            raise SweepError(
-                Problem(
-                    f"{name} is swept, and stands in the table already", help="leave it out of the columns"
-                )
-            )
-    if not named:
-        raise SweepError(Problem("no columns are asked for", help="name one, e.g. params"))
+    for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
+        message = f"{name} is swept, and stands in the table already"
+        raise SweepError(message, help="leave it out of the columns")
     return Sweep(Subject(config, axes, architecture, tied, taken, where, dtype), list(named), wide)
