@@ -5,8 +5,6 @@ Every error of the package derives from :class:`ArchspecError`; each carries one
 and one ``help:`` line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Nothing is ever passed to ``eval``: :class:`archspec.language.evaluator.Evaluator` walks the tree.
 """
 
-from __future__ import annotations
-
 import ast
 import warnings
 from functools import lru_cache
@@ -20,22 +18,11 @@ _HELP = (
     "an expression is Python: names of config fields, arithmetic, comparisons, `a if c else b`, "
     "`x for i in range(n)`"
 )
-_NODES: tuple[type[ast.AST], ...] = (
-    *(
-        ast.Constant,
-        ast.Name,
-        ast.Load,
-        ast.Store,
-        ast.Attribute,
-        ast.Subscript,
-        ast.Slice,
-        ast.List,
-        ast.Tuple,
-    ),
-    *(ast.Dict, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword),
-    *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.comprehension),
-    *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
+_LANGUAGE = (
+    "Constant Name Load Store Attribute Subscript Slice List Tuple Dict BinOp UnaryOp BoolOp Compare "
+    "IfExp Call keyword ListComp GeneratorExp DictComp comprehension operator unaryop boolop cmpop"
 )
+_NODES = tuple(getattr(ast, name) for name in _LANGUAGE.split())
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
 METHODS = frozenset(
@@ -81,16 +68,13 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
     Errors: :class:`SpecError` at line and column for text that is not a whitelisted expression.
     """
     text = scalar.raw[skip:]
-    indent = len(text) - len(text.lstrip()) if "\n" not in text[: len(text) - len(text.lstrip())] else 0
+    blanks = text[: len(text) - len(text.lstrip())]
+    indent = len(blanks) if "\n" not in blanks else 0
     text = text[indent:]
     place = scalar.place._replace(column=scalar.place.column + skip + indent + int(scalar.quoted))
     if len(text) > MAX_EXPRESSION:
-        _reject(
-            f"an expression longer than {MAX_EXPRESSION:,} characters",
-            place,
-            path,
-            "give its parts names in `where:`",
-        )
+        message = f"an expression longer than {MAX_EXPRESSION:,} characters"
+        _reject(message, place, path, "give its parts names in `where:`")
     try:
         tree: ast.expr = python(f"({text}\n)").body  # type: ignore[attr-defined]
     except SyntaxError as error:

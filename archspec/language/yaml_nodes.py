@@ -1,7 +1,5 @@
 """What YAML text becomes: texts, lists and mappings that know where they stand."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from archspec.errors import Place
@@ -23,12 +21,12 @@ class Scalar(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    items: list[Node]
+    items: "list[Node]"
     place: Place
 
 
 class Mapping(NamedTuple):
-    items: dict[str, Node]
+    items: "dict[str, Node]"
     keys: dict[str, Place]
     place: Place
 

@@ -7,7 +7,8 @@ scalar means is decided by the expression language alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from archspec.errors import Place, Source, SpecError
@@ -35,7 +36,7 @@ def with_pyyaml(source: Source) -> Node:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _compose(yaml.parse(source.text, Loader=loader), source)
+        return _document(yaml.parse(source.text, Loader=loader), source)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source, 1, 1)
@@ -45,74 +46,56 @@ def with_pyyaml(source: Source) -> Node:
         raise SpecError(f"not YAML: {detail}", Place(source, 1, 1), help=_HELP) from None
 
 
-def _compose(events: Iterable[Any], source: Source) -> Node:
-    """Builds nodes from parser events with a stack of its own, so that depth is bounded."""
-    stack: list[_Open] = []
-    document: Node | None = None
+def _document(events: Iterator[Any], source: Source) -> Node:
+    found: Node | None = None
     for event in events:
         kind = type(event).__name__
-        if kind in ("StreamStartEvent", "StreamEndEvent", "DocumentEndEvent"):
-            continue
-        place = Place(source, event.start_mark.line + 1, event.start_mark.column + 1)
-        if kind == "DocumentStartEvent":
-            if document is not None:
-                _refuse("a second document", place, "one spec, one document")
-            continue
-        if kind == "AliasEvent" or getattr(event, "anchor", None):
-            _refuse("anchors and aliases are not used in specs", place, "name a module or use `extends`")
-        if getattr(event, "tag", None):
-            _refuse(f"the tag {event.tag} is not used in specs", place, "write the value as text")
-        node: Node
-        if kind == "ScalarEvent":
-            node = _scalar(event, place, source)
-        elif kind in ("MappingStartEvent", "SequenceStartEvent"):
-            if len(stack) >= MAX_DEPTH:
-                _refuse(f"nested deeper than {MAX_DEPTH} levels", place, "give the inner parts names")
-            empty = Mapping({}, {}, place) if kind == "MappingStartEvent" else Sequence([], place)
-            stack.append(_Open(empty))
-            continue
-        else:
-            node = stack.pop().node
-        if stack:
-            stack[-1].add(node)
-        else:
-            document = node
-    if document is None:
+        if kind == "DocumentStartEvent" and found is not None:
+            _refuse("a second document", _place(event, source), "one spec, one document")
+        if kind not in ("StreamStartEvent", "StreamEndEvent", "DocumentStartEvent", "DocumentEndEvent"):
+            found = _node(event, events, source, 0)
+    if found is None:
         _refuse("the file is empty", Place(source, 1, 1), "a spec starts with model_type:")
-    return document
+    return found
 
 
-class _Open:
-    """A collection whose end has not come yet."""
+def _node(event: Any, events: Iterator[Any], source: Source, depth: int) -> Node:
+    """The node that starts with an event, with the events up to its end."""
+    kind, place = type(event).__name__, _place(event, source)
+    if kind == "AliasEvent" or event.anchor:
+        _refuse("anchors and aliases are not used in specs", place, "name a module or use `extends`")
+    if event.tag:
+        _refuse(f"the tag {event.tag} is not used in specs", place, "write the value as text")
+    if kind == "ScalarEvent":
+        return _scalar(event, place)
+    if depth == MAX_DEPTH:
+        _refuse(f"nested deeper than {MAX_DEPTH} levels", place, "give the inner parts names")
+    ends = ("SequenceEndEvent", "MappingEndEvent")
+    inside = takewhile(lambda part: type(part).__name__ not in ends, events)
+    if kind == "SequenceStartEvent":
+        return Sequence([_node(part, events, source, depth + 1) for part in inside], place)
+    node = Mapping({}, {}, place)
+    for part in inside:
+        key = _node(part, events, source, depth + 1)
+        if not isinstance(key, Scalar):
+            _refuse("a key must be text", key.place, "write the key in one line")
+        if key.text in node.items:
+            first = node.keys[key.text].line
+            _refuse(f"{key.text} is given twice, first in line {first}", key.place, "keep one of the two")
+        node.keys[key.text] = key.place
+        node.items[key.text] = _node(next(events), events, source, depth + 1)
+    return node
 
-    def __init__(self, node: Mapping | Sequence) -> None:
-        self.node = node
-        self.key: Scalar | None = None
 
-    def add(self, node: Node) -> None:
-        if isinstance(self.node, Sequence):
-            self.node.items.append(node)
-        elif self.key is None:
-            if not isinstance(node, Scalar):
-                _refuse("a key must be text", node.place, "write the key in one line")
-            if node.text in self.node.items:
-                first = self.node.keys[node.text].line
-                message = f"{node.text} is given twice, first in line {first}"
-                _refuse(message, node.place, "keep one of the two")
-            self.key = node
-        else:
-            self.node.keys[self.key.text] = self.key.place
-            self.node.items[self.key.text] = node
-            self.key = None
+def _place(event: Any, source: Source) -> Place:
+    return Place(source, event.start_mark.line + 1, event.start_mark.column + 1)
 
 
-def _scalar(event: Any, place: Place, source: Source) -> Scalar:
+def _scalar(event: Any, place: Place) -> Scalar:
     start, end, text = event.start_mark, event.end_mark, event.value
-    quoted = bool(event.style)
-    raw = text
-    if not quoted and start.line != end.line:
-        raw = source.text[start.index : end.index]
-    width = max(1, len(text) + (2 if quoted else 0)) if start.line == end.line else 1
+    quoted, one_line = bool(event.style), start.line == end.line
+    raw = text if quoted or one_line else place.source.text[start.index : end.index]
+    width = max(1, len(text) + 2 * quoted) if one_line else 1
     return Scalar(text, place._replace(width=width), quoted, raw)
 
 
