@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
-from archspec.specs.index import FILE, text
+from archspec.specs.index import FILE, Entries
 from archspec.specs.library import shipped
+
+
+def text(found: Entries) -> str:
+    """The index as it is written: an entry a line."""
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(found.items()))
+    return f"{{\n{rows}\n}}\n"
 
 
 def main(arguments: list[str]) -> int:

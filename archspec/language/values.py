@@ -37,22 +37,30 @@ def fits(value: Any, kinds: Iterable[str]) -> bool:
         base, _, inner = kind.partition("[")
         if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base != "bool"):
             continue
-        wanted = _union(inner[:-1]) if inner else ()
+        wanted = union(inner[:-1]) if inner else ()
         items: Any = value
         if not wanted or all(fits(item, wanted) for item in items):
             return True
     return False
 
 
-def _union(text: str) -> tuple[str, ...]:
-    """The parts of `int | list[int | None]`; none where one is no kind that is known."""
-    parts, depth, start = [], 0, 0
+def union(text: str) -> tuple[str, ...]:
+    """The kinds of a written type; none where it is no type.
+
+    >>> union("int | list[int | None]"), union("list[size]")
+    (('int', 'list[int | None]'), ())
+    """
+    kinds, depth, start = [], 0, 0
     for position, letter in enumerate(f"{text}|"):
         depth += {"[": 1, "]": -1}.get(letter, 0)
         if letter == "|" and not depth:
-            parts.append(text[start:position].strip())
+            kinds.append(text[start:position].strip())
             start = position + 1
-    return tuple(parts) if all(part.partition("[")[0] in KINDS for part in parts) else ()
+    for kind in kinds:
+        base, bracket, inner = kind.partition("[")
+        if base not in KINDS or (bracket and not (kind.endswith("]") and union(inner[:-1]))):
+            return ()
+    return tuple(kinds)
 
 
 def kind_of(value: Any) -> str:

@@ -6,16 +6,14 @@ that it was made from: a file whose text is another one, or that has no entry, i
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from archspec.errors import ArchspecError
-from archspec.language.trees import callee, calls
-from archspec.specs.records import CONFIGS, Field, Spec, camel_case
+from archspec.specs.records import Spec, model_types
 
 FILE = "index.json"
 
@@ -27,11 +25,9 @@ class Entry(NamedTuple):
     default; ``digest`` is of the file's own text.
     """
 
-    architectures: tuple[str, ...]
-    prefix: str
-    extends: str
-    needs: tuple[str, ...]
-    digest: str
+    architectures: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    digest: str = ""
 
 
 Entries = Mapping[str, Entry]
@@ -48,11 +44,11 @@ def entries(
     digests = {name: _short(_read(path)) for name, path in files.items()}
     other = {name for name, digest in digests.items() if name not in kept or kept[name].digest != digest}
     for name in dependents(other, kept) & files.keys():
-        before = kept.get(name, Entry((), camel_case(name), "", (), ""))
         try:
-            kept[name] = _entry(load(files[name]), digests[name])
+            entry = _entry(load(files[name]))
         except ArchspecError:  # not well formed: what was known of it before
-            kept[name] = before._replace(digest=digests[name])
+            entry = kept.get(name, Entry())
+        kept[name] = entry._replace(digest=digests[name])
     return {name: kept[name] for name in files}
 
 
@@ -62,17 +58,11 @@ def recorded(folder: str) -> dict[str, Entry]:
         with open(os.path.join(folder, FILE), encoding="utf-8") as file:
             content = json.load(file)
         return {
-            name: Entry(tuple(names), prefix, extends, tuple(needs), digest)
-            for name, (names, prefix, extends, needs, digest) in content.items()
+            name: Entry(tuple(names), tuple(needs), digest)
+            for name, (names, needs, digest) in content.items()
         }
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
-
-
-def text(found: Entries) -> str:
-    """The index as it is written."""
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(found.items()))
-    return f"{{\n{rows}\n}}\n"
 
 
 def dependents(names: set[str], found: Entries) -> set[str]:
@@ -86,21 +76,13 @@ def dependents(names: set[str], found: Entries) -> set[str]:
 def whole_digests(found: Entries, files: Mapping[str, str]) -> dict[str, str]:
     """A digest of each file's text and of all that it needs, directly or through others."""
     texts = {name: _read(path).decode("utf-8", "replace") for name, path in files.items()}
-    whole = {
-        name: "\0".join(f"{needed}\0{texts[needed]}" for needed in sorted(_needed(name, found)))
-        for name in found
-    }
+    whole = {}
+    for name in found:
+        needed = {name}
+        while more := {need for one in needed for need in found[one].needs if need in found} - needed:
+            needed |= more
+        whole[name] = "\0".join(f"{one}\0{texts[one]}" for one in sorted(needed))
     return {name: _short(joined.encode()) for name, joined in whole.items()}
-
-
-def _needed(name: str, found: Entries) -> set[str]:
-    within, pending = set[str](), [name]
-    while pending:
-        name = pending.pop()
-        if name in found and name not in within:
-            within.add(name)
-            pending += found[name].needs
-    return within
 
 
 def _read(path: str) -> bytes:
@@ -112,24 +94,8 @@ def _short(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:12]
 
 
-def _entry(spec: Spec, digest: str) -> Entry:
+def _entry(spec: Spec) -> Entry:
     needs = {one.rpartition("/")[2] for one in (spec.extends, *spec.uses) if one}
-    needs |= {model_type for field in spec.fields.values() for model_type in _types(field)}
-    return Entry(spec.architectures, spec.prefix, spec.extends, tuple(sorted(needs)), digest)
-
-
-def _types(field: Field) -> Iterator[str]:
-    """The model types that a sub-config's default names: `Config(bert)`, `AutoConfig("a" if … else "b")`."""
-    for call in calls(field.default.tree) if field.default else ():
-        for tree in call.args[:1] if callee(call) in CONFIGS else ():
-            yield from _branches(tree)
-
-
-def _branches(tree: ast.expr) -> Iterator[str]:
-    if isinstance(tree, ast.IfExp):
-        yield from _branches(tree.body)
-        yield from _branches(tree.orelse)
-    elif isinstance(tree, ast.Name):
-        yield tree.id
-    elif isinstance(tree, ast.Constant):
-        yield str(tree.value)
+    calls = (field.sub_config for field in spec.fields.values())
+    needs |= {model_type for call in calls if call for model_type in model_types(call)}
+    return Entry(spec.architectures, tuple(sorted(needs)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRANSFORMERS_VERSION = "5.23.0"  # which the specs describe
 NOTATION = "notation.yaml"  # the one file of a folder that is no spec
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_\-]+$")
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*$")
 LIST_HELP = "archspec list shows what is described"
 
@@ -66,7 +65,7 @@ class Library:
     def files(self) -> dict[str, str]:
         """Model type, or name of a shared part -> its file."""
         found: dict[str, str] = {}
-        for folder in [*self.folders, *(os.path.join(path, "shared") for path in self.folders)]:
+        for folder in self._every_folder():
             for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
                 if name.endswith(".yaml") and name != NOTATION:
                     found.setdefault(name.removesuffix(".yaml"), os.path.join(folder, name))
@@ -112,7 +111,7 @@ class Library:
         return self._index
 
     def model_type_of(self, architecture: str) -> str:
-        """The model type whose spec describes an architecture by that name.
+        """The model type whose spec describes an architecture, of several the one that all others need.
 
         Errors: :class:`UnknownArchitectureError` when there is none, or more than one to choose from.
         """
@@ -122,30 +121,21 @@ class Library:
             raise UnknownArchitectureError(f"no spec describes the architecture {architecture!r}", help=help_)
         if len(types) == 1:
             return types[0]
-        chosen = next(self._nearest(architecture, types), "")
-        if not chosen:
+        found = self.entries()
+        named = [name for name in types if architecture.startswith(camel_case(name))]
+        needed = [name for name in types if all(name in (other, *found[other].needs) for other in types)]
+        if not named and not needed:
             message = f"{architecture} belongs to several model types: {', '.join(types)}"
             raise UnknownArchitectureError(message, help="give a config with model_type")
-        return chosen
-
-    def _nearest(self, architecture: str, types: tuple[str, ...]) -> Iterator[str]:
-        """Of some model types those whose class has the name, then by prefix, then what all others extend."""
-        own = architecture.split("For")[0].removesuffix("Model")
-        found = self.entries()
-        yield from (name for name in types if architecture.startswith(camel_case(name)))
-        yield from (name for name in types if found[name].prefix == own)
-        for name in types:
-            if all(other == name or found[other].extends == name for other in types):
-                yield name
+        return (named + needed)[0]
 
     def _path(self, model_type: str) -> str:
         """The file of a model type. Errors: :class:`UnknownArchitectureError`."""
-        paths = [os.path.join(path, model_type + ".yaml") for path in self.folders]
-        found = [path for path in paths if _SAFE_NAME.match(model_type) and os.path.isfile(path)]
+        found = "" if "/" in model_type else _first(model_type, self.folders)
         if not found:
             help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
             raise UnknownArchitectureError(f"no spec describes the model type {model_type!r}", help=help_)
-        return found[0]
+        return found
 
     def _read(self, path: str, trail: tuple[str, ...]) -> Spec:
         """The spec of a file; ``trail`` are the files that extend or use it: a circle is refused."""
@@ -172,10 +162,11 @@ class Library:
 
     def _named(self, name: str, beside: str) -> str:
         """The file that a spec names: beside it where that is a folder of the user's own; '' for none."""
-        own = [*self.folders, *(os.path.join(path, "shared") for path in self.folders)]
-        bases = own if beside in own else [beside, *own]
-        paths = (os.path.join(base, name + ".yaml") for base in bases)
-        return next((path for path in paths if _SAFE_PATH.match(name) and os.path.isfile(path)), "")
+        own = self._every_folder()
+        return _first(name, own if beside in own else [beside, *own])
+
+    def _every_folder(self) -> list[str]:
+        return [*self.folders, *(os.path.join(path, "shared") for path in self.folders)]
 
 
 class _Changed(Library):
@@ -190,6 +181,12 @@ class _Changed(Library):
         if model_type not in self._specs:
             self._specs[model_type] = self._base.load(model_type)._replace(library=self)
         return self._specs[model_type]
+
+
+def _first(name: str, folders: Sequence[str]) -> str:
+    """The file of a spec in the first folder that has one; '' for none."""
+    paths = (os.path.join(folder, name + ".yaml") for folder in folders)
+    return next((path for path in paths if _SAFE_PATH.match(name) and os.path.isfile(path)), "")
 
 
 def _shown(path: str) -> str:

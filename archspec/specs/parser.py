@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from typing import Any
 
 from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
+from archspec.language.values import union
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.inheritance import Inheritance
 from archspec.specs.module_parser import ModuleParser
-from archspec.specs.records import KEYS, TYPES, Field, Module, Spec, SpecLibrary, camel_case, empty_spec
+from archspec.specs.records import KEYS, Field, Module, Spec, SpecLibrary, camel_case, empty_spec
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
-_FIELD_TYPE = re.compile(r"(?:list\[[a-z| \[\]]*\]|[A-Za-z]+)(?:\s*\|\s*(?:list\[[a-z| \[\]]*\]|[A-Za-z]+))*")
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STARTS = "-0123456789.[{("  # of numbers, lists, mappings and brackets
 
@@ -143,36 +141,27 @@ class _Parser(ModuleParser):
     def fields(self, mapping: Mapping) -> dict[str, Field]:
         fields = {}
         for name, node in mapping.items.items():
-            place, path = mapping.keys[name], f"config.{name}"
-            if not _NAME.match(name):
+            place = mapping.keys[name]
+            if not (name.isidentifier() and name.isascii()):
                 self.problem(f"{name!r} is not a field name", place, "config", "a field is a Python name")
-            elif isinstance(node, Sequence):
-                if (default := self.value(node, path)) is not None:
-                    fields[name] = Field(name, (), default, False, place)
-            elif not isinstance(node, Scalar):
-                self.problem("a default is one expression", node.place, path, "write a list as [1, 2]")
-            elif (field := self.field(name, node, place, path)) is not None:
+            elif field := self.field(name, node, place):
                 fields[name] = field
         return fields
 
-    def field(self, name: str, node: Scalar, place: Place, path: str) -> Field | None:
+    def field(self, name: str, node: Node, place: Place) -> Field | None:
         """`LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` where it is required."""
-        text = node.raw
-        if not node.quoted and (match := _FIELD_TYPE.match(text)):
-            types = tuple(part.strip() for part in match.group().split("|"))
-            if all(part.partition("[")[0] in TYPES for part in types) and types != ("None",):
-                rest = text[match.end() :].lstrip()
-                if not rest:
-                    return Field(name, types, None, False, place)
-                if rest.startswith("="):
-                    default = self.parsed(node, path, len(text) - len(rest) + 1)
-                    return default and Field(name, types, default, not _literal(default), place)
-        if text.startswith("="):  # quoted too, where YAML would read a colon in it
-            default = self.parsed(node, path, 1)
-            return default and Field(name, (), default, True, place)
-        if text.startswith("or "):
-            default = self.parsed(node, path, 2)
-            return default and Field(name, (), default, True, place, falsy=True)
+        path = f"config.{name}"
+        if isinstance(node, Scalar):
+            written, equals, _ = node.raw.partition("=")
+            types = () if node.quoted or written.strip() == "None" else union(written)
+            if types and not equals:
+                return Field(name, types, None, False, place)
+            if types or node.raw.startswith("="):  # quoted too, where YAML would read a colon in it
+                default = self.parsed(node, path, len(written) + 1)
+                return default and Field(name, types, default, not (types and _literal(default)), place)
+            if node.raw.startswith("or "):
+                default = self.parsed(node, path, 2)
+                return default and Field(name, (), default, True, place, falsy=True)
         default = self.value(node, path)
         return default and Field(name, (), default, False, place)
 

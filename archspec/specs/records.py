@@ -3,14 +3,15 @@
 The grammar is in docs/spec-grammar.md; the keys of a file are :data:`KEYS`.
 """
 
-from __future__ import annotations
-
+import ast
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from archspec.errors import Place, Source
 from archspec.language.expression import Expression
+from archspec.language.trees import callee
+from archspec.language.values import KINDS
 
 KEYS = {
     "model_type": "the config's model_type; the file has the same name",
@@ -34,7 +35,7 @@ KEYS = {
 CONFIGS = ("Config", "AutoConfig")  # what a default calls that is a sub-config
 OPTIONS = ("optional", "legacy", "merge", "formerly")  # of these calls; other keywords are fields
 RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings")
-TYPES = ("int", "float", "bool", "str", "list", "dict", "None")
+TYPES = tuple(KINDS)
 
 
 class Field(NamedTuple):
@@ -54,6 +55,26 @@ class Field(NamedTuple):
     def required(self) -> bool:
         return self.default is None
 
+    @property
+    def sub_config(self) -> ast.Call | None:
+        """The `Config(…)` or `AutoConfig(…)` that is the default of a field that is a config itself."""
+        tree = self.default.tree if self.default else None
+        return tree if isinstance(tree, ast.Call) and callee(tree) in CONFIGS else None
+
+
+def model_types(call: ast.Call) -> list[str]:
+    """Those that a sub-config may have: `Config(bert)`, `AutoConfig("bert" if tiny else "gpt2")`."""
+    found, pending = [], call.args[:1]
+    while pending:
+        tree = pending.pop()
+        if isinstance(tree, ast.IfExp):
+            pending += [tree.orelse, tree.body]
+        elif isinstance(tree, ast.Name):
+            found.append(tree.id)
+        elif isinstance(tree, ast.Constant):
+            found.append(str(tree.value))
+    return found
+
 
 class Tie(NamedTuple):
     """``target`` is the same tensor, or subtree, as ``source``, for each turn of the loops."""
@@ -63,6 +84,9 @@ class Tie(NamedTuple):
     turns: Expression | None
     place: Place
     always: bool
+
+
+Body = Expression | dict[str, Any] | list[Any]
 
 
 class Module(NamedTuple):
@@ -85,9 +109,6 @@ class Module(NamedTuple):
     output_embeddings: Expression | None = None
 
 
-Body = Expression | dict[str, Any] | list[Any]
-
-
 def leaves(part: Body) -> Iterator[Expression]:
     """The expressions of a module's body, in order."""
     if isinstance(part, Expression):
@@ -102,11 +123,11 @@ class SpecLibrary(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def load(self, model_type: str) -> Spec: ...
+    def load(self, model_type: str) -> "Spec": ...
 
     def model_types(self) -> list[str]: ...
 
-    def with_spec(self, spec: Spec) -> SpecLibrary: ...
+    def with_spec(self, spec: "Spec") -> "SpecLibrary": ...
 
 
 class Spec(NamedTuple):

@@ -5,8 +5,6 @@ refuses what torch's constructor refuses. Sizes are ints, or symbolic numbers wi
 operators (see :mod:`archspec.symbolic.builder`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -10,6 +10,7 @@ import pytest
 from archspec.specs import index
 from archspec.specs.library import Library, shipped
 from tools.index import main
+from tools.index import text as written
 
 
 def parsed(library: Library) -> dict[str, index.Entry]:
@@ -22,7 +23,7 @@ def test_the_index_is_what_parsing_gives() -> None:
     assert list(found) == shipped().model_types()
     assert found == {name: shipped().load(name).architectures for name in found}
     assert sum(map(len, found.values())) > 100
-    assert (Path(shipped().folder) / index.FILE).read_text() == index.text(parsed(shipped()))
+    assert (Path(shipped().folder) / index.FILE).read_text() == written(parsed(shipped()))
 
 
 def test_the_index_is_fresh(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +43,7 @@ def own(tmp_path: Path) -> Library:
     for name, text in texts.items():
         (tmp_path / f"{name}.yaml").write_text(text)
     library = Library(str(tmp_path))
-    (tmp_path / index.FILE).write_text(index.text(library.entries()))
+    (tmp_path / index.FILE).write_text(written(library.entries()))
     return library
 
 
