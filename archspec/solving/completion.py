@@ -7,8 +7,7 @@ from typing import Any
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
-
-_VERSION = "5.23.0"  # of transformers, which the specs describe
+from archspec.specs.library import TRANSFORMERS_VERSION
 
 
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
@@ -26,10 +25,10 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """
     for fields in (_fields(model.scope), _given(model.scope)):  # a default that is named may change others
         config = {"architectures": [model.architecture], "model_type": model.model_type, **fields}
-        config.pop("torch_dtype" if dtype else "", None)
         if dtype:
+            config.pop("torch_dtype", None)
             config["dtype"] = dtype
-        config["transformers_version"] = _VERSION
+        config["transformers_version"] = TRANSFORMERS_VERSION
         found = _params(config)
         if found == model.params:
             return config

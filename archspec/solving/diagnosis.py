@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from archspec.errors import Problem
+from archspec.solving.best import Found
 from archspec.solving.goals import Goal
-from archspec.solving.search import Found, Search
+from archspec.solving.search import Search
 from archspec.sweeping.axes import Axis
 
 _EXCLUDE = "the constraints exclude each other"
@@ -23,90 +24,87 @@ class Obstacles:
     def __init__(
         self, search: Searching, axes: Sequence[Axis], goals: Sequence[Goal], conditions: Mapping[str, str]
     ) -> None:
-        self.search, self.axes, self.goals, self.conditions = search, axes, list(goals), conditions
-        self.bounds = {str(goal): goal for goal in goals if goal.low is not None or goal.high is not None}
+        self.search, self.axes, self.goals, self.conditions = search, axes, goals, conditions
+        self.bounds = {str(goal): goal for goal in goals if goal != goal.open}
 
-    def nearest(self, goals: Sequence[Goal], names: Iterable[str]) -> tuple[Found | None, Search]:
+    def _nearest(self, goals: Sequence[Goal], names: Iterable[str]) -> Found | None:
+        """The nearest config under some of the conditions."""
         search = self.search(goals, {name: self.conditions[name] for name in names}, 1)
-        return next(iter(search.run()), None), search
+        return next(iter(search.run()), None)
 
-    def without(self, name: str) -> Found | None:
+    def _without(self, name: str) -> Found | None:
         """The nearest config where one constraint is dropped."""
-        rest = [goal if str(goal) != name else Goal(goal.quantity, goal.target) for goal in self.goals]
-        return self.nearest(rest, [other for other in self.conditions if other != name])[0]
+        rest = [goal.open if str(goal) == name else goal for goal in self.goals]
+        return self._nearest(rest, [other for other in self.conditions if other != name])
 
-    def described(self, found: Found) -> str:
+    def _described(self, found: Found) -> str:
         pairs = zip(self.goals, found.sizes, strict=True)
         return f"{_values(found)} with {', '.join(f'{goal.quantity} = {size:,}' for goal, size in pairs)}"
 
     def none(self) -> list[Problem]:
         """Why no config keeps all constraints."""
-        open_goals = [Goal(goal.quantity, goal.target) for goal in self.goals]
-        anything, search = self.nearest(open_goals, [])
-        if anything is None:
+        open_goals = [goal.open for goal in self.goals]
+        search = self.search(open_goals, {}, 1)
+        if not search.run():
             refusal = search.engine.refusal
             message = "transformers builds none of the configs of the search:"
             return [Problem(message), *(refusal[0].problems if refusal else ())]
-        return [*self.alone(open_goals)] or [*self.in_the_way()] or [Problem(_EXCLUDE, help=_ONE_BY_ONE)]
+        return [*self._alone(open_goals)] or [*self._in_the_way()] or [Problem(_EXCLUDE, help=_ONE_BY_ONE)]
 
-    def alone(self, open_goals: Sequence[Goal]) -> Iterator[Problem]:
+    def _alone(self, open_goals: Sequence[Goal]) -> Iterator[Problem]:
         """The constraints that no config keeps, whatever the others say."""
         for name in self.conditions:
-            if self.nearest(open_goals, [name])[0] is None:
+            if self._nearest(open_goals, [name]) is None:
                 message = f"no config of the search has {name}"
                 yield Problem(message, help="change it, or the ranges and steps of the fields in it")
         for name, bound in self.bounds.items():
-            near = Goal(bound.quantity, bound.high or bound.low or bound.target)
-            if self.nearest([bound], [])[0] is None and (best := self.nearest([near], [])[0]) is not None:
+            near = Goal(bound.quantity, bound.high or bound.low)
+            if self._nearest([bound], []) is None and (best := self._nearest([near], [])) is not None:
                 nearest = f"the nearest has {best.sizes[0]:,}, at {_values(best)}"
                 message = f"no config of the search has {name}: {nearest}"
                 yield Problem(message, help="change it, or give the fields other ranges")
 
-    def in_the_way(self) -> Iterator[Problem]:
+    def _in_the_way(self) -> Iterator[Problem]:
         """The constraints without which a config keeps all others."""
         for name in [*self.conditions, *self.bounds]:
-            if (best := self.without(name)) is not None:
-                message = f"{name} stands in the way: without it there is {self.described(best)}"
+            if (best := self._without(name)) is not None:
+                message = f"{name} stands in the way: without it there is {self._described(best)}"
                 yield Problem(message, help="loosen it")
 
     def far(self, nearest: Found, within: float) -> list[Problem]:
         """Why no config comes within a share of the budget."""
         message = f"nothing comes within {100 * within:g} % of the budget: the nearest is {_off(nearest)} off"
         first, *rest = self.nearer(nearest)
-        return [Problem(f"{message}, {self.described(nearest)}", help=first.message), *rest]
+        return [Problem(f"{message}, {self._described(nearest)}", help=first.message), *rest]
 
     def nearer(self, best: Found) -> list[Problem]:
         """What keeps the nearest config far off: constraints that double its distance, or ends of ranges."""
         found = []
         bounds = (name for name, bound in self.bounds.items() if bound.target is None)
         for name in [*self.conditions, *bounds]:
-            other = self.without(name)
+            other = self._without(name)
             if other is not None and 2 * other.miss < best.miss:
-                there = f"without it there is {self.described(other)}, {_off(other)} off"
+                there = f"without it there is {self._described(other)}, {_off(other)} off"
                 found.append(Problem(f"{name} stands in the way: {there}"))
-        targets = {goal.quantity: target for goal, target, _ in self.targets(best)}
-        sizes = {goal.quantity: size for goal, _, size in self.targets(best)}
-        if {"params", "active_params"} <= targets.keys():
-            alike = sizes["params"] == sizes["active_params"]
-            if alike and targets["params"] != targets["active_params"]:
-                found.append(Problem("every parameter works on each token: active_params is params"))
-        return found or self.ends(best) or [Problem("take smaller steps, or free another field")]
-
-    def targets(self, best: Found) -> list[tuple[Goal, int, int]]:
-        """The goals to come near, with what is wanted and what the best config has."""
         pairs = zip(self.goals, best.sizes, strict=True)
-        return [(goal, goal.target, size) for goal, size in pairs if goal.target is not None]
+        targets = {goal.quantity: (goal.target, size) for goal, size in pairs if goal.target is not None}
+        if {"params", "active_params"} <= targets.keys():
+            (params, size), (active, active_size) = targets["params"], targets["active_params"]
+            if size == active_size and params != active:
+                found.append(Problem("every parameter works on each token: active_params is params"))
+        if not found:
+            found = self._ends(best, {size > target for target, size in targets.values() if size != target})
+        return found or [Problem("take smaller steps, or free another field")]
 
-    def ends(self, best: Found) -> list[Problem]:
-        """The fields that have no value beyond the best config's, in the direction in which it is off."""
-        targets = self.targets(best)
-        sides = {0: "smallest"} if any(size > target for _, target, size in targets) else {}
-        sides |= {1: "largest"} if any(size < target for _, target, size in targets) else {}
+    def _ends(self, best: Found, above: set[bool]) -> list[Problem]:
+        """The fields that have no value beyond the best config's, on the sides to which it is off."""
+        ends = {0: "smallest"} if True in above else {}
+        ends |= {1: "largest"} if False in above else {}
         return [
-            Problem(f"{one.name} = {best.values[one.name]:,} is the {side} of its values")
+            Problem(f"{one.name} = {best.values[one.name]:,} is the {which} of its values")
             for one in self.axes
             if len(one.values) > 1 and one.numeric
-            for end, side in sides.items()
+            for end, which in ends.items()
             if best.values[one.name] == one.bounds[end]
         ]
 

@@ -1,103 +1,151 @@
-"""Where sizes reach a bound along the first axis of a grid: there they are polynomials that nowhere fall."""
+"""One axis of a grid solved for: along it the sizes are polynomials that nowhere fall.
+
+So at each combination of the other axes' values the nearest sizes lie around one root, and those that keep
+their bounds between two.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import reduce
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from archspec.solving.goals import Goal
-from archspec.sweeping.boxes import Array, Box
-from archspec.sweeping.evaluator import MAX_INT, Evaluator
+from archspec.solving.best import Best
+from archspec.sweeping.boxes import Array, Box, boxes
+from archspec.sweeping.engine import Engine, part_of
+from archspec.sweeping.evaluator import MAX_INT
+from archspec.sweeping.subject import Region, Subject
 from archspec.symbolic.polynomials import Poly
 
-Parts = list[
-    tuple[int, Any]
-]  # the powers of the first axis, highest first, with their coefficients over a box
+Along = Callable[[Array], Array]  # something at positions along the first axis, in a box of the others
+
+
+class Unsolvable(Exception):
+    """A field that cannot be solved for, and why."""
 
 
 class FirstAxis:
-    """The first axis of a grid, whose values are a range."""
+    """The first axis of a subject, whose columns are the goals' quantities.
 
-    def __init__(self, steps: range, goals: Sequence[Goal], evaluator: Evaluator) -> None:
-        self.steps, self.goals, self.evaluator = steps, list(goals), evaluator
+    Errors: :class:`Unsolvable` for values that are no rising range.
+    """
 
-    def parts(self, size: Any, box: Box) -> Parts:
-        """The coefficients of the powers of the first axis, highest first."""
+    def __init__(self, subject: Subject, best: Best) -> None:
+        self.subject, self.best = subject, best
+        self.engine = Engine(subject, apart=1)
+        values = subject.axes[0].values
+        if not isinstance(values, range) or values.step < 0:
+            raise Unsolvable("is no range")
+        self.steps = values
+
+    def solve(self) -> None:
+        """Offers the best points. Errors: :class:`Unsolvable` where sizes are no such polynomials."""
+        engine = self.engine
+        for end in (-1, 0):
+            last = [len(axis.values) - 1 for axis in self.subject.axes]
+            self._check(engine.visit(tuple(last if end else [0] * len(last))))
+        with np.errstate(all="ignore"):
+            for box in boxes(engine.grid, shape=(1, *engine.grid.shape[1:])):
+                for region, mask in engine.assigned(box):
+                    self._check(region)
+                    if region.keep:
+                        inner, _, mask = part_of(box, mask)
+                        self._nearest(region, inner, np.broadcast_to(mask, inner.shape))
+
+    def _check(self, region: Region) -> None:
+        """Whether conditions leave the axis alone, and sizes grow along it as polynomials."""
+        for condition in region.conditions:
+            for side in (condition.left, condition.right):
+                if side is not None and 0 in side.axes:
+                    raise Unsolvable("decides on what is built, or on whether transformers takes it")
+        atoms = self.subject.space.atoms
+        for size in region.values:
+            for monomial, coefficient in size.terms if isinstance(size, Poly) else ():
+                along = [number for number, _ in monomial if 0 in atoms[number].axes]
+                if along not in ([], [0]):
+                    raise Unsolvable("enters by a quotient or a remainder")
+                if along and (coefficient < 0 or any(atoms[number].low < 0 for number, _ in monomial)):
+                    raise Unsolvable("does not only make it larger")
+
+    def _nearest(self, region: Region, box: Box, mask: Array) -> None:
+        """Offers, at each point of a box, the positions that come nearest the goals."""
+        sizes = [self._size(size, box) for size in region.values]
+        codes = [box.axis(number) for number in range(1, len(self.subject.axes))]
+        low, high = np.zeros(box.shape, np.int64), np.full(box.shape, len(self.steps) - 1)
+        for goal, size in zip(self.best.goals, sizes, strict=True):
+            if goal.high is not None:
+                high = np.minimum(high, self._reached(size, goal.high + 1, box) - 1)
+            if goal.low is not None:
+                low = np.maximum(low, self._reached(size, goal.low, box))
+        possible = mask & (low <= high)
+        start = np.clip(self._root(sizes, box), low, np.maximum(low, high))
+        for down in (True, False):
+            open_ = possible
+            for turn in range(self.best.most + 1):
+                at = start - 1 - turn if down else start + turn
+                open_ = open_ & (at >= low) & (at <= high)
+                if not open_.any():
+                    break
+                here = self.steps.start + at * self.steps.step
+                open_ = open_ & self.best.offer([size(at) for size in sizes], [here, *codes], open_)
+
+    def _size(self, size: Any, box: Box) -> Along:
+        """A size along the axis, by Horner's scheme with the coefficients that it has in a box."""
         if not isinstance(size, Poly):
-            return [(0, size)]
-        wide = self.evaluator.space.magnitude(size) > MAX_INT
-        found = []
-        for power, coefficient in self.evaluator.split(size, 0):
-            values = self.evaluator.poly(coefficient, box)
-            found.append((power, np.asarray(values, dtype=object) if wide else values))
-        return found
+            return lambda at: np.full(at.shape, size)
+        evaluator = self.engine.evaluator
+        parts = {power: evaluator.poly(part, box) for power, part in evaluator.split(size, 0)}
+        coefficients = [parts.get(power, 0) for power in range(max(parts), -1, -1)]
+        wide = evaluator.space.magnitude(size) > MAX_INT
 
-    def size(self, parts: Parts, at: Array) -> Array:
-        """A size where the first axis is at some positions, by Horner's scheme."""
-        steps = self.steps
-        x: Any = at * steps.step + steps.start
-        if any(isinstance(values, np.ndarray) and values.dtype == object for _, values in parts):
-            x = x.astype(object)
-        (power, total), rest = parts[0], parts[1:]
-        for next_power, values in [*rest, (0, 0)]:
-            for _ in range(power - next_power):
-                total = total * x
-            total, power = total + values, next_power
-        return np.asarray(total + 0 * x)
+        def along(at: Array) -> Array:
+            x = self.steps.start + (at.astype(object) if wide else at) * self.steps.step
+            first, *rest = coefficients
+            return np.asarray(reduce(lambda total, values: total * x + values, rest, first + 0 * x))
 
-    def reached(self, part: Parts, bound: int, box: Box) -> Array:
-        """The first position where a size is at least `bound`; the axis's length where it never is."""
-        if len(part) > 2 or part[0][0] > 1:
-            return self.first(lambda at: self.size(part, at) >= bound, box)
-        steps = self.steps
-        slope, rest = (part[0][1], part[1][1] if len(part) > 1 else 0) if part[0][0] == 1 else (0, part[0][1])
-        short = np.asarray(bound - rest - slope * steps.start)  # at the first position
-        rise = np.asarray(slope * steps.step)
-        found = np.where(
-            rise > 0, -(-short // np.where(rise > 0, rise, 1)), np.where(short > 0, len(steps), 0)
-        )
-        return np.broadcast_to(np.clip(found, 0, len(steps)).astype(np.int64), box.shape)
+        return along
 
-    def root(self, parts: Sequence[Parts], box: Box) -> Array:
+    def _reached(self, size: Along, bound: int, box: Box) -> Array:
+        """The first position where a size is at least a bound."""
+        return self._first(lambda at: _above(size(at), bound), box)
+
+    def _root(self, sizes: list[Along], box: Box) -> Array:
         """Where the largest miss is first one of too much: the best position is there, or a step before."""
-        pairs = [
-            (part, goal.target)
-            for part, goal in zip(parts, self.goals, strict=True)
-            if goal.target is not None
-        ]
-        if len(pairs) == 1:
-            return self.reached(*pairs[0], box)
+        targets = [(goal.target, size) for goal, size in zip(self.best.goals, sizes, strict=True)]
+        wanted = [(target, size) for target, size in targets if target is not None]
+        if not wanted:  # every size that keeps the bounds is as good: the usual shape decides
+            usual = self.best.usual[self.subject.axes[0].name]
+            return np.full(box.shape, (usual - self.steps.start) // self.steps.step)
 
         def over(at: Array) -> Array:
-            relative = [(self.size(part, at) - target).astype(float) / target for part, target in pairs]
-            return np.asarray(np.minimum.reduce(relative) + np.maximum.reduce(relative) >= 0)
+            off = [_above(size(at), target) / target for target, size in wanted]
+            return np.asarray(reduce(np.minimum, off) + reduce(np.maximum, off))
 
-        if len(pairs) > 2 or any(power > 1 for part, _ in pairs for power, _ in part):
-            return self.first(over, box)
-        steps = self.steps
-        zero = np.zeros(box.shape, np.int64)
-        start = sum((self.size(part, zero) - target).astype(float) / target for part, target in pairs)
-        rise = sum(
-            (self.size(part, zero + 1) - self.size(part, zero)).astype(float) / target
-            for part, target in pairs
-        )
-        found = np.where(
-            rise > 0,
-            np.ceil(-np.asarray(start) / np.where(rise > 0, rise, 1)),
-            np.where(np.asarray(start) < 0, len(steps), 0),
-        )
-        return np.clip(found, 0, len(steps)).astype(np.int64)
+        return self._first(over, box)
 
-    def first(self, holds: Any, box: Box) -> Array:
-        """The first position from which a condition holds; the axis's length where it never does."""
-        low, high = np.zeros(box.shape, np.int64), np.full(box.shape, len(self.steps))
-        while bool(np.any(low < high)):
-            middle = (low + high) // 2
-            met = np.asarray(holds(np.minimum(middle, len(self.steps) - 1)), dtype=bool) & (
-                middle < len(self.steps)
-            )
-            high = np.where(met & (low < high), middle, high)
-            low = np.where(~met & (low < high), middle + 1, low)
+    def _first(self, rising: Along, box: Box) -> Array:
+        """The first position where a rising function is not negative; the axis's length where it always is.
+
+        Where the function is a line, a guess is right but for rounding; where not, halving goes on from it.
+        """
+        low, last = np.zeros(box.shape, np.int64), np.full(box.shape, len(self.steps) - 1)
+        high = last + 1
+        start = rising(low)
+        guess = np.ceil(-start / (rising(last) - start) * last).astype(np.int64)
+        for turn in count():
+            open_ = low < high
+            if not open_.any():
+                break
+            at = np.clip(guess + turn - 1, low, high - 1) if turn < 3 else (low + high) // 2
+            met = rising(at) >= 0
+            high = np.where(open_ & met, at, high)
+            low = np.where(open_ & ~met, at + 1, low)
         return low
+
+
+def _above(size: Array, bound: int) -> Array:
+    """How much larger sizes are: exact before it is rounded, so that its sign is right."""
+    return np.asarray(size - bound).astype(float)

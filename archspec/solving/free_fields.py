@@ -15,7 +15,7 @@ from archspec.errors import SweepError
 from archspec.language.values import describe
 from archspec.solving.goals import MAX_BUDGET
 from archspec.specs.library import shipped
-from archspec.sweeping.axes import Axis, axes_of
+from archspec.sweeping.axes import Axis, axes_of, value_at
 
 REACH = 16  # a free field is looked for between its value in the config over this, and its value times this
 
@@ -88,8 +88,4 @@ def _own(config: RawConfig, architecture: str | None, name: str) -> Any:
     """The value that a config has for a field."""
     spec = shipped().load(choose(config, architecture)[0])
     check_overrides(spec, {name: 1}, config)
-    scope: Any = Scope(spec, config.raw, config.origin)
-    *outer, leaf = name.split(".")
-    for part in outer:
-        scope = scope.get(part).scope
-    return scope.get(leaf)
+    return value_at(Scope(spec, config.raw, config.origin), name)

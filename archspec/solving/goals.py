@@ -29,14 +29,18 @@ class Goal(NamedTuple):
             return f"{self.quantity} in {self.low:,}..{self.high:,}"
         if self.high is not None:
             return f"{self.quantity} <= {self.high:,}"
-        return (
-            f"{self.quantity} >= {self.low:,}"
-            if self.low is not None
-            else f"{self.quantity} near {self.target:,}"
-        )
+        if self.low is not None:
+            return f"{self.quantity} >= {self.low:,}"
+        return f"{self.quantity} near {self.target:,}"
 
-    def keeps(self, size: int) -> bool:
-        return (self.low is None or size >= self.low) and (self.high is None or size <= self.high)
+    @property
+    def open(self) -> Goal:
+        """The goal without its bounds."""
+        return Goal(self.quantity, self.target)
+
+    def miss(self, size: int) -> Fraction:
+        """How far a size is from the target, relative to it."""
+        return Fraction(abs(size - self.target), self.target) if self.target is not None else Fraction(0)
 
 
 def size_of(text: str | float, quantity: str = "params") -> int:
@@ -48,8 +52,7 @@ def size_of(text: str | float, quantity: str = "params") -> int:
     (7000000000, 1300000000, 17179869184, 350000000)
     """
     shown = str(text).strip()
-    match = _SIZE.match(shown)
-    if match and match["number"]:
+    if match := _SIZE.match(shown):
         billion = match["b"] and not match["unit"] and quantity != "bytes"
         number = Fraction(match["number"].replace("_", "")) * (10**9 if billion else _UNITS[match["unit"]])
         if number.denominator == 1 and 0 < number <= MAX_BUDGET:
@@ -70,10 +73,10 @@ def goal(quantity: str, text: str | float) -> Goal:
     if not dots:
         target = size_of(low, quantity)
         return Goal(quantity, target, None, target if quantity == "bytes" else None)
-    ends = [size_of(end, quantity) if end.strip() else None for end in (low, high)]
-    if ends == [None, None] or (ends[0] is not None and ends[1] is not None and ends[0] > ends[1]):
+    least, most = (size_of(end, quantity) if end.strip() else None for end in (low, high))
+    if (least is None and most is None) or (least is not None and most is not None and least > most):
         _refuse(str(text), f"{text} is no range", "write 6e9..7e9, ..7e9 or 6e9..")
-    return Goal(quantity, None, ends[0], ends[1])
+    return Goal(quantity, None, least, most)
 
 
 def _refuse(text: str, message: str, help_: str) -> NoReturn:
@@ -88,24 +91,27 @@ def ratio_condition(text: str, given: Any) -> str:
     """
     tree = expression(text, "--ratio").tree
     if not (isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div)):
-        _refuse(
-            text, f"{text} is no ratio", "write a/b=low..high, e.g. hidden_size/num_hidden_layers=100..140"
-        )
+        help_ = "write a/b=low..high, e.g. hidden_size/num_hidden_layers=100..140"
+        _refuse(text, f"{text} is no ratio", help_)
     above, below = ast.unparse(tree.left), ast.unparse(tree.right)
-    low, dots, high = (
-        (str(given[0]), "..", str(given[1]))
-        if isinstance(given, tuple | list)
-        else str(given).partition("..")
-    )
+    span = "..".join(map(str, given)) if isinstance(given, tuple | list) else str(given)
+    low, dots, high = span.partition("..")
     found = [f"{below} > 0"]
-    for end, order in ((low, "{0} * ({1}) <= {2}({3})"), (high if dots else low, "{2}({3}) <= {0} * ({1})")):
-        if end.strip():
-            try:
-                number = Fraction(end.strip())
-            except (ValueError, ZeroDivisionError):
-                _refuse(f"{text}={given}", f"{end} is no number", "write a/b=low..high")
-            times = f"{number.denominator} * " if number.denominator != 1 else ""
-            found.append(order.format(number.numerator, below, times, above))
+    if low.strip():
+        over, under = _ratio(low, text, given)
+        found.append(f"{over} * ({below}) <= {under}({above})")
+    if (high if dots else low).strip():
+        over, under = _ratio(high if dots else low, text, given)
+        found.append(f"{under}({above}) <= {over} * ({below})")
     if len(found) == 1:
         _refuse(f"{text}={given}", f"{text} has no range", "write a/b=low..high")
     return " and ".join(found)
+
+
+def _ratio(end: str, text: str, given: Any) -> tuple[int, str]:
+    """A number as a fraction: what is above, and what is below as a factor, nothing for 1."""
+    try:
+        number = Fraction(end.strip())
+    except (ValueError, ZeroDivisionError):
+        _refuse(f"{text}={given}", f"{end} is no number", "write a/b=low..high")
+    return number.numerator, "" if number.denominator == 1 else f"{number.denominator} * "

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 from archspec.configs.reader import read_config
 from archspec.errors import Problem, SweepError
 from archspec.models.model import load, source_of
-from archspec.quantities import BUDGETS, QUANTITIES
+from archspec.quantities import BUDGETS
+from archspec.solving.best import Found
 from archspec.solving.completion import complete
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import free_grid
 from archspec.solving.goals import Goal, goal, ratio_condition
-from archspec.solving.search import Found, Search
+from archspec.solving.search import Search
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.subject import Subject
 from archspec.tree.counts import dtype_name
@@ -129,13 +130,11 @@ def solve(
 
 
 def _names(free: str | Sequence[str]) -> list[str]:
-    names = (
-        [name.strip() for name in free.split(",") if name.strip()] if isinstance(free, str) else list(free)
-    )
+    listed = free.split(",") if isinstance(free, str) else free
+    names = [name.strip() for name in listed if name.strip()]
     if not names:
-        raise SweepError(
-            "no field is free", help="name those to choose: --free hidden_size,num_hidden_layers"
-        )
+        help_ = "name those to choose: --free hidden_size,num_hidden_layers"
+        raise SweepError("no field is free", help=help_)
     return names
 
 
@@ -157,15 +156,13 @@ def _goals(budgets: Mapping[str, str | float | None]) -> list[Goal]:
     """What to come near and to keep; beside another size to come near, bytes are only a limit."""
     if unknown := next((name for name in budgets if name not in BUDGETS), None):
         raise TypeError(f"solve() takes no {unknown}; its budgets are {', '.join(BUDGETS)}")
-    asked = {name: budgets.get(name) for name in BUDGETS}
-    goals = [goal(quantity, text) for quantity, text in asked.items() if text is not None]
+    goals = [goal(name, text) for name in BUDGETS if (text := budgets.get(name)) is not None]
     if not goals:
         raise SweepError("no budget is given", help=f"give {', '.join(BUDGETS[:-1])} or {BUDGETS[-1]}")
-    sizes = [one for one in goals if one.quantity in QUANTITIES]
-    rooms = [one for one in goals if one.quantity not in QUANTITIES]
-    if any(one.target is not None for one in sizes):
-        rooms = [one._replace(target=None) for one in rooms]
-    return sizes + rooms
+    *others, last = goals
+    if last.quantity == "bytes" and any(one.target is not None for one in others):
+        last = last._replace(target=None)
+    return [*others, last]
 
 
 def _solution(subject: Subject, free: Sequence[str], found: Found, dtype: str | None) -> Solution:
@@ -173,9 +170,8 @@ def _solution(subject: Subject, free: Sequence[str], found: Found, dtype: str | 
     for one, size in zip(subject.columns.values(), found.sizes, strict=True):
         exact = model.params_bytes(dtype) if one.text == "bytes" else model.count(one.text)
         if exact != size:
-            raise SweepError(
-                f"a bug of archspec: {one.text} is {exact:,} at {found.values}, and not {size:,}"
-            )
+            message = f"a bug of archspec: {one.text} is {exact:,} at {found.values}, and not {size:,}"
+            raise SweepError(message)
     varied = [one.name for one in subject.axes if len(one.values) > 1 and one.name not in free]
     values = {name: found.values[name] for name in [*varied, *free]}
     written = complete(model, dtype_name(dtype) if dtype else None)
