@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from archspec.configs.origin import Origin
 from archspec.errors import ConfigError, Problem
 from archspec.language.domain import Exact
-from archspec.language.expression import SEEN
+from archspec.language.expression import SEEN, Expression
+from archspec.language.trees import calls
 from archspec.language.values import MAX_INT, describe, fits, has_negative, here, kind_of, numbers, shown
 from archspec.specs.layer_types import ALLOWED
 from archspec.specs.records import Field, Spec
@@ -62,11 +64,9 @@ def _unknown_activation(spec: Spec, name: str, value: Any) -> bool:
 
 def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> tuple[str, str] | None:
     """What transformers does not take in a list of layer types: a type, or a length; and what helps."""
-    if unknown := domain.matching(listed, lambda item: item not in ALLOWED[name]):
-        return (
-            f"{unknown[0]!r} is no layer type that transformers knows",
-            f"known: {', '.join(ALLOWED[name])}",
-        )
+    known = ALLOWED[name]
+    if unknown := domain.matching(listed, lambda item: item not in known):
+        return f"{unknown[0]!r} is no layer type that transformers knows", f"known: {', '.join(known)}"
     length = domain.length(listed)
     if layers is None or length == layers:
         return None
@@ -83,18 +83,20 @@ def label_faults(count: Any, problem_type: Any) -> Iterator[tuple[str, str]]:
         yield "problem_type", "single_label_classification needs more than one label"
 
 
-def config_call(tree: ast.expr) -> ast.Call | None:
-    """The call of a default that marks a field as a sub-config: `Config(…)` or `AutoConfig(…)`."""
-    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        return None
-    return tree if tree.func.id in ("Config", "AutoConfig") else None
-
-
 @lru_cache(maxsize=SEEN)
 def takes_length(tree: ast.AST, name: str) -> bool:
     """Whether an expression has `len(name)` in it."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
-    return any(ast.unparse(call) == f"len({name})" for call in calls)
+    return any(ast.unparse(call) == f"len({name})" for call in calls(tree))
+
+
+def unmet(
+    condition: Expression, origin: Origin, values: Mapping[str, str], fields: Iterable[str], path: str
+) -> ConfigError:
+    """A condition that transformers enforces and that does not hold: its values, and what may be changed."""
+    found = ", ".join(f"{name} = {value}" for name, value in values.items()) or "it does not hold"
+    message = f"{origin.name}: transformers demands `{condition.text}`, but {found}"
+    help_ = " or ".join(origin.path + name for name in fields)
+    return ConfigError(Problem(message, condition.place, path, help_ and f"change {help_}"))
 
 
 def may_be_null(field: Field) -> bool:

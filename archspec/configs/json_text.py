@@ -30,32 +30,28 @@ def parse_json(source: Source) -> dict[str, Any]:
     Errors: :class:`ConfigError` at line and column for text that is not JSON, keys that are given twice,
     values that are nested too deep, numbers that are too long, and for JSON that is not an object.
     """
-    twice = False
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal twice
-        found = dict(items)
-        twice = twice or len(found) != len(items)
-        return found
-
     try:
-        value = json.loads(source.text, object_pairs_hook=pairs)
+        value = json.loads(source.text, object_pairs_hook=_pairs)
+        if isinstance(value, dict):
+            return {key: as_json(item, 1) for key, item in value.items()}
     except json.JSONDecodeError as error:
         message = "the file is empty" if not source.text.strip() else f"not JSON: {error.msg}"
         _refuse(source, message, error.pos, "a config is one JSON object")
-    except RecursionError:
-        _refuse(source, _TOO_DEEP, nesting(source.text, MAX_DEPTH), "no model's config is")
+    except (RecursionError, ConfigError):
+        _refuse(source, _TOO_DEEP, nesting(source.text), "no model's config is")
     except ValueError:
+        if key := repeated(source.text):
+            _refuse(source, f"{key[0]} is given twice", key[1], "keep one of the two", key[2])
         found = _LONG_NUMBER.search(source.text)
         _refuse(source, _TOO_LONG, found.start() if found else 0, "no size is that large")
-    if not isinstance(value, dict):
-        _refuse(source, f"{describe(value)} is not a config", 0, "a config is one JSON object")
-    if twice and (key := repeated(source.text)):
-        _refuse(source, f"{key[0]} is given twice", key[1], "keep one of the two", key[2])
-    try:
-        return {key: as_json(item, 1) for key, item in value.items()}
-    except ConfigError:
-        _refuse(source, _TOO_DEEP, nesting(source.text, MAX_DEPTH), "no model's config is")
+    _refuse(source, f"{describe(value)} is not a config", 0, "a config is one JSON object")
+
+
+def _pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(items)
+    if len(found) != len(items):
+        raise ValueError("a key is given twice")
+    return found
 
 
 def _refuse(source: Source, message: str, offset: int, help_: str, width: int = 1) -> NoReturn:
@@ -116,7 +112,7 @@ def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
         elif what == "," and path and path[-1].isdecimal():
             path[-1] = str(int(path[-1]) + 1)
         elif what == ":" and path and last and last.group().startswith('"'):
-            path[-1] = _unquoted(last.group())
+            path[-1] = json.loads(last.group())
             yield tuple(path), last.start(), len(last.group())
         last = token
 
@@ -137,18 +133,11 @@ def repeated(text: str) -> tuple[str, int, int] | None:
     return None
 
 
-def nesting(text: str, limit: int) -> int:
-    """The offset at which a JSON text is nested deeper than ``limit`` levels; 0 where it is not."""
+def nesting(text: str) -> int:
+    """The offset at which a JSON text is nested too deep; 0 where it is not."""
     depth = 0
     for token in _TOKEN.finditer(text):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
-        if depth > limit:
+        if depth > MAX_DEPTH:
             return token.start()
     return 0
-
-
-def _unquoted(text: str) -> str:
-    try:
-        return str(json.loads(text))
-    except ValueError:
-        return text

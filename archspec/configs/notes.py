@@ -9,9 +9,10 @@ from typing import Any
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
+from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
 
-VERSION = "5.23"  # of transformers, which the specs describe
+VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
 
 
 def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str]:

@@ -1,7 +1,5 @@
 """A config as plain data, and where its values came from: a message points at the line that gave them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -9,26 +7,21 @@ from archspec.configs.json_text import locate, place_of
 from archspec.errors import Place, Problem, Source
 
 
-class Origin:
+class Origin(NamedTuple):
     """Where a config came from, for messages: the file's name, its text, the path within it.
 
     ``overrides`` are the fields that were set from outside, by dotted path, as they were written; ``opened``
     the sub-configs that only they brought in.
     """
 
-    def __init__(
-        self,
-        name: str = "config",
-        text: str = "",
-        path: str = "",
-        overrides: Mapping[str, str] | None = None,
-        opened: Collection[str] = (),
-    ) -> None:
-        self.name, self.text, self.path = name, text, path
-        self.overrides, self.opened = overrides or {}, opened
+    name: str = "config"
+    text: str = ""
+    path: str = ""
+    overrides: Mapping[str, str] = {}
+    opened: Collection[str] = ()
 
-    def child(self, key: str) -> Origin:
-        return Origin(self.name, self.text, f"{self.path}{key}.", self.overrides, self.opened)
+    def child(self, key: str) -> "Origin":
+        return self._replace(path=f"{self.path}{key}.")
 
     def overridden(self, field: str) -> bool:
         """Whether the field itself was set from outside."""
@@ -49,9 +42,8 @@ class Origin:
         parts = path.split(".")
         outwards = (parts[:end] for end in range(len(parts), 0, -1))
         offset, width = next((found for part in outwards if (found := locate(self.text, part))), (0, 1))
-        return Problem(
-            f"{path}: {message}", place_of(Source(self.name, self.text), offset, width), help=help_
-        )
+        place = place_of(Source(self.name, self.text), offset, width)
+        return Problem(f"{path}: {message}", place, help=help_)
 
 
 class RawConfig(NamedTuple):

@@ -100,23 +100,15 @@ def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> 
     return frozenset(opened)
 
 
-def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig | None = None) -> None:
-    """Holds the paths of overrides to the fields that a spec knows; ``config`` has them written in.
+def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig) -> None:
+    """Holds the paths of overrides to the fields that a spec knows; the config has them written in.
 
     Errors: :class:`ConfigError`, all at once, for a name that no count depends on and for a field that
     transformers sets itself.
     """
-    listed = list(overrides)
-    if not listed:
-        return
-    if config is None:
-        texts = overrides if isinstance(overrides, Mapping) else {}
-        told = {path: as_typed(path, texts.get(path, "…")) for path in listed}
-        config = RawConfig({}, Origin("override", overrides=told))
-    raw, origin = config
-    scope = Scope(spec, raw, origin)
-    problems = [problem for path in listed if (problem := _unknown(scope, path, path.split("."), origin))]
-    if problems:
+    scope = Scope(spec, config.raw, config.origin)
+    found = (_unknown(scope, path, path.split("."), config.origin) for path in overrides)
+    if problems := [problem for problem in found if problem]:
         raise ConfigError(problems)
 
 

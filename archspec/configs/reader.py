@@ -48,8 +48,8 @@ def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawC
     if overrides:
         set_anew = {path: as_json(value) for path, value in overrides.items()}
         texts = {path: as_typed(path, value) for path, value in set_anew.items()}
-        origin = Origin(origin.name, origin.text, origin.path, {**origin.overrides, **texts}, origin.opened)
-        origin.opened = apply(raw, set_anew, origin).union(origin.opened)
+        origin = origin._replace(overrides={**origin.overrides, **texts})
+        origin = origin._replace(opened=apply(raw, set_anew, origin).union(origin.opened))
     return RawConfig(raw, origin)
 
 
@@ -69,7 +69,7 @@ def _read_path(given: str | bytes) -> RawConfig:
         from archspec.configs.hub import fetched
 
         raw, origin = read_file(fetched(path))
-        return RawConfig(raw, Origin(f"{path}/config.json", origin.text))
+        return RawConfig(raw, origin._replace(name=f"{path}/config.json"))
     raise _missing(path)
 
 
@@ -105,9 +105,8 @@ def read_file(path: str) -> RawConfig:
     except OSError as error:
         raise ConfigError(f"{name}: {error.strerror or error}") from None
     if len(data) > MAX_BYTES:
-        raise ConfigError(
-            f"{name}: the file is larger than {MAX_BYTES:,} bytes", help="that is no config.json"
-        )
+        message = f"{name}: the file is larger than {MAX_BYTES:,} bytes"
+        raise ConfigError(message, help="that is no config.json")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -17,6 +17,7 @@ from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureErro
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
+from archspec.language.trees import callee
 from archspec.language.values import describe, frozen, here, shown
 from archspec.specs.records import Field, Spec
 
@@ -143,10 +144,8 @@ class Scope(Evaluator):
         if self.truth(self.read(condition, local), condition.tree):
             return
         read = sorted(name for name in names(condition.tree) if self.has(name))
-        found = ", ".join(f"{name} = {self._shown(name)}" for name in read) or "it does not hold"
-        message = f"{self.origin.name}: transformers demands `{condition.text}`, but {found}"
-        help_ = f"change {' or '.join(self.origin.path + name for name in read)}" if read else ""
-        raise ConfigError(Problem(message, condition.place, self.spec.model_type, help_))
+        values = {name: self._shown(name) for name in read}
+        raise checks.unmet(condition, self.origin, values, read, self.spec.model_type)
 
     def _shown(self, name: str) -> str:
         value = self.get(name)
@@ -157,8 +156,7 @@ class Scope(Evaluator):
         try:
             return self.evaluate(expression, local)
         except EvaluationError as error:
-            problem = error.problem()
-            raise ConfigError(problem._replace(message=f"{self.origin.name}: {problem.message}")) from None
+            raise ConfigError(error.problem(self.origin.name)) from None
 
     def name(self, name: str, node: ast.Name) -> Any:
         if not self.has(name):
@@ -167,11 +165,9 @@ class Scope(Evaluator):
         return opened(self.get(name))
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
-        return (
-            value.asked(name, node, self)
-            if isinstance(value, Scope)
-            else super().attribute(value, name, node)
-        )
+        if isinstance(value, Scope):
+            return value.asked(name, node, self)
+        return super().attribute(value, name, node)
 
     def asked(self, name: str, node: ast.Attribute, at: Evaluator) -> Any:
         """What `config.name` means in an expression, which fails where there is no such field."""
@@ -224,9 +220,9 @@ class Scope(Evaluator):
         if name == "num_labels":
             return self._num_labels(field)
         assert field is not None  # `has` was asked first
+        if field.sub_config is not None:
+            return self._sub_config(field, field.sub_config, self.raw.get(name))
         value = self.raw.get(name, ...)
-        if (sub := self._sub_config(field, None if value is ... else value)) is not ...:
-            return sub
         if value is ... or (value is None and field.computed and "None" not in field.types):
             if field.default is None:
                 missing = f"is missing, and {self.spec.model_type} has no default for it"
@@ -256,11 +252,10 @@ class Scope(Evaluator):
             self.refuse(field_name, message)
         return count
 
-    def _sub_config(self, field: Field, value: Any) -> Any:
-        """`Config(type, …)`, `AutoConfig(type, …)` as a default mark a field as a sub-config; else `...`."""
+    def _sub_config(self, field: Field, call: ast.Call, value: Any) -> SubConfig | None:
+        """The part that `Config(type, …)` or `AutoConfig(type, …)` describes; None where it is not there."""
         default = field.default
-        if default is None or (call := checks.config_call(default.tree)) is None:
-            return ...
+        assert default is not None  # its call is given
         options = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
         optional, legacy = options.pop("optional", None), options.pop("legacy", None)
         merged, former = options.pop("merge", None) is not None, options.pop("formerly", None)
@@ -282,7 +277,7 @@ class Scope(Evaluator):
             value = {**{name: read(tree) for name, tree in options.items()}, **(value or {})}
         if not isinstance(value, Mapping):
             self.refuse(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}")
-        dynamic = isinstance(call.func, ast.Name) and call.func.id == "AutoConfig"
+        dynamic = callee(call) == "AutoConfig"
         given = value.get("model_type") if dynamic else None
         if given and not (isinstance(former, ast.Name) and given == former.id):
             model_type = given

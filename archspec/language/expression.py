@@ -58,8 +58,11 @@ class EvaluationError(Exception):
         super().__init__(message)
         self.message, self.expression, self.node, self.help = message, expression, node, help_
 
-    def problem(self) -> Problem:
-        return Problem(self.message, self.expression.at(self.node), self.expression.path, self.help)
+    def problem(self, config: str = "") -> Problem:
+        """As a problem at its place, of the config that has a name."""
+        message, place = self.message, self.expression.at(self.node)
+        message = f"{config}: {message}" if config else message
+        return Problem(message, place, self.expression.path, self.help)
 
 
 def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:

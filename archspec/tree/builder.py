@@ -58,9 +58,7 @@ class Builder(Inside):
         try:
             return self.instantiate(module, self.scope, {}, name)
         except EvaluationError as error:
-            problem = error.problem()
-            message = f"{self.scope.origin.name}: {problem.message}"
-            raise ConfigError(problem._replace(message=message)) from None
+            raise ConfigError(error.problem(self.scope.origin.name)) from None
 
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
         """One module; the same module with the same arguments is built once and shared."""

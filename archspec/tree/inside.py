@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from archspec.configs.checks import unmet
 from archspec.configs.scope import Scope, opened
-from archspec.errors import ConfigError, Problem, did_you_mean
+from archspec.errors import did_you_mean
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import Expression, Locals, names
 from archspec.language.values import describe, here
@@ -92,12 +93,9 @@ class Inside(Evaluator):
         fields = sorted(name for name in names(condition.tree) - local if scope.has(name))
         values = {n: frame.local[n] if n in local else scope.get(n) for n in sorted({*local, *fields})}
         shown = {name: describe(value).removeprefix("the number ") for name, value in values.items()}
-        found = ", ".join(f"{name} = {value}" for name, value in shown.items()) or "it does not hold"
         behind = set[str]().union(*(names(frame.where[name].tree) for name in local & frame.where.keys()))
         fields += sorted(name for name in behind if scope.has(name))
-        message = f"{scope.origin.name}: transformers demands `{condition.text}`, but {found}"
-        help_ = f"change {' or '.join(scope.origin.path + name for name in fields)}" if fields else ""
-        raise ConfigError(Problem(message, condition.place, condition.path, help_))
+        raise unmet(condition, scope.origin, shown, fields, condition.path)
 
     def output_path(self, said: Expression) -> OutputEmbeddings:
         """`a.b`, `None`, or `a.b if condition else c.d`."""

@@ -50,9 +50,9 @@ def test_the_first_key_that_is_repeated() -> None:
     assert repeated(text) == ("x", text.rindex('"x"'), 3)
 
 
-@pytest.mark.parametrize(("limit", "offset"), [(1, 5), (2, 8), (3, 0)])
-def test_where_a_text_is_nested_too_deep(limit: int, offset: int) -> None:
-    assert nesting('{"a":[1,[2]]}', limit) == offset
+@pytest.mark.parametrize(("lists", "offset"), [(63, 0), (64, 68), (65, 68)])
+def test_where_a_text_is_nested_too_deep(lists: int, offset: int) -> None:
+    assert nesting('{"a":' + "[" * lists + "]" * lists + "}") == offset
 
 
 @pytest.mark.parametrize(("offset", "line", "column"), [(0, 1, 1), (2, 1, 3), (4, 2, 1), (6, 2, 3)])

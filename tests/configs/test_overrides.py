@@ -8,8 +8,7 @@ import pytest
 
 import archspec
 from archspec.configs.origin import Origin
-from archspec.configs.overrides import apply, as_typed, check_overrides, parse_override
-from archspec.specs.library import shipped
+from archspec.configs.overrides import apply, as_typed, parse_override
 
 LLAMA = {
     "model_type": "llama",
@@ -138,7 +137,7 @@ def test_overrides_that_mean_nothing(overrides: dict[str, Any], expected: list[s
 
 def test_overrides_of_what_transformers_sets_itself() -> None:
     with pytest.raises(archspec.ArchspecError, match="transformers sets attention_bias of mistral itself"):
-        check_overrides(shipped().load("mistral"), {"attention_bias": True})
+        archspec.load({"model_type": "mistral"}, overrides={"attention_bias": True})
 
 
 def test_overrides_of_a_flat_composite_config() -> None:
