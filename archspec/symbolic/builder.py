@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from archspec.configs.scope import Scope, SubConfig
-from archspec.language.expression import Expression, Locals
+from archspec.language.expression import Locals
 from archspec.specs.torch_layers import deciding
 from archspec.symbolic.formal import Formal
 from archspec.symbolic.values import Sym, bare
@@ -117,12 +117,12 @@ class SymbolicBuilder(Builder):
         self.domain.note(f"given({path}) is None", False)
         return self.symbol(path, value)
 
-    def container(self, cls: str, items: dict[Any, Any], node: ast.AST, expression: Expression) -> Node:
+    def container(self, cls: str, items: dict[Any, Any], node: ast.AST) -> Node:
         """Names the turns of a loop: `{i}` where all turns share one module."""
         children: dict[str, Node] = {}
         position = 0
         for name, item in items.items():
-            child = self.as_node(item, node, expression)
+            child = self.as_node(item, node)
             if child is None:
                 position += 1
                 continue

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from archspec.configs.scope import Scope
-from archspec.errors import ConfigError, Problem, UnknownArchitectureError, did_you_mean
+from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import describe
 from archspec.specs.records import Body, Module, Tie
@@ -21,7 +21,6 @@ from archspec.tree.inside import Inside
 from archspec.tree.node import Node as Node
 from archspec.tree.node import Routed as Routed
 from archspec.tree.node import auto_class as auto_class
-from archspec.tree.node import require_architecture as require_architecture
 
 MAX_DEPTH = 60
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
@@ -43,16 +42,11 @@ class Builder(Inside):
         """
         spec = self.scope.spec
         if spec.refuse:
-            raise UnknownArchitectureError(Problem(f"{spec.model_type} is not counted: {spec.refuse}"))
+            raise UnknownArchitectureError(f"{spec.model_type} is not counted: {spec.refuse}")
         module = spec.module(architecture)
         if module is None:
-            help_ = (
-                did_you_mean(architecture, spec.architectures)
-                or f"known here: {', '.join(spec.architectures)}"
-            )
-            raise UnknownArchitectureError(
-                Problem(f"{spec.model_type} has no architecture {architecture!r}", help=help_)
-            )
+            message = f"{spec.model_type} has no architecture {architecture!r}"
+            raise UnknownArchitectureError(message, help=did_you_mean(architecture, spec.architectures))
         name = ast.Name(architecture, ast.Load())
         self.expression = Expression(name, architecture, module.place, "architectures")
         try:
@@ -75,13 +69,17 @@ class Builder(Inside):
             for name, default in module.parameters.items():
                 if name not in local:
                     if default is None:
-                        self.fail(
-                            f"{module.name} needs {name}", node, f"parameters: {', '.join(module.parameters)}"
-                        )
+                        known = f"parameters: {', '.join(module.parameters)}"
+                        self.fail(f"{module.name} needs {name}", node, known)
                     local[name] = self.evaluate(default, {})
             for condition in module.require:
                 self.demand(condition, frame)
-            built = self.part(module.body, module.name, module).copy()
+            body = self.part(module.body)
+            if body is None and isinstance(module.body, Expression):
+                self.expression = module.body
+                self.fail(f"{module.name} is nothing, a class must be a module", module.body.tree)
+            assert body is not None  # what is written out is a module
+            built = body.copy()
             built.cls, built.module, built.scope = module.name, module, scope
             if module.output_embeddings is not None:
                 built.output_embeddings = self.output_path(module.output_embeddings)
@@ -96,7 +94,7 @@ class Builder(Inside):
 
     def subclass(self, built: Node, layer: Expression) -> None:
         """Gives a module the tensors of the torch layer that its class is a subclass of."""
-        parent = self.as_node(self.evaluate(layer, self.frames[-1].local), layer.tree, layer)
+        parent = self.made(layer)
         assert parent is not None  # a call of a layer is a module
         built.layer, built.guards = parent.layer, built.guards | parent.guards
         built.tensors = [
@@ -107,54 +105,43 @@ class Builder(Inside):
         known_by = self.domain.known_by
         return (id(module), id(scope), tuple((name, known_by(value)) for name, value in arguments.items()))
 
-    def part(self, part: Body, path: str, module: Module) -> Node:
+    def part(self, part: Body) -> Node | None:
         """A mapping is a module with named children, a list one with numbered children."""
         if isinstance(part, Expression):
-            value = self.evaluate(part, self.frames[-1].local)
-            node = self.as_node(value, part.tree, part)
-            if node is None:
-                self.expression = part
-                self.fail(f"{path} is nothing, a class must be a module", part.tree)
-            return node
+            return self.made(part)
         children: dict[str, Node] = {}
-        items = part.items() if isinstance(part, dict) else enumerate(part)
-        for name, inner in items:
-            if isinstance(inner, Expression) and "{" in str(name):  # attributes that a loop names
-                looped = self.as_node(self.evaluate(inner, self.frames[-1].local), inner.tree, inner)
-                children |= looped.children if looped else {}
-                continue
-            if isinstance(inner, Expression):
-                child = self.as_node(self.evaluate(inner, self.frames[-1].local), inner.tree, inner)
-            else:
-                child = self.part(inner, f"{path}.{name}", module)
-            if child is not None:
+        for name, inner in part.items() if isinstance(part, dict) else enumerate(part):
+            child = self.part(inner)
+            if child is not None and isinstance(inner, Expression) and "{" in str(name):
+                children |= child.children  # attributes that a loop names
+            elif child is not None:
                 children[str(name)] = child
         return Node("Sequential" if isinstance(part, list) else "ModuleDict", children=children)
 
-    def as_node(self, value: Any, node: ast.AST, expression: Expression) -> Node | None:
-        """What a constructor expression gave, as a module; None where the attribute is not built."""
+    def made(self, constructor: Expression) -> Node | None:
+        """The module that a constructor expression gives; None where the attribute is not built."""
+        value = self.evaluate(constructor, self.frames[-1].local)
+        outer, self.expression = self.expression, constructor
+        built = self.as_node(value, constructor.tree)
+        self.expression = outer
+        return built
+
+    def as_node(self, value: Any, node: ast.AST) -> Node | None:
+        """A value of an expression as a module."""
         value = self.domain.plain(value)
         if value is None or isinstance(value, Node):
             return value
         if isinstance(value, list):
-            return self.container(
-                "ModuleList", {str(i): item for i, item in enumerate(value)}, node, expression
-            )
+            return self.container("ModuleList", dict(enumerate(value)), node)
         if isinstance(value, dict):
-            return self.container("ModuleDict", value, node, expression)
-        self.expression = expression
-        self.fail(
-            f"{describe(value)} is not a module", node, "write a constructor, e.g. Linear(a, b), or None"
-        )
+            return self.container("ModuleDict", value, node)
+        help_ = "write a constructor, e.g. Linear(a, b), or None"
+        self.fail(f"{describe(value)} is not a module", node, help_)
 
-    def container(self, cls: str, items: dict[Any, Any], node: ast.AST, expression: Expression) -> Node:
+    def container(self, cls: str, items: dict[Any, Any], node: ast.AST) -> Node:
         self.spend(len(items), node)
-        children = {
-            str(name): child
-            for name, item in items.items()
-            if (child := self.as_node(item, node, expression))
-        }
-        return Node(cls, children=children)
+        built = {str(name): self.as_node(item, node) for name, item in items.items()}
+        return Node(cls, children={name: child for name, child in built.items() if child is not None})
 
     def ties(self, module: Module, scope: Scope) -> list[tuple[str, str, Tie]]:
         """The pairs (target, source) that hold; `tied:` needs the config's tie_word_embeddings."""
@@ -209,16 +196,12 @@ class Builder(Inside):
         spec = scope.spec
         if name.startswith("Auto"):
             if spec.refuse:
-                raise UnknownArchitectureError(
-                    Problem(f"{scope.origin.path}{spec.model_type} is not counted: {spec.refuse}")
-                )
+                path = scope.origin.path + spec.model_type
+                raise UnknownArchitectureError(f"{path} is not counted: {spec.refuse}")
             found = auto_class(spec, name)
             if found is None:
-                self.fail(
-                    f"{spec.model_type} has no class for {name}",
-                    node,
-                    f"known: {', '.join(spec.architectures)}",
-                )
+                known = f"known: {', '.join(spec.architectures)}"
+                self.fail(f"{spec.model_type} has no class for {name}", node, known)
             name = found
         module = spec.module(name)
         if module is None:
@@ -230,9 +213,8 @@ class Builder(Inside):
     ) -> Node:
         """Arguments to parameters; keywords that are config fields hold for the whole module."""
         if len(arguments) > len(module.parameters):
-            self.fail(
-                f"{module.name} takes {len(module.parameters)} arguments, {len(arguments)} are given", node
-            )
+            counts = f"takes {len(module.parameters)} arguments, {len(arguments)} are given"
+            self.fail(f"{module.name} {counts}", node)
         values = dict(zip(module.parameters, arguments, strict=False))
         fields: Locals = {}
         for key, value in keywords.items():
@@ -241,21 +223,15 @@ class Builder(Inside):
             elif scope.has(key):
                 fields[key] = value
             else:
-                known = [*module.parameters, *scope.spec.fields]
-                self.fail(
-                    f"{key} is neither a parameter of {module.name} nor a field",
-                    node,
-                    did_you_mean(key, known),
-                )
+                help_ = did_you_mean(key, [*module.parameters, *scope.spec.fields])
+                self.fail(f"{key} is neither a parameter of {module.name} nor a field", node, help_)
         return self.instantiate(module, scope.replaced(fields) if fields else scope, values, node)
 
     def literal_container(self, name: str, arguments: list[Any], node: ast.Call) -> Node:
-        arguments = [self.domain.plain(argument) for argument in arguments]
-        if len(arguments) == 1 and isinstance(arguments[0], list | dict):
-            items = arguments[0] if isinstance(arguments[0], dict) else dict(enumerate(arguments[0]))
-        else:
-            items = dict(enumerate(arguments))
-        return self.container(name, items, node, self.expression)
+        items: Any = [self.domain.plain(argument) for argument in arguments]
+        if len(items) == 1 and isinstance(items[0], list | dict):
+            items = items[0]
+        return self.container(name, items if isinstance(items, dict) else dict(enumerate(items)), node)
 
 
 def _filled(template: str, values: Iterator[str]) -> str:

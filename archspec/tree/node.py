@@ -1,11 +1,9 @@
 """A module tree: what a constructor builds, before its tensors are named."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.errors import Place, Problem, SpecError
+from archspec.errors import Place
 from archspec.specs.records import Module, Spec, Tie
 from archspec.specs.torch_layers import Leaf, Size
 
@@ -33,7 +31,7 @@ class Node:
     )
 
     def __init__(
-        self, cls: str, tensors: list[Leaf] | None = None, children: dict[str, Node] | None = None
+        self, cls: str, tensors: list[Leaf] | None = None, children: "dict[str, Node] | None" = None
     ) -> None:
         self.cls = cls
         self.layer = cls if children is None else ""  # torch's own name for it, where a subclass has another
@@ -49,7 +47,7 @@ class Node:
         self.guards: frozenset[Any] = frozenset()
         self.turn: Any = None
 
-    def copy(self) -> Node:
+    def copy(self) -> "Node":
         other = Node.__new__(Node)
         for slot in self.__slots__:
             setattr(other, slot, getattr(self, slot))
@@ -64,12 +62,3 @@ def auto_class(spec: Spec, auto: str) -> str | None:
     known = {"ForCausalLM": ("ForCausalLM", "LMHeadModel"), "ForSeq2SeqLM": ("ForConditionalGeneration",)}
     ends = {**known, "ForTextEncoding": ("EncoderModel",)}.get(suffix, (suffix,))
     return next((name for end in ends for name in spec.architectures if name.endswith(end)), None)
-
-
-def require_architecture(spec: Spec) -> str:
-    """The base model of a spec. Errors: :class:`SpecError` for a spec without architectures."""
-    if not spec.architectures:
-        raise SpecError(
-            Problem("the spec has no architectures", Place(spec.source, 1, 1), help="add architectures:")
-        )
-    return spec.architectures[0]

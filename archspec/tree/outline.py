@@ -1,11 +1,9 @@
 """A module tree with the parameters of each module, identical layers folded, as `print(model)` shows it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor
+from archspec.tree.tensors import Tensor, joined
 
 
 class Item(NamedTuple):
@@ -23,7 +21,7 @@ class Item(NamedTuple):
     params: int
     buffers: int
     marks: tuple[str, ...]
-    children: tuple[Item, ...]
+    children: "tuple[Item, ...]"
 
 
 def outline(root: Node, tensors: list[Tensor]) -> Item:
@@ -54,11 +52,11 @@ class _Outliner:
 
     def item(self, node: Node, path: str, name: str) -> tuple[Item, int]:
         """A module, its numbers those of one copy, and a number that identical modules share."""
-        own = [(leaf.name, self.tensors[_joined(path, leaf.name)]) for leaf in node.tensors]
+        own = [(leaf.name, self.tensors[joined(path, leaf.name)]) for leaf in node.tensors]
         children: list[Item] = []
         kinds: list[int] = []
         for key, child in node.children.items():
-            item, kind = self.item(child, _joined(path, key), key)
+            item, kind = self.item(child, joined(path, key), key)
             if node.cls == "ModuleList" and kinds and kinds[-1] == kind:
                 first = children[-1]
                 span = f"{first.name.partition('-')[0]}-{key}"
@@ -113,7 +111,3 @@ def _label(node: Node, own: list[tuple[str, Tensor]]) -> str:
         return f"{node.cls}{shapes.get('', ())}"
     inside = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
     return f"{node.cls}({inside})" if node.leaf else node.cls
-
-
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if name and prefix else name or prefix

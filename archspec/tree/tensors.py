@@ -1,12 +1,10 @@
 """The tensors of a module tree, named, shaped and tied as torch's `named_parameters()` has them."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.errors import ConfigError, SpecError
-from archspec.specs.torch_layers import Leaf
 from archspec.tree.node import Node, Routed
 
 if TYPE_CHECKING:
@@ -32,19 +30,8 @@ class Tensor(NamedTuple):
     trainable: bool
     tied_to: str | None
     layer: str
-    active: int | Fraction
+    active: "int | Fraction"
     embedding: str = ""
-
-
-class _Entry:
-    """A tensor where it stands, before ties give it another one's values."""
-
-    __slots__ = ("kind", "layer", "name", "routed", "shape", "trainable")
-
-    def __init__(self, name: str, leaf: Leaf, frozen: bool, layer: str, routed: Routed | None) -> None:
-        self.name, self.shape, self.kind = name, leaf.shape, leaf.kind
-        self.trainable = leaf.trainable and not frozen
-        self.layer, self.routed = layer, routed
 
 
 def tensors(root: Node) -> list[Tensor]:
@@ -55,25 +42,23 @@ def tensors(root: Node) -> list[Tensor]:
     """
     entries = _walk(root)
     by_name = {entry.name: entry for entry in entries}
-    roots = _tied(root, by_name)
+    holders = _tied(root, by_name)
     first: dict[str, str] = {}
-    for entry in entries:
-        first.setdefault(roots.get(entry.name, entry.name), entry.name)
-    parts = _embeddings(root, by_name, roots)
+    for name in by_name:
+        first.setdefault(holders.get(name, name), name)
+    parts = _embeddings(root, by_name, holders)
     found = []
     for entry in entries:
-        name, holder = entry.name, by_name[roots.get(entry.name, entry.name)]
-        tied_to = first[holder.name] if first[holder.name] != name else None
-        shape, kind, trainable = holder.shape, holder.kind, holder.trainable
-        numel = 1
-        for size in shape:
-            numel *= size
-        active, part = _active(numel, holder.routed), parts.get(holder.name, "")
-        found.append(Tensor(name, shape, numel, kind, trainable, tied_to, entry.layer, active, part))
+        holder = by_name[holders.get(entry.name, entry.name)]
+        tied_to = first[holder.name] if first[holder.name] != entry.name else None
+        part = parts.get(holder.name, "")
+        if tied_to or part or holder is not entry:
+            entry = holder._replace(name=entry.name, layer=entry.layer, tied_to=tied_to, embedding=part)
+        found.append(entry)
     return sorted(found, key=lambda tensor: tensor.kind == "buffer")
 
 
-def _active(numel: int, routed: Routed | None) -> int | Fraction:
+def _active(numel: int, routed: Routed | None) -> "int | Fraction":
     if routed is None or not routed.experts:
         return numel
     whole = numel * min(routed.chosen, routed.experts)
@@ -85,8 +70,9 @@ def _active(numel: int, routed: Routed | None) -> int | Fraction:
     return active
 
 
-def _walk(root: Node) -> list[_Entry]:
-    entries: list[_Entry] = []
+def _walk(root: Node) -> list[Tensor]:
+    """The tensors where they stand, before ties give them another one's values."""
+    entries: list[Tensor] = []
     seen = 0
 
     def visit(node: Node, prefix: str, frozen: bool, routed: Routed | None) -> None:
@@ -98,18 +84,19 @@ def _walk(root: Node) -> list[_Entry]:
             raise ConfigError(f"{name}: the model has more than {what}; that many are not listed")
         frozen, routed = frozen or node.frozen, node.routed or routed
         for leaf in node.tensors:
-            full = _joined(prefix, leaf.name) if leaf.name else prefix
-            entries.append(_Entry(full, leaf, frozen, node.layer, routed))
+            name, numel = joined(prefix, leaf.name), math.prod(leaf.shape)
+            trainable, active = leaf.trainable and not frozen, _active(numel, routed)
+            entries.append(Tensor(name, leaf.shape, numel, leaf.kind, trainable, None, node.layer, active))
         for own in (True, False):  # torch lists a module's own parameters before its children's
             for name, child in node.children.items():
                 if (child.cls in ("Parameter", "Buffer")) == own:
-                    visit(child, _joined(prefix, name), frozen, routed)
+                    visit(child, joined(prefix, name), frozen, routed)
 
     visit(root, "", False, None)
     return entries
 
 
-def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
+def _tied(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
     """Tied name -> the name whose tensor it is."""
     parents: dict[str, str] = {}
 
@@ -121,7 +108,7 @@ def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
     names: list[str] | None = None
     for prefix, node in modules(root):
         for target, source, tie in node.ties:
-            target, source = _joined(prefix, target), _joined(prefix, source)
+            target, source = joined(prefix, target), joined(prefix, source)
             if target in by_name and source in by_name:
                 pairs = [(target, source)]
             else:
@@ -138,12 +125,12 @@ def _tied(root: Node, by_name: dict[str, _Entry]) -> dict[str, str]:
     return {name: holder(name) for name in parents}
 
 
-def _embeddings(root: Node, by_name: dict[str, _Entry], roots: dict[str, str]) -> dict[str, str]:
+def _embeddings(root: Node, by_name: dict[str, Tensor], holders: dict[str, str]) -> dict[str, str]:
     """What each tensor of the embedding split is, by the name of the one that holds its values."""
     tables = (entry.name for entry in by_name.values() if entry.layer == "Embedding")
-    found = {roots.get(name, name): "table" for name in tables}
+    found = {holders.get(name, name): "table" for name in tables}
     outputs = (f"{path}.weight" for path in output_embeddings(root))
-    return found | {roots.get(name, name): "output" for name in outputs if name in by_name}
+    return found | {holders.get(name, name): "output" for name in outputs if name in by_name}
 
 
 def output_embeddings(root: Node, prefix: str = "") -> list[str]:
@@ -164,11 +151,11 @@ def output_embeddings(root: Node, prefix: str = "") -> list[str]:
             message = f"{path} does not exist"
             raise SpecError(message, said.place, "output_embeddings", "name a module by its path")
         node = node.children[part]
-    full = _joined(prefix, path)
+    full = joined(prefix, path)
     if node.leaf or "weight" in {*node.children, *(tensor.name for tensor in node.tensors)}:
         return [full]
     if node.cls == "ModuleList":
-        return [_joined(full, name) for name in node.children]
+        return [joined(full, name) for name in node.children]
     return output_embeddings(node, full)
 
 
@@ -177,8 +164,9 @@ def modules(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
     yield prefix, node
     for name, child in node.children.items():
         if not child.leaf:
-            yield from modules(child, _joined(prefix, name))
+            yield from modules(child, joined(prefix, name))
 
 
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if prefix else name
+def joined(prefix: str, name: str) -> str:
+    """A dotted path; either part may be empty."""
+    return f"{prefix}.{name}" if prefix and name else prefix or name

@@ -1,7 +1,5 @@
 """What ties save: each tensor that is another one's copy, and the count with it counted again."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from archspec.tree.tensors import Tensor

@@ -12,7 +12,7 @@ import pytest
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, SpecError
 from archspec.specs.library import shipped
-from archspec.tree.builder import Builder, Node, auto_class, require_architecture
+from archspec.tree.builder import Builder, Node, auto_class
 from archspec.tree.counts import dtype_bytes, quantities_of
 from archspec.tree.tensors import Tensor, modules, output_embeddings, tensors
 from archspec.tree.ties import TiedGroup, folded, tie_notes, tied_groups
@@ -181,10 +181,3 @@ def test_a_dtype_that_is_not_known() -> None:
 )
 def test_what_an_auto_class_gives(model_type: str, auto: str, architecture: str | None) -> None:
     assert auto_class(shipped().load(model_type), auto) == architecture
-
-
-def test_the_base_model_is_the_first_architecture() -> None:
-    spec = shipped().load("bert")
-    assert require_architecture(spec) == "BertModel"
-    with pytest.raises(SpecError, match="the spec has no architectures"):
-        require_architecture(spec._replace(architectures=()))
