@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.render import code, printers
+from archspec.render.formats import written
 from archspec.symbolic.closed_form import ClosedForm
 
 
@@ -16,20 +16,31 @@ class Formula(ClosedForm):
     """
 
     def latex(self) -> str:
-        """LaTeX in the usual symbols."""
-        return printers.latex(self)
+        """LaTeX in the usual symbols, without delimiters."""
+        return written(self, "latex")
 
     def text(self) -> str:
-        """Plain text with `·` and powers, in the usual symbols."""
-        return printers.text(self)
+        """Plain text with `·` and powers, in the usual symbols.
+
+        >>> import archspec
+        >>> archspec.formula("GPT2Model").text()
+        'd·s + V·d + 2·d + L·(4·d² + 2·d·d_ff + 9·d + d_ff)'
+        """
+        return written(self, "unicode")
 
     def mathml(self) -> str:
         """Presentation MathML in the usual symbols."""
-        return printers.mathml(self)
+        return written(self, "mathml")
 
     def python(self) -> str:
-        """A Python expression over the field names."""
-        return code.python(self)
+        """A Python expression over the field names.
+
+        >>> import archspec
+        >>> f = archspec.formula("GPT2Model")
+        >>> eval(f.python(), {}, dict(f.symbols)) == f.evaluate()
+        True
+        """
+        return written(self, "python")
 
     def __str__(self) -> str:
         return self.text()

@@ -17,27 +17,30 @@ from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
 
 COMPONENTS = ("embeddings", "attention", "feed-forward", "mixer", "norms", "other", "head")
-_NORMS = {
+_NORMS = (
     "LayerNorm",
     "RMSNorm",
     "GroupNorm",
-    *(f"BatchNorm{rank}d" for rank in (1, 2, 3)),
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
     "FrozenBatchNorm2d",
-}
+)
 _HEADS = r"(lm_head|cls|score|pooler|classifier|qa_outputs|embed_out|head|vocab_\w+)\b"
 _ATTENTION = (
     r"self_attn|self_attention|encoder_attn|cross_attn|crossattention|attn|attention\w*|\w*Attention\w*"
 )
+_MIXER = r"mixer|mamba|ssm|conv|linear_attn|rec|temporal_block"
 _FEED_FORWARD = (
     r"mlp|ffn\w*|feed_forward|intermediate|output|experts|block_sparse_moe|fc1|fc2|moe|wi|wo|DenseReluDense"
 )
-_PATTERNS = (  # the first that fits a tensor's path decides
-    ("norms", r"(^|[._])(layer_?norm|ln_?\w*|norm\w*|\w+_norm|\w*layernorm\w*)\.(weight|bias)$"),
-    ("attention", rf"(^|[._])({_ATTENTION})\b"),
-    ("mixer", r"(^|[._])(mixer|mamba|ssm|conv|linear_attn|rec|temporal_block)\b"),
-    ("feed-forward", rf"(^|[._])({_FEED_FORWARD})\b"),
-    ("embeddings", r"(^|[._])\w*(embed|wte|wpe|shared)\w*"),
-)
+_PATTERNS = {  # the first that fits a tensor's path decides
+    "norms": r"(^|[._])(layer_?norm|ln_?\w*|norm\w*|\w+_norm|\w*layernorm\w*)\.(weight|bias)$",
+    "attention": rf"(^|[._])({_ATTENTION})\b",
+    "mixer": rf"(^|[._])({_MIXER})\b",
+    "feed-forward": rf"(^|[._])({_FEED_FORWARD})\b",
+    "embeddings": r"(^|[._])\w*(embed|wte|wpe|shared)\w*",
+}
 
 
 class Part(NamedTuple):
@@ -56,7 +59,12 @@ def component(tensor: SymbolicTensor) -> str:
         return "embeddings" if tensor.layer == "Embedding" else "head"
     if "{" not in tensor.name and re.match(_HEADS, tensor.name):
         return "head"
-    return next((name for name, pattern in _PATTERNS if re.search(pattern, tensor.name)), "other")
+    return next((name for name, pattern in _PATTERNS.items() if re.search(pattern, tensor.name)), "other")
+
+
+def by_repetition(formula: ClosedForm) -> list[Part]:
+    """The whole formula, what stands once first, then each repetition times what it repeats."""
+    return [Part("", formula.expr, tuple(arranged(formula)))]
 
 
 def by_component(formula: ClosedForm) -> list[Part]:
@@ -69,7 +77,7 @@ def by_module(formula: ClosedForm, depth: int = 1) -> list[Part]:
     return _grouped(formula, lambda tensor: ".".join(tensor.name.split(".")[:-1][:depth]) or tensor.name)
 
 
-def per_layer(formula: ClosedForm) -> list[Part]:
+def by_layer(formula: ClosedForm) -> list[Part]:
     """One part for each stack of layers, and one for what stands once."""
 
     def stack(tensor: SymbolicTensor) -> str:
@@ -78,7 +86,7 @@ def per_layer(formula: ClosedForm) -> list[Part]:
     return _grouped(formula, stack)
 
 
-def polynomial(formula: ClosedForm) -> list[Part]:
+def by_polynomial(formula: ClosedForm) -> list[Part]:
     """The formula as one sum of monomials."""
     return [Part("", formula.expr.expand())]
 
@@ -89,7 +97,7 @@ def collected(formula: ClosedForm, name: str) -> list[Part]:
     found = sympy.collect(sympy.expand(formula.expr), symbol, evaluate=False)
     powers = sorted(found, key=lambda power: -sympy.degree(power, symbol) if power.has(symbol) else 0)
     terms = [
-        found[power] if power == 1 else sympy.Mul(power, found[power], evaluate=False) for power in powers
+        sympy.Mul(power, found[power], evaluate=False) if power != 1 else found[power] for power in powers
     ]
     return [Part("", sympy.Add(*terms, evaluate=False))]
 
@@ -103,16 +111,12 @@ def _grouped(
     parts = []
     for label, tensors in groups.items():
         terms = arranged(formula, tensors)
-        whole = factored(sympy.Add(*terms))
-        if whole != 0:
-            short = len(terms) > 1 and len(str(whole)) < sum(len(str(term)) + 3 for term in terms)
-            parts.append(Part(label, sympy.expand(sympy.Add(*terms)), (whole,) if short else tuple(terms)))
+        expr = sympy.expand(sympy.Add(*terms))
+        factored = sympy.factor_terms(expr)  # with what all terms share in front: L·(4·d² + 9·d)
+        short = len(terms) > 1 and len(str(factored)) < sum(len(str(term)) + 3 for term in terms)
+        if factored != 0:
+            parts.append(Part(label, expr, (factored,) if short else tuple(terms)))
     return parts
-
-
-def factored(expr: Any) -> Any:
-    """A sum with the symbols that all of its terms share in front: L·(4·d² + 9·d)."""
-    return sympy.factor_terms(sympy.expand(expr))
 
 
 def symbol_of(formula: ClosedForm, name: str) -> Any:

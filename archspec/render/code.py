@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
 from sympy.printing.str import StrPrinter
 
 from archspec.render.notation import spelled
-from archspec.render.terms import arranged, joined, renamed
+from archspec.render.terms import joined, renamed
 from archspec.symbolic.closed_form import ClosedForm
 
 C_PRELUDE = """\
@@ -27,19 +28,15 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
     narrower ones may wrap around.
     """
 
-    minimum, maximum = "min", "max"
-
     def __init__(self, language: str, integers: frozenset[str] = frozenset()) -> None:
         super().__init__({"order": "none"})
         self.language, self.integers = language, integers
-        if language == "sql":
-            self.minimum, self.maximum = "LEAST", "GREATEST"
 
     def _print_Symbol(self, expr: Any) -> str:
         wide = self.language == "sql" and expr.name in self.integers
         return f"CAST({expr.name} AS BIGINT)" if wide else str(expr.name)
 
-    def whole(self, terms: list[Any]) -> str:
+    def whole(self, terms: Sequence[Any]) -> str:
         """A sum of terms that may have fractional coefficients but is an integer."""
         expr = sympy.expand(sympy.Add(*terms))
         coefficients = (term.as_coeff_Mul()[0] for term in sympy.Add.make_args(expr))
@@ -69,11 +66,11 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         return f"(({self._print(expr.args[0])}) % ({self._print(expr.args[1])}))"
 
     def _print_Mul(self, expr: Any) -> str:
-        factors = sorted(expr.args, key=lambda f: not f.is_number)
-        if factors[0] == -1 and len(factors) > 1:
-            return "-" + "*".join(self.parenthesize(factor, 50) for factor in factors[1:])
-        first = self._print(factors[0]) if factors[0].is_Integer else self.parenthesize(factors[0], 50)
-        return "*".join([first, *(self.parenthesize(factor, 50) for factor in factors[1:])])
+        first, *rest = sorted(expr.args, key=lambda factor: not factor.is_number)
+        others = [self.parenthesize(factor, 50) for factor in rest]
+        if first == -1 and others:
+            return "-" + "*".join(others)
+        return "*".join([self._print(first) if first.is_Integer else self.parenthesize(first, 50), *others])
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         base = self.parenthesize(expr.base, 60)
@@ -83,15 +80,23 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         return power if self.language == "python" else f"POWER({base}, {self._print(expr.exp)})"
 
     def _print_Min(self, expr: Any) -> str:
-        return self._nested(self.minimum, [self._print(part) for part in expr.args])
+        return self._nested("LEAST" if self.language == "sql" else "min", expr.args)
 
     def _print_Max(self, expr: Any) -> str:
-        return self._nested(self.maximum, [self._print(part) for part in expr.args])
+        return self._nested("GREATEST" if self.language == "sql" else "max", expr.args)
 
-    def _nested(self, function: str, parts: list[str]) -> str:
-        if self.language != "c" or len(parts) < 3:
-            return f"{function}({', '.join(parts)})"
-        return f"{function}({parts[0]}, {self._nested(function, parts[1:])})"
+    def _nested(self, function: str, args: Sequence[Any]) -> str:
+        """A call; C's functions take two numbers."""
+        if self.language != "c" or len(args) < 3:
+            return f"{function}({', '.join(map(self._print, args))})"
+        return f"{function}({self._print(args[0])}, {self._nested(function, args[1:])})"
+
+
+def code(formula: ClosedForm, language: str, terms: Sequence[Any]) -> str:
+    """An exact integer expression in `python`, `c` or `sql`, over the field names as identifiers."""
+    names = {symbol.name: identifier(symbol.name) for symbol in formula.expr.free_symbols}
+    whole = [name for name, value in formula.symbols.items() if isinstance(value, int) and name in names]
+    return CodePrinter(language, frozenset(names[name] for name in whole)).whole(renamed(terms, names))
 
 
 def identifier(name: str) -> str:
@@ -101,21 +106,3 @@ def identifier(name: str) -> str:
     'conv_dim_0'
     """
     return spelled(name, "").text
-
-
-def code(formula: ClosedForm, language: str, terms: list[Any] | None = None) -> str:
-    """An exact integer expression in `python`, `c` or `sql`, over the field names as identifiers."""
-    names = {symbol.name: identifier(symbol.name) for symbol in formula.expr.free_symbols}
-    whole = (name for name, value in formula.symbols.items() if isinstance(value, int))
-    integers = frozenset(names[name] for name in whole if name in names)
-    return CodePrinter(language, integers).whole(renamed(terms or arranged(formula), names))
-
-
-def python(formula: ClosedForm, terms: list[Any] | None = None) -> str:
-    """
-    >>> import archspec
-    >>> f = archspec.formula("GPT2Model")
-    >>> eval(f.python(), {}, dict(f.symbols)) == f.evaluate()
-    True
-    """
-    return code(formula, "python", terms)

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from archspec.errors import FormulaError
-from archspec.render import printers
 from archspec.render.arrangements import Part, by_component
 from archspec.render.code import code
-from archspec.render.notation import FORMATS
-from archspec.render.printers import Own, Terms
-from archspec.render.terms import ordered
+from archspec.render.notation import FORMATS, Glyph, chosen
+from archspec.render.printers import latex, mathml, text
+from archspec.render.terms import arranged, ordered
 from archspec.symbolic.closed_form import ClosedForm
 
+Own = Mapping[str, Glyph] | None  # a user's symbols, over the usual ones
 
-def written(formula: ClosedForm, form: str, own: Own = None, terms: Terms = None) -> str:
+
+def glyphs(formula: ClosedForm, own: Own = None) -> dict[str, Glyph]:
+    """The symbols that a formula is written in."""
+    return chosen([symbol.name for symbol in formula.expr.free_symbols], own)
+
+
+def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
     """The formula alone, or some terms of its symbols, in one of :data:`archspec.render.notation.FORMATS`."""
-    if form in ("text", "unicode"):
-        return printers.text(formula, form == "unicode", own, terms)
-    if form in ("latex", "markdown"):
-        latex = printers.latex(formula, own, terms)
-        return latex if form == "latex" else f"${latex}$"
-    if form == "mathml":
-        return printers.mathml(formula, own, terms)
     if form not in FORMATS:
         raise FormulaError(f"{form} is not a form; there are {', '.join(FORMATS)}")
-    return code(formula, form, terms)
+    terms = terms or arranged(formula)
+    if form in ("python", "c", "sql"):
+        return code(formula, form, terms)
+    symbols = glyphs(formula, own)
+    if form in ("text", "unicode"):
+        return text(terms, symbols, form == "unicode")
+    if form == "mathml":
+        return mathml(terms, symbols)
+    return latex(terms, symbols) if form == "latex" else f"${latex(terms, symbols)}$"
 
 
 def written_part(formula: ClosedForm, part: Part, form: str, own: Own = None) -> str:
     """A part in the terms that it is best written in."""
-    expr = part.expr
-    terms: Sequence[Any] = part.terms or (ordered(expr) if expr.is_Add else [expr])
-    return written(formula, form, own, list(terms))
+    return written(formula, form, own, part.terms or ordered(part.expr))
 
 
 def tabled(formula: ClosedForm, parts: list[Part], form: str, own: Own) -> str:

@@ -44,14 +44,18 @@ def leading(formula: ClosedForm, symbols: Iterable[str] = ()) -> Leading:
     return Leading(kept, dropped, int(value), float(value) / max(1, formula.evaluate()))
 
 
-def _degree(term: Any, symbols: set[Any]) -> Any:
-    """The degree of a term when all the symbols grow alike; a rounding counts as what it rounds."""
-    growth = sympy.Symbol("growth", positive=True)
-    grown = _smooth(term).subs({symbol: symbol * growth for symbol in symbols}, simultaneous=True)
-    if not grown.has(growth):
+def _degree(expr: Any, symbols: set[Any]) -> Any:
+    """The degree when all the symbols grow alike; a rounding counts as what it rounds."""
+    if not expr.free_symbols & symbols:
         return sympy.Integer(0)
-    at_twos = grown.subs({symbol: 2 for symbol in grown.free_symbols if symbol != growth})
-    return sympy.limit(sympy.log(sympy.Abs(at_twos)) / sympy.log(growth), growth, sympy.oo)
+    if expr.is_Symbol:
+        return sympy.Integer(1)
+    if expr.is_Pow:
+        return _degree(expr.base, symbols) * expr.exp
+    degrees = [_degree(arg, symbols) for arg in expr.args]
+    if expr.is_Mul or isinstance(expr, sympy.Sum):  # a sum over layers has as many terms as there are layers
+        return sum(degrees)
+    return min(degrees) if isinstance(expr, sympy.Min | sympy.Mod) else max(degrees)
 
 
 def _smooth(expr: Any) -> Any:

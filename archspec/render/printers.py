@@ -1,7 +1,8 @@
-"""A closed form as text, Unicode, LaTeX or MathML, in the usual symbols of its fields."""
+"""The terms of a closed form as text, Unicode, LaTeX or MathML, in the usual symbols of its fields."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -9,12 +10,9 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.str import StrPrinter
 
-from archspec.render.notation import Glyph, chosen
-from archspec.render.terms import arranged, joined, ordered, renamed
-from archspec.symbolic.closed_form import ClosedForm
+from archspec.render.notation import Glyph
+from archspec.render.terms import joined, ordered, renamed
 
-Own = dict[str, Glyph] | None  # a user's symbols, over the usual ones
-Terms = list[Any] | None  # those to print in place of the formula's own
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -25,6 +23,9 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         super().__init__({"order": "none"})
         self.unicode = unicode
 
+    def terms(self, terms: Sequence[Any]) -> str:
+        return joined(str(self._print(term)) for term in terms)
+
     def _print_Mul(self, expr: Any) -> str:
         fraction = expr.has(sympy.Pow) or expr.args[0].is_Rational
         numerator, denominator = expr.as_numer_denom() if fraction else (expr, 1)
@@ -34,18 +35,10 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         sign = ""
         if factors[0].is_number and factors[0] < 0:
             sign, factors = "-", [-factors[0], *factors[1:]] if factors[0] != -1 else factors[1:]
-        return sign + "·".join(self._factor(factor) for factor in factors)
-
-    def _factor(self, factor: Any) -> str:
-        if isinstance(factor, sympy.Add):
-            return f"({self._terms(ordered(factor))})"
-        return str(self.parenthesize(factor, 50))
+        return sign + "·".join(self.parenthesize(factor, 50) for factor in factors)
 
     def _print_Add(self, expr: Any, order: Any = None) -> str:
-        return self._terms(ordered(expr))
-
-    def _terms(self, terms: list[Any]) -> str:
-        return joined(str(self._print(term)) for term in terms)
+        return self.terms(ordered(expr))
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         base: str = self.parenthesize(expr.base, 60)
@@ -69,33 +62,23 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         return self._call("min", expr)
 
 
-def glyphs(formula: ClosedForm, own: Own = None) -> dict[str, Glyph]:
-    """The symbols that a formula is written in."""
-    return chosen([symbol.name for symbol in formula.expr.free_symbols], own)
+def text(terms: Sequence[Any], symbols: Mapping[str, Glyph], unicode: bool) -> str:
+    names = {name: glyph.text for name, glyph in symbols.items()}
+    return TextPrinter(unicode).terms(renamed(terms, names))
 
 
-def text(formula: ClosedForm, unicode: bool = True, own: Own = None, terms: Terms = None) -> str:
-    """
-    >>> import archspec
-    >>> archspec.formula("GPT2Model").text()
-    'd·s + V·d + 2·d + L·(4·d² + 2·d·d_ff + 9·d + d_ff)'
-    """
-    names = {name: glyph.text for name, glyph in glyphs(formula, own).items()}
-    return TextPrinter(unicode)._terms(renamed(terms or arranged(formula), names))
-
-
-def latex(formula: ClosedForm, own: Own = None, terms: Terms = None) -> str:
+def latex(terms: Sequence[Any], symbols: Mapping[str, Glyph]) -> str:
     """LaTeX without delimiters."""
-    names = {sympy.Symbol(name): glyph.latex for name, glyph in glyphs(formula, own).items()}
+    names = {sympy.Symbol(name): glyph.latex for name, glyph in symbols.items()}
     printer = LatexPrinter({"symbol_names": names, "order": "none", "mul_symbol": None})
-    return joined(str(printer.doprint(term)) for term in terms or arranged(formula))
+    return joined(str(printer.doprint(term)) for term in terms)
 
 
-def mathml(formula: ClosedForm, own: Own = None, terms: Terms = None) -> str:
+def mathml(terms: Sequence[Any], symbols: Mapping[str, Glyph]) -> str:
     """A MathML element with presentation markup."""
-    names = {name: glyph.text for name, glyph in glyphs(formula, own).items()}
+    names = {name: glyph.text for name, glyph in symbols.items()}
     printer = MathMLPresentationPrinter({"order": "none"})
-    body = "<mo>+</mo>".join(map(printer.doprint, renamed(terms or arranged(formula), names)))
+    body = "<mo>+</mo>".join(map(printer.doprint, renamed(terms, names)))
     body = body.replace("&InvisibleTimes;", "&#8290;")
     body = body.replace("<mo>+</mo><mrow><mo>-</mo>", "<mrow><mo>-</mo>")
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML"><mrow>{body}</mrow></math>'

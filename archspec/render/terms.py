@@ -17,17 +17,21 @@ def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = Non
 
     ``tensors`` are those to add up, where not all of the formula's.
     """
-    groups: dict[Any, Any] = {}  # repetition -> what it repeats
+    groups: dict[Any, list[Any]] = {}  # repetition -> what it repeats
     for tensor in formula.tensors if tensors is None else tensors:
         part = sympy.expand(QUANTITIES[formula.quantity].term(tensor) * formula.scale)
         repetition = sympy.sympify(tensor.repetition)
-        once = sympy.cancel(part / repetition) if repetition.free_symbols else part
+        once = part
+        if repetition.free_symbols:
+            simplify = sympy.expand if repetition.is_Symbol else sympy.cancel
+            once = simplify(part / repetition)
         if not repetition.free_symbols or once.as_numer_denom()[1].free_symbols:
             repetition, once = sympy.Integer(1), part
-        groups[repetition] = groups.get(repetition, 0) + once
+        groups.setdefault(repetition, []).append(once)
     terms = []
     for repetition, inner in groups.items():
-        once = sympy.expand(formula.plain(sympy.expand(inner)).xreplace(formula.replacements))
+        once = formula.plain(sympy.expand(sympy.Add(*inner)))
+        once = sympy.expand(once.xreplace(formula.replacements))
         times = formula.plain(repetition).xreplace(formula.replacements)
         parts = ordered(once) if once != 0 else []
         if times == 1 or not parts:
@@ -39,13 +43,22 @@ def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = Non
 
 def ordered(expr: Any) -> list[Any]:
     """The terms of a sum, the highest degree first, those with a minus last."""
-    symbols = sorted(expr.free_symbols, key=lambda symbol: symbol.name)
 
     def place(term: Any) -> tuple[Any, ...]:
-        degree = sum(sympy.degree(term, symbol) if term.is_polynomial(symbol) else 1 for symbol in symbols)
-        return term.could_extract_minus_sign(), -degree, sympy.default_sort_key(term)
+        return term.could_extract_minus_sign(), -_degree(term), sympy.default_sort_key(term)
 
     return sorted(dict.fromkeys(sympy.Add.make_args(expr)), key=place)
+
+
+def _degree(term: Any) -> int:
+    """The degree in all symbols together; one that enters by more than powers counts as one."""
+    powers = term.as_powers_dict()
+    if all(base.is_Symbol or base.is_number for base in powers):  # a monomial, which SymPy need not expand
+        symbols = ((base, power) for base, power in powers.items() if base.is_Symbol)
+        return sum(int(power) if power.is_Integer and power > 0 else 1 for _, power in symbols)
+    return sum(
+        int(sympy.degree(term, symbol)) if term.is_polynomial(symbol) else 1 for symbol in term.free_symbols
+    )
 
 
 def renamed(terms: Iterable[Any], names: dict[str, str]) -> list[Any]:

@@ -13,7 +13,8 @@ import pytest
 import sympy
 
 import archspec
-from archspec.render import code, printers
+from archspec.render.code import C_PRELUDE, identifier
+from archspec.render.formats import written
 from archspec.render.notation import chosen
 
 ARCHITECTURES = [
@@ -39,7 +40,7 @@ def formula(request: pytest.FixtureRequest) -> archspec.Formula:
 
 
 def values(formula: archspec.Formula) -> dict[str, int | float]:
-    return {code.identifier(name): value for name, value in formula.symbols.items()}
+    return {identifier(name): value for name, value in formula.symbols.items()}
 
 
 def exact(value: int | float) -> Any:
@@ -58,9 +59,7 @@ def test_c(formula: archspec.Formula, tmp_path: Path) -> None:
     names = values(formula)
     signature = ", ".join(f"long long {name}" for name in names)
     source = tmp_path / "formula.c"
-    source.write_text(
-        f"{code.C_PRELUDE}long long count({signature}) {{ return {code.code(formula, 'c')}; }}\n"
-    )
+    source.write_text(f"{C_PRELUDE}long long count({signature}) {{ return {written(formula, 'c')}; }}\n")
     library = tmp_path / "formula.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, capture_output=True)
     count = ctypes.CDLL(str(library)).count
@@ -72,7 +71,7 @@ def test_sql(formula: archspec.Formula) -> None:
     import duckdb
 
     columns = ", ".join(f"CAST({int(value)} AS BIGINT) AS {name}" for name, value in values(formula).items())
-    query = f"SELECT {code.code(formula, 'sql')} FROM (SELECT {columns})"
+    query = f"SELECT {written(formula, 'sql')} FROM (SELECT {columns})"
     with duckdb.connect() as connection:
         assert connection.execute(query).fetchall() == [(formula.evaluate(),)]
 
@@ -84,7 +83,7 @@ def test_sql_of_narrow_columns_does_not_wrap_around() -> None:
     formula = archspec.formula("LlamaForCausalLM")
     columns = ", ".join(f"CAST({value} AS INTEGER) AS {name}" for name, value in values(formula).items())
     with duckdb.connect() as connection:
-        rows = connection.execute(f"SELECT {code.code(formula, 'sql')} FROM (SELECT {columns})").fetchall()
+        rows = connection.execute(f"SELECT {written(formula, 'sql')} FROM (SELECT {columns})").fetchall()
     assert rows == [(formula.evaluate(),)] and rows[0][0] > 2**32
 
 
@@ -108,7 +107,7 @@ def test_latex(formula: archspec.Formula) -> None:
 
 @pytest.mark.parametrize("unicode", [False, True])
 def test_text(formula: archspec.Formula, unicode: bool) -> None:
-    text = printers.text(formula, unicode)
+    text = written(formula, "unicode" if unicode else "text")
     plain = text.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", "")) if not unicode else text
     plain = re.sub(
         r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda m: "**" + m[1].translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")), plain
@@ -137,5 +136,5 @@ def test_own_notation_replaces_the_standard_one(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("D: {latex: D, meaning: width, fields: [n_embd]}\n")
     formula = archspec.formula("GPT2Model")
-    assert "D" in printers.text(formula, own=read(str(file)))
-    assert "D" not in printers.text(formula)
+    assert "D" in written(formula, "unicode", read(str(file)))
+    assert "D" not in written(formula, "unicode")

@@ -84,7 +84,6 @@ def chosen_parts(formula: Formula, args: argparse.Namespace) -> list[Part]:
     """The parts that `--by`, `--collect` and `--leading` ask for."""
     from archspec.render import arrangements
     from archspec.render.growth import leading
-    from archspec.render.terms import arranged
 
     if args.collect:
         return arrangements.collected(formula, args.collect)
@@ -92,10 +91,7 @@ def chosen_parts(formula: Formula, args: argparse.Namespace) -> list[Part]:
         return [arrangements.Part("", leading(formula, _fields(args.leading)).expr)]
     if args.by == "module":
         return arrangements.by_module(formula, max(1, args.depth))
-    if args.by == "repetition":
-        return [arrangements.Part("", formula.expr, tuple(arranged(formula)))]
-    names = {"component": "by_component", "layer": "per_layer", "polynomial": "polynomial"}
-    parts: list[Part] = getattr(arrangements, names[args.by])(formula)
+    parts: list[Part] = getattr(arrangements, f"by_{args.by}")(formula)
     return parts
 
 
@@ -116,8 +112,7 @@ def _notation(args: argparse.Namespace) -> dict[str, Glyph]:
 
 def as_json(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, Any]:
     """The formula in every format and all that it relies on, as `--json` prints it."""
-    from archspec.render.formats import written
-    from archspec.render.printers import glyphs
+    from archspec.render.formats import glyphs, written
 
     symbols = glyphs(formula, own)
     listed = []
@@ -139,8 +134,7 @@ def as_json(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, 
 
 
 def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own: dict[str, Glyph]) -> None:
-    from archspec.render.formats import written_part
-    from archspec.render.printers import glyphs
+    from archspec.render.formats import glyphs, written_part
 
     equals = "=" if args.leading is None else "≈"
     for part in parts:
