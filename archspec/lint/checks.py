@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, SpecError, UnknownArchitectureError
+from archspec.language.expression import Expression
 from archspec.lint import field_checks
 from archspec.lint.contexts import expressions, reached
 from archspec.lint.names import problems
@@ -54,11 +55,22 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
     part = os.path.basename(os.path.dirname(os.path.abspath(path))) == "shared"  # needs another's fields
     for context, expression in expressions(spec):
         if not part or context.module is None:
-            found += problems(context, expression)
+            wrong = problems(context, expression)
+            found += wrong if wrong and not _holds_without(spec, expression) else []
     if not part:
         found += [problem for module in reached(spec) for problem in _ties(spec, module)]
         found += [*_built(spec), *_fields(spec), *field_checks.unread(spec)]
     return sorted(dict.fromkeys(found), key=lambda p: (p.place.line, p.place.column) if p.place else (0, 0))
+
+
+def _holds_without(spec: Spec, expression: Expression) -> bool:
+    """Whether it is a condition taken over that holds, whatever names in it this spec does not have."""
+    if not expression.path.endswith(".require") or expression.place.source.name == spec.source.name:
+        return False
+    try:
+        return bool(Scope(spec, {}).read(expression))
+    except ArchspecError:
+        return False
 
 
 def _header(spec: Spec) -> Iterator[Problem]:

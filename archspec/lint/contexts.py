@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from archspec.language.expression import Expression
 from archspec.language.trees import callee, calls
-from archspec.lint.constants import settled
-from archspec.specs.records import CONFIGS, OPTIONS, Field, Module, Spec, leaves
+from archspec.specs.records import OPTIONS, Field, Module, Spec, leaves
 from archspec.specs.references import output_paths
 
 EVERYWHERE = ("num_labels", "id2label", "model_type")
@@ -34,13 +33,6 @@ def has_field(spec: Spec, name: str) -> bool:
     return Context(spec, None).knows(name)
 
 
-def sub_config_field(spec: Spec, name: str) -> tuple[Field, ast.Call] | None:
-    """The field of a sub-config and its `Config(…)`, None for a field that is none."""
-    field = spec.fields.get(spec.attribute_map.get(name, name))
-    tree = field.default.tree if field and field.default else None
-    return (field, tree) if field and isinstance(tree, ast.Call) and callee(tree) in CONFIGS else None
-
-
 def reached(spec: Spec) -> list[Module]:
     """The modules of this spec that its architectures are made of, and all that its own file describes."""
     own = [module for module in spec.modules.values() if module.place.source.name == spec.source.name]
@@ -61,30 +53,21 @@ def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
     """Every expression that the spec's own architectures can reach, with where it is read."""
     top = Context(spec, None)
     for field in spec.fields.values():
-        yield from ((top, expression) for expression in _defaults(spec, field))
+        yield from ((top, expression) for expression in _defaults(field))
     for expression in (*spec.fixed.values(), *spec.require, *(condition for condition, _ in spec.notes)):
         yield top, expression
     for module in reached(spec):
         here = Context(spec, module)
-        own = [*module.parameters.values(), *_conditions(module, spec), *module.where.values(), module.layer]
+        own = [*module.parameters.values(), *module.require, *module.where.values(), module.layer]
         own += [*leaves(module.body), *output_paths(module)[1], *(tie.turns for tie in module.ties)]
         yield from ((here, expression) for expression in own if expression is not None)
 
 
-def _defaults(spec: Spec, field: Field) -> list[Expression]:
+def _defaults(field: Field) -> list[Expression]:
     """A field's default; of a sub-config's, the expressions in its call, but for its model type."""
-    default, sub = field.default, sub_config_field(spec, field.name)
-    if default is None or sub is None:
+    default, call = field.default, field.sub_config
+    if default is None or call is None:
         return [default] if default is not None else []
-    call = sub[1]
     trees = [tree for tree in call.args if tree is not call.args[0] or not isinstance(tree, ast.Name)]
     trees += [k.value for k in call.keywords if k.arg not in OPTIONS or k.arg == "optional"]
     return [default._replace(tree=tree) for tree in trees]
-
-
-def _conditions(module: Module, spec: Spec) -> list[Expression]:
-    """Those of a module, but for those taken over that always hold: they may speak of what is not here."""
-    own = spec.source.name
-    taken_over = (c for c in module.require if c.place.source.name != own)
-    idle = [c for c in taken_over if settled(c.tree, module, spec)]
-    return [condition for condition in module.require if condition not in idle]

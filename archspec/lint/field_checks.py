@@ -11,16 +11,12 @@ from functools import cache
 from archspec.errors import Place, Problem, SpecError, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import text_of
-from archspec.lint.contexts import Context, expressions, has_field, sub_config_field
-from archspec.lint.sub_configs import sub_config
+from archspec.lint.contexts import expressions, has_field
+from archspec.lint.sub_configs import declared
 from archspec.specs.records import OPTIONS, TYPES, Field, Spec, SpecLibrary
 from archspec.specs.references import reads
 
-_READ_BY_ITSELF = {
-    "tie_word_embeddings",
-    "num_labels",
-    "layer_types",
-}  # the last is checked with every config
+_READ_BY_ITSELF = {"tie_word_embeddings", "num_labels", "layer_types"}  # checked with every config
 _GIVEN_HELP = "say its type and default in config: too; a parent's does not stand beside a fixed field"
 _TEXT_HELP = f"types: {', '.join(TYPES)}; a text with blanks is quoted"
 _UNUSED_HELP = "a spec has only the fields that a count depends on"
@@ -28,10 +24,9 @@ _UNUSED_HELP = "a spec has only the fields that a count depends on"
 
 def fields(spec: Spec) -> Iterator[Problem]:
     """Other names of fields that are none, texts meant as types, and defaults that a part does not have."""
-    trees = (expression.tree for _, expression in expressions(spec))
-    words = {text_of(node) for tree in trees for node in ast.walk(tree)}
+    texts = {text_of(node) for _, one in expressions(spec) for node in ast.walk(one.tree)}  # given("field")
     for alias, name in spec.attribute_map.items():
-        if name not in spec.fields and name not in spec.fixed and name not in words:  # words: given("field")
+        if name not in spec.fields and name not in spec.fixed and name not in texts:
             message, help_ = f"{alias} stands for {name}, which is no field", did_you_mean(name, spec.fields)
             yield Problem(message, Place(spec.source, 1, 1), "attribute_map", help_)
     for name, value in spec.fixed.items():
@@ -48,11 +43,10 @@ def fields(spec: Spec) -> Iterator[Problem]:
 
 def _options(spec: Spec, field: Field) -> Iterator[Problem]:
     """The fields that a sub-config's default sets, and that the part's spec does not have."""
-    found = sub_config_field(spec, field.name)
-    sub = sub_config(Context(spec, None), ast.Name(field.name)) if found else None
-    if found is None or sub is None or sub.spec is None or sub.spec.refuse:
+    call, sub = field.sub_config, declared(spec, field.name)
+    if call is None or sub is None or sub.spec is None or sub.spec.refuse:
         return
-    keywords = found[1].keywords
+    keywords = call.keywords
     merged = any(keyword.arg == "merge" for keyword in keywords)  # its defaults go to any model type
     for keyword in keywords:
         name = keyword.arg

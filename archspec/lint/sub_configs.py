@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from archspec.language.trees import callee, calls, text_of
-from archspec.lint.contexts import Context, sub_config_field
+from archspec.lint.contexts import Context
 from archspec.specs.records import Module, Spec, leaves
 
 
@@ -26,21 +26,22 @@ def sub_config(context: Context, node: ast.expr) -> Sub | None:
     spec, module = context
     if isinstance(node, ast.Attribute):
         outer = sub_config(context, node.value)
-        return _declared(outer.spec, node.attr) if outer is not None and outer.spec is not None else outer
+        return declared(outer.spec, node.attr) if outer is not None and outer.spec is not None else outer
     if not isinstance(node, ast.Name):
         return None
     if module and node.id in module.where:
-        return ANY if any(_declared(spec, name) for name in _results(module.where[node.id].tree)) else None
+        return ANY if any(declared(spec, name) for name in _results(module.where[node.id].tree)) else None
     if module and node.id in module.parameters:
         return ANY if _takes_sub_config(spec, module, node.id, frozenset()) else None
-    return _declared(spec, node.id)
+    return declared(spec, node.id)
 
 
-def _declared(spec: Spec, name: str) -> Sub | None:
-    found = sub_config_field(spec, name)
-    if found is None:
+def declared(spec: Spec, name: str) -> Sub | None:
+    """The sub-config that a field is by its default; None for a field that is none."""
+    field = spec.fields.get(spec.attribute_map.get(name, name))
+    call = field.sub_config if field else None
+    if call is None:
         return None
-    call = found[1]
     first = call.args[0] if call.args else None
     model_type = first.id if isinstance(first, ast.Name) else text_of(first)
     return Sub(spec.library.load(model_type), callee(call) == "AutoConfig") if model_type else ANY
@@ -61,7 +62,7 @@ def _takes_sub_config(spec: Spec, module: Module, parameter: str, seen: frozense
         return False
     seen |= {(module.name, parameter)}
     return any(
-        _takes_sub_config(spec, caller, name, seen) if name in caller.parameters else _declared(spec, name)
+        _takes_sub_config(spec, caller, name, seen) if name in caller.parameters else declared(spec, name)
         for caller in spec.modules.values()
         for name in _given(spec, module, parameter, caller)
     )

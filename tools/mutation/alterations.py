@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from archspec.errors import Place
 from archspec.language.expression import Expression
-from archspec.lint.constants import settled
 from archspec.specs.records import Body, Field, Module, Spec
 from tools.mutation.changes import changed, has_tensors, in_constructor, in_value, negated
+from tools.mutation.constants import settled
 from tools.mutation.idle import implied, living, masked, nothing
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from archspec.configs.checks import may_be_negative
 from archspec.language.expression import Expression, names
 from archspec.language.trees import conjuncts
-from archspec.lint.constants import handed_on, settled
 from archspec.specs.records import Module, Spec, leaves
+from tools.mutation.constants import handed_on, settled
 
 
 def living(tree: ast.AST, module: Module, spec: Spec) -> Iterator[ast.AST]:
