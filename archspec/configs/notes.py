@@ -97,5 +97,5 @@ def _one_slip(name: str, other: str) -> bool:
     while start < min(len(name), len(other)) and name[start] == other[start]:
         start += 1
     one, two = name[start:], other[start:]
-    swapped = len(one) > 1 and len(two) > 1 and one[0] == two[1] and one[1] == two[0] and one[2:] == two[2:]
+    swapped = one[:2] == two[1::-1] and one[2:] == two[2:]
     return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]

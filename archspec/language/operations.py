@@ -9,6 +9,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 MAX_ITEMS = 1_000_000
@@ -16,8 +17,6 @@ MAX_BITS = 4_096
 MAX_DIVISIONS = 10_000_000
 _MAX_END = 2**53
 _ITEMS = (list, tuple, str)
-_PRIMES: dict[int, list[int]] = {}  # after a number, those that were asked for: formulas ask for each in turn
-_MAX_PRIMES = 100
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -86,16 +85,20 @@ def _nth_prime(after: int, n: int) -> int:
     """
     if n * math.isqrt(max(after, 0) + 100 * n) > MAX_DIVISIONS:
         raise OverflowError("the prime is too far away")
-    known = _PRIMES.setdefault(after, [])
+    known = _primes(after)
     found = known[-1] if known else max(after, 1)
     while len(known) < n:
         found += 1
         while not _is_prime(found):
             found += 1
         known.append(found)
-    if len(_PRIMES) > _MAX_PRIMES:
-        _PRIMES.pop(next(iter(_PRIMES)))
     return known[n - 1] if n > 0 else max(after, 1)
+
+
+@lru_cache(maxsize=100)
+def _primes(after: int) -> list[int]:
+    """The first primes after a number, as far as they were asked for: formulas ask for each in turn."""
+    return []
 
 
 def _is_prime(number: int) -> bool:

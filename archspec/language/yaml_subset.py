@@ -71,7 +71,9 @@ class _Reader:
         node = Mapping({}, {}, Place(self.source, self.next()[0], indent + 1))
         while (line := self.next())[1] == indent:
             number, _, text = line
-            key, width = _key(text)
+            width = _colon(text)
+            _require(width > 0 and text[width : width + 2] in (":", ": "))
+            key = _key(text[:width])
             _require(key not in node.items)
             node.keys[key] = Place(self.source, number, indent + 1, width)
             self.at += 1
@@ -90,7 +92,7 @@ class _Reader:
             return Scalar("", end, False, "")
         if _is_item(text):
             return self.sequence(further)
-        if _has_key(text):
+        if _colon(text) >= 0:
             return self.mapping(further, depth + 1)
         self.at += 1
         return self.value(line, 0, indent)
@@ -99,7 +101,7 @@ class _Reader:
         node = Sequence([], Place(self.source, self.next()[0], indent + 1))
         while (line := self.next())[1] == indent:
             rest = line[2][2:].lstrip(" ")
-            _require(_is_item(line[2]) and rest != "" and not _is_item(rest) and not _has_key(rest))
+            _require(_is_item(line[2]) and rest != "" and not _is_item(rest) and _colon(rest) < 0)
             self.at += 1
             node.items.append(self.value(line, 2, indent))
         _require(line[1] < indent)
@@ -213,23 +215,20 @@ def _is_item(text: str) -> bool:
     return text[:2] == "- " or text == "-"
 
 
-def _has_key(text: str) -> bool:
+def _colon(text: str) -> int:
+    """Where the colon after a line's key stands; below zero for a line without a key."""
     if text[0] in "\"'":
-        return text[text.find(text[0], 1) + 1 :][:1] == ":"
-    return ": " in text or text[-1] == ":"
+        end = text.find(text[0], 1) + 1
+        return end if text[end : end + 1] == ":" else -1
+    found = text.find(": ")
+    return found if found >= 0 or text[-1] != ":" else len(text) - 1
 
 
-def _key(text: str) -> tuple[str, int]:
-    """A line's key and its width; a colon follows."""
+def _key(text: str) -> str:
+    """A key as it stands before its colon, without its quotes."""
     if text[0] in "\"'":
-        width = text.find(text[0], 1) + 1
-        key = text[1 : width - 1]
-        _require("\\" not in key)
-    else:
-        colon = text.find(": ")
-        width = colon if colon >= 0 else len(text) - 1
-        key = text[:width]
-        _require(key != "" and key[-1] != " ")
-        _require_plain(key)
-    _require(text[width : width + 2] in (":", ": "))
-    return key, width
+        _require("\\" not in text)
+        return text[1:-1]
+    _require_plain(text)
+    _require(text[-1] != " ")
+    return text

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from archspec.language.expression import Expression
 from archspec.language.trees import callee, calls
 from archspec.specs.records import OPTIONS, Field, Module, Spec, leaves
-from archspec.specs.references import output_paths
+from archspec.specs.references import module_expressions
 
 EVERYWHERE = ("num_labels", "id2label", "model_type")
 
@@ -58,8 +58,7 @@ def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
         yield top, expression
     for module in reached(spec):
         here = Context(spec, module)
-        own = [*module.parameters.values(), *module.require, *module.where.values(), module.layer]
-        own += [*leaves(module.body), *output_paths(module)[1], *(tie.turns for tie in module.ties)]
+        own = [*module.parameters.values(), *module_expressions(module), *(tie.turns for tie in module.ties)]
         yield from ((here, expression) for expression in own if expression is not None)
 
 

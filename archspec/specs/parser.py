@@ -13,7 +13,7 @@ from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.inheritance import Inheritance
 from archspec.specs.module_parser import ModuleParser
-from archspec.specs.records import KEYS, Field, Module, Spec, SpecLibrary, camel_case, empty_spec
+from archspec.specs.records import KEYS, Field, Module, Spec, SpecLibrary, camel_case
 
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STARTS = "-0123456789.[{("  # of numbers, lists, mappings and brackets
@@ -71,7 +71,8 @@ class _Parser(ModuleParser):
         parent = next(iter(self.loaded(root, "extends")), None)
         inherited = parent.base_model_prefix if parent else model_type.replace("-", "_")
         base_model_prefix = self.text(root, "base_model_prefix") or inherited
-        spec = empty_spec(model_type, prefix, base_model_prefix, self.source, self.library)
+        names = (model_type, prefix, base_model_prefix)
+        spec = Spec(*names, self.source, self.library, {}, {}, {}, {}, {}, {})
         for used in self.loaded(root, "uses"):
             spec.modules.update(_named_base(used, spec))
             spec.renames.update(used.renames)

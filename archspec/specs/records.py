@@ -137,31 +137,24 @@ class Spec(NamedTuple):
     prefix: str
     base_model_prefix: str
     source: Source
+    library: SpecLibrary
     attribute_map: dict[str, str]
     fields: dict[str, Field]
     fixed: dict[str, Expression]
     readonly: dict[str, Place]
-    flat: str
-    require: tuple[Expression, ...]
     modules: dict[str, Module]
-    architectures: tuple[str, ...]
     renames: dict[str, str]
-    refuse: str
-    notes: tuple[tuple[Expression, str], ...]
-    header: str
-    extends: str
-    uses: tuple[str, ...]
-    library: SpecLibrary
+    flat: str = ""
+    require: tuple[Expression, ...] = ()
+    architectures: tuple[str, ...] = ()
+    refuse: str = ""
+    notes: tuple[tuple[Expression, str], ...] = ()
+    header: str = ""
+    extends: str = ""
+    uses: tuple[str, ...] = ()
 
     def module(self, name: str) -> Module | None:
         return self.modules.get(self.renames.get(name, name)) or self.modules.get(name)
-
-
-def empty_spec(model_type: str, prefix: str, base: str, source: Source, library: SpecLibrary) -> Spec:
-    """A spec that describes nothing yet; whoever asks fills it."""
-    return Spec(
-        model_type, prefix, base, source, {}, {}, {}, {}, "", (), {}, (), {}, "", (), "", "", (), library
-    )
 
 
 def camel_case(model_type: str) -> str:
