@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.configs.origin import RawConfig
-from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
+from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.values import describe, shown
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
@@ -28,17 +28,15 @@ def choose(config: RawConfig, architecture: str | None = None) -> tuple[str, str
     >>> choose(read_config({"architectures": ["LlamaForCausalLM"]}))
     ('llama', 'LlamaForCausalLM')
     """
-    raw, origin = config
-    model_type = raw.get("model_type")
-    listed = _listed(config)
+    model_type, listed = config.raw.get("model_type"), _listed(config)
     if model_type is not None and not isinstance(model_type, str):
-        raise ConfigError(origin.problem("model_type", f"{describe(model_type)} is not a model type"))
-    name = architecture or (listed[0] if listed else None)
+        raise ConfigError(config.origin.problem("model_type", f"{describe(model_type)} is not a model type"))
+    name = architecture or (listed[0] if listed else "")
     if not model_type:
-        return _by_architecture(config, name, bool(architecture)), name or ""
+        return _by_architecture(config, name, bool(architecture)), name
     spec = _spec(config, model_type)
     if spec.refuse:
-        problem = origin.problem("model_type", f"{model_type} is not counted: {spec.refuse}")
+        problem = config.origin.problem("model_type", f"{model_type} is not counted: {spec.refuse}")
         raise UnknownArchitectureError(problem)
     if not name and not spec.architectures:
         raise UnknownArchitectureError(f"the spec of {model_type} has no architectures")
@@ -46,35 +44,6 @@ def choose(config: RawConfig, architecture: str | None = None) -> tuple[str, str
     if name not in spec.architectures:
         raise _of_another(config, spec, name, bool(architecture))
     return model_type, name
-
-
-def _by_architecture(config: RawConfig, name: str | None, asked: bool) -> str:
-    """The model type of an architecture; the config says none."""
-    raw, origin = config
-    if not name:
-        help_ = next((text for field, text in _NO_MODELS.items() if field in raw), "add model_type")
-        raise ConfigError(f"{origin.name}: the config has neither model_type nor architectures", help=help_)
-    try:
-        return shipped().model_type_of(name)
-    except UnknownArchitectureError as error:
-        if asked:
-            raise
-        problem = origin.problem("architectures", error.problems[0].message, error.problems[0].help)
-        raise UnknownArchitectureError(problem) from None
-
-
-def _of_another(
-    config: RawConfig, spec: Spec, name: str, asked: bool
-) -> ConfigError | UnknownArchitectureError:
-    """An architecture that is not of the config's model type."""
-    others = [other for other in shipped().index().get(name, ()) if other != spec.model_type]
-    elsewhere = f", but of {' and '.join(others)}" if others else ""
-    message = f"{name} is not an architecture of the model type {spec.model_type}{elsewhere}"
-    if asked:
-        known = did_you_mean(name, spec.architectures) or f"known here: {', '.join(spec.architectures)}"
-        return UnknownArchitectureError(f"{config.origin.name}: {message}", help=known)
-    help_ = f"say which is meant with --architecture (architecture=), e.g. {spec.architectures[0]}"
-    return ConfigError(config.origin.problem("architectures", message, help_))
 
 
 def _listed(config: RawConfig) -> list[str]:
@@ -87,14 +56,44 @@ def _listed(config: RawConfig) -> list[str]:
     return listed
 
 
+def _by_architecture(config: RawConfig, name: str, asked: bool) -> str:
+    """The model type of an architecture; the config says none."""
+    if not name:
+        help_ = next((text for field, text in _NO_MODELS.items() if field in config.raw), "add model_type")
+        message = f"{config.origin.name}: the config has neither model_type nor architectures"
+        raise ConfigError(message, help=help_)
+    try:
+        return shipped().model_type_of(name)
+    except UnknownArchitectureError as error:
+        if asked:
+            raise
+        raise UnknownArchitectureError(_at("architectures", config, error)) from None
+
+
 def _spec(config: RawConfig, model_type: str) -> Spec:
     try:
         return shipped().load(model_type)
     except UnknownArchitectureError as error:
-        problem = config.origin.problem("model_type", error.problems[0].message, error.problems[0].help)
+        problem = _at("model_type", config, error)
         if config.raw.get("auto_map"):
             message = f"{problem.message}: its code is not part of transformers (auto_map)"
-            problem = problem._replace(
-                message=message, help="only what transformers itself builds is counted"
-            )
+            help_ = "only what transformers itself builds is counted"
+            problem = problem._replace(message=message, help=help_)
         raise UnknownArchitectureError(problem) from None
+
+
+def _at(field: str, config: RawConfig, error: UnknownArchitectureError) -> Problem:
+    """What an error says, at the config's field."""
+    return config.origin.problem(field, error.problems[0].message, error.problems[0].help)
+
+
+def _of_another(config: RawConfig, spec: Spec, name: str, asked: bool) -> ArchspecError:
+    """An architecture that is not of the config's model type."""
+    others = [other for other in shipped().index().get(name, ()) if other != spec.model_type]
+    elsewhere = f", but of {' and '.join(others)}" if others else ""
+    message = f"{name} is not an architecture of the model type {spec.model_type}{elsewhere}"
+    if asked:
+        known = did_you_mean(name, spec.architectures)
+        return UnknownArchitectureError(f"{config.origin.name}: {message}", help=known)
+    help_ = f"say which is meant with --architecture (architecture=), e.g. {spec.architectures[0]}"
+    return ConfigError(config.origin.problem("architectures", message, help_))

@@ -12,8 +12,7 @@ from archspec.language.values import describe
 
 MAX_DEPTH = 64
 MAX_BITS = 14_284  # 4,300 digits: more than that Python does not print
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-_LONG_NUMBER = re.compile(r"\d{4301}")
+_TOKEN = r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+'
 _BARE: dict[type, Callable[[Any], Any]] = {  # of enumerations, too
     int: int.__index__,
     float: float.__float__,
@@ -42,7 +41,7 @@ def parse_json(source: Source) -> dict[str, Any]:
     except ValueError:
         if key := repeated(source.text):
             _refuse(source, f"{key[0]} is given twice", key[1], "keep one of the two", key[2])
-        found = _LONG_NUMBER.search(source.text)
+        found = re.search(r"\d{4301}", source.text)
         _refuse(source, _TOO_LONG, found.start() if found else 0, "no size is that large")
     _refuse(source, f"{describe(value)} is not a config", 0, "a config is one JSON object")
 
@@ -103,7 +102,7 @@ def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
     """
     path: list[str] = []
     last: re.Match[str] | None = None
-    for token in _TOKEN.finditer(text):
+    for token in re.finditer(_TOKEN, text):
         what = token.group()
         if what in ("{", "["):
             path.append("0")
@@ -136,7 +135,7 @@ def repeated(text: str) -> tuple[str, int, int] | None:
 def nesting(text: str) -> int:
     """The offset at which a JSON text is nested too deep; 0 where it is not."""
     depth = 0
-    for token in _TOKEN.finditer(text):
+    for token in re.finditer(_TOKEN, text):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
         if depth > MAX_DEPTH:
             return token.start()

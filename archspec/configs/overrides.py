@@ -12,7 +12,7 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Place, Problem, Source, did_you_mean
 from archspec.specs.records import Spec
 
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w\-]+)*$")
+_PATH = r"[A-Za-z_]\w*(?:\.[\w\-]+)*$"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _SAYS_THE_SAME = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labels",)}
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
@@ -31,7 +31,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     path = path.strip()
     if not equals:
         _refuse(text, 0, f"{text!r} is not an override", "write field=value")
-    if not _PATH.match(path):
+    if not re.match(_PATH, path):
         _refuse(text, 0, f"{path!r} is not a field", "write field=value, or sub_config.field=value")
     start = len(text) - len(value.lstrip())
     value = value.strip()
@@ -75,7 +75,7 @@ def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> 
     """
     opened: set[str] = set()
     for path, value in overrides.items():
-        if not isinstance(path, str) or not _PATH.match(path):
+        if not isinstance(path, str) or not re.match(_PATH, path):
             raise ConfigError(f"override: {path!r} is not a field", help="write sub_config.field")
         *outer, leaf = path.split(".")
         inside = raw

@@ -18,7 +18,7 @@ from archspec.specs.library import shipped
 
 MAX_BYTES = 10_000_000
 _HELP = "give a config.json, a folder that holds one, a hub id org/name, a dict, or a transformers config"
-_HUB_ID = re.compile(r"[\w.\-]+/[\w.\-]+$")
+_HUB_ID = r"[\w.\-]+/[\w.\-]+$"
 _OTHERS = {
     "adapter_config.json": "it describes an adapter: give the base model's config",
     "model_index.json": "it describes a pipeline: give the folder of one of its models",
@@ -65,7 +65,7 @@ def _read_path(given: str | bytes) -> RawConfig:
             return read_file(path)
     except ValueError as error:
         raise ConfigError(f"{_printable(path)}: {error}", help=_HELP) from None
-    if _HUB_ID.match(path) and not path.startswith((".", "/", "~")) and not path.endswith(".json"):
+    if re.match(_HUB_ID, path) and not path.startswith((".", "/", "~")) and not path.endswith(".json"):
         from archspec.configs.hub import fetched
 
         raw, origin = read_file(fetched(path))

@@ -131,15 +131,12 @@ class Evaluator:
         return self.domain.item(value, self.visit(node.slice, local), node, self)
 
     def visit_BinOp(self, node: ast.BinOp, local: Locals) -> Any:
-        function = BINARY.get(type(node.op))
-        if function is None:
-            self.fail(f"the operator {type(node.op).__name__} is not part of the spec language", node)
         left, right = self.visit(node.left, local), self.visit(node.right, local)
         for value, part in ((left, node.left), (right, node.right)):
             if value is None:
                 help_ = "give it a value, or say what null means with `if`"
                 self.fail(f"`{ast.unparse(part)}` is null", part, help_)
-        return self.guarded(function, (left, right), node)
+        return self.guarded(BINARY[type(node.op)], (left, right), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp, local: Locals) -> Any:
         value = self.visit(node.operand, local)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import Place, Problem, SpecError
+from archspec.language.operations import BINARY
 from archspec.language.yaml_nodes import Scalar
 
 MAX_EXPRESSION = 4_000
@@ -20,9 +21,9 @@ _HELP = (
 )
 _LANGUAGE = (
     "Constant Name Load Store Attribute Subscript Slice List Tuple Dict BinOp UnaryOp BoolOp Compare "
-    "IfExp Call keyword ListComp GeneratorExp DictComp comprehension operator unaryop boolop cmpop"
+    "IfExp Call keyword ListComp GeneratorExp DictComp comprehension boolop cmpop Not UAdd USub"
 )
-_NODES = tuple(getattr(ast, name) for name in _LANGUAGE.split())
+_NODES = (*BINARY, *(getattr(ast, name) for name in _LANGUAGE.split()))
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
 METHODS = frozenset(
@@ -133,8 +134,8 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
     what = _NAMES.get(type(node), type(node).__name__)
     if not isinstance(node, _NODES):
         return f"{what} is not part of the spec language", _HELP
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        return "`~` is not part of the spec language", _HELP
+    if isinstance(node, ast.UnaryOp | ast.BinOp) and not isinstance(node.op, _NODES):
+        return f"the operator {type(node.op).__name__} is not part of the spec language", _HELP
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str | bool | None):
         return f"{node.value!r} has no meaning in a spec", _HELP
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
@@ -143,13 +144,11 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
         return f"{node.id} is not a name of the spec language", _HELP
     if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
         return f".{node.attr} is not part of the spec language", _HELP
-    if isinstance(node, ast.Call) and not _callable(node.func):
-        return "only names can be called", _HELP
+    if isinstance(node, ast.Call):
+        method = getattr(node.func, "attr", "")
+        if not isinstance(node.func, ast.Name) and method not in METHODS:
+            return "only names can be called", _HELP
     return None
-
-
-def _callable(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and node.attr in METHODS)
 
 
 def _reject(message: str, place: Place, path: str, help_: str) -> NoReturn:
