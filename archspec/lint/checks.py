@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, SpecError, UnknownArchitectureError
@@ -91,25 +92,22 @@ def _named(spec: Spec, path: str) -> Iterator[Problem]:
 def _ties(spec: Spec, module: Module) -> Iterator[Problem]:
     flags = {*spec.fields, *spec.fixed, *spec.attribute_map}
     for tie in module.ties:
-        path = f"{module.name}.{'alias' if tie.always else 'tied'}"
         if not tie.always and "tie_word_embeddings" not in flags:
             message = "this never holds: the config has no tie_word_embeddings"
-            yield Problem(message, tie.place, path, "declare the field")
-        for end in (tie.target, tie.source):
-            if not _possible(end, module, spec):
-                yield Problem(f"{end} is not in {module.name}", tie.place, path, _PATH_HELP)
-    said = module.output_embeddings
-    for end in output_paths(module)[0]:
-        if said is not None and not _possible(end, module, spec):
-            path = f"{module.name}.output_embeddings"
-            yield Problem(f"{end} is not in {module.name}", said.place, path, _PATH_HELP)
+            yield Problem(message, tie.place, f"{module.name}.tied", "declare the field")
+    for end, place, key in _ends(module):
+        with suppress(ArchspecError):  # a spec that is missing is reported where it is named
+            if not leads_somewhere(end, module, spec):
+                yield Problem(f"{end} is not in {module.name}", place, f"{module.name}.{key}", _PATH_HELP)
 
 
-def _possible(end: str, module: Module, spec: Spec) -> bool:
-    try:
-        return leads_somewhere(end, module, spec)
-    except ArchspecError:
-        return True  # a spec that is missing is reported where it is named
+def _ends(module: Module) -> Iterator[tuple[str, Place, str]]:
+    """The paths that a module names, where, and under which key."""
+    for tie in module.ties:
+        yield from ((end, tie.place, "alias" if tie.always else "tied") for end in (tie.target, tie.source))
+    if module.output_embeddings is not None:
+        place = module.output_embeddings.place
+        yield from ((end, place, "output_embeddings") for end in output_paths(module)[0])
 
 
 def _built(spec: Spec) -> Iterator[Problem]:

@@ -9,22 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import archspec
-
-LLAMA = {
-    "model_type": "llama",
-    "vocab_size": 50,
-    "hidden_size": 8,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-}
-
-
-def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:
-    with pytest.raises(archspec.ArchspecError) as caught:
-        archspec.load(source, architecture, overrides)
-    return str(caught.value)
+from refused import LLAMA, message
 
 
 def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from refused import LLAMA
 
 from archspec.configs.notes import notes
 from archspec.configs.reader import read_config
 from archspec.specs.library import shipped
-
-LLAMA = {
-    "model_type": "llama",
-    "vocab_size": 50,
-    "hidden_size": 8,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-}
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from refused import LLAMA, message
 
 import archspec
 from archspec.configs.origin import Origin
 from archspec.configs.overrides import apply, as_typed, parse_override
-
-LLAMA = {
-    "model_type": "llama",
-    "vocab_size": 50,
-    "hidden_size": 8,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-}
-
-
-def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:
-    with pytest.raises(archspec.ArchspecError) as caught:
-        archspec.load(source, architecture, overrides)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -8,23 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refused import LLAMA, message
 
 import archspec
 from archspec.configs.reader import read_config
-
-LLAMA = {
-    "model_type": "llama",
-    "vocab_size": 50,
-    "hidden_size": 8,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-}
-
-
-def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:
-    with pytest.raises(archspec.ArchspecError) as caught:
-        archspec.load(source, architecture, overrides)
-    return str(caught.value)
 
 
 def test_a_file_a_folder_and_a_path_object_are_the_same_config(tmp_path: Path) -> None:

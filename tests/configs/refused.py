@@ -1,0 +1,23 @@
+"""A small Llama, and what archspec says where it refuses a config."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import archspec
+
+LLAMA = {
+    "model_type": "llama",
+    "vocab_size": 50,
+    "hidden_size": 8,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+}
+
+
+def message(source: Any, overrides: dict[str, Any] | None = None, architecture: str | None = None) -> str:
+    with pytest.raises(archspec.ArchspecError) as caught:
+        archspec.load(source, architecture, overrides)
+    return str(caught.value)
