@@ -1,7 +1,5 @@
 """A config under the fields' own names, and the part that it flattens as a part."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

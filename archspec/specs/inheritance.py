@@ -8,24 +8,21 @@ from collections.abc import Mapping
 from archspec.errors import Problem, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
-from archspec.specs.records import Module, leaves
+from archspec.specs.records import Module, Spec, leaves
 from archspec.specs.torch_layers import LEAVES
 
-Modules = Mapping[str, Module]
 _HELP = "write Name() or Name(argument) of a module that lists its attributes"
 
 
 class Inheritance:
     """The modules of one file with their bases merged in.
 
-    ``inherited`` are the modules of parents and used specs, among them those that the file describes anew:
+    ``inherited`` has the modules of parents and used specs, among them those that the file describes anew:
     a base by the name of its own module is the parent's.
     """
 
-    def __init__(
-        self, own: Modules, bases: Mapping[str, Expression], inherited: Modules, renames: Mapping[str, str]
-    ) -> None:
-        self.own, self.bases, self.inherited, self.renames = own, bases, inherited, renames
+    def __init__(self, own: Mapping[str, Module], bases: Mapping[str, Expression], inherited: Spec) -> None:
+        self.own, self.bases, self.inherited = own, bases, inherited
         self.problems: list[Problem] = []
 
     def modules(self) -> dict[str, Module]:
@@ -64,7 +61,7 @@ class Inheritance:
             return None
         base = self._find(name, module, trail)
         if base is None:
-            known = [*self.own, *self.inherited, *self.renames]
+            known = [*self.own, *self.inherited.modules, *self.inherited.renames]
             self._fail(module, call, f"{name} is not described", did_you_mean(name, known) or _HELP)
             return None
         where = self._arguments(module, base, call)
@@ -82,7 +79,7 @@ class Inheritance:
     def _find(self, name: str, module: Module, trail: tuple[str, ...]) -> Module | None:
         if name in self.own and name != module.name:
             return self._merged(self.own[name], trail)
-        return self.inherited.get(self.renames.get(name, name)) or self.inherited.get(name)
+        return self.inherited.module(name)
 
     def _arguments(self, module: Module, base: Module, call: Expression) -> dict[str, Expression]:
         """The base's parameters as local names; one that is handed on under its own name needs none."""

@@ -107,7 +107,7 @@ class _Parser(ModuleParser):
         named = self.mapping(root, "architectures")
         described = self.modules(self.mapping(root, "modules"), spec.model_type, "modules")
         described |= self.modules(named, spec.model_type, "architectures")
-        inheritance = Inheritance(described, self.bases, spec.modules, spec.renames)
+        inheritance = Inheritance(described, self.bases, spec)
         spec.modules.update(inheritance.modules())
         self.problems += inheritance.problems
         own = {key.partition("(")[0]: key for key in named.items}
