@@ -1,12 +1,15 @@
-"""Tables for people: rich ones on a terminal, plain aligned text where the output is read by a program."""
+"""Tables and progress for people: rich ones on a terminal; what programs read is plain aligned text."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 Cells = Sequence[str]
+PATIENCE = 1.0  # seconds before progress is worth a line
 
 
 def table(
@@ -21,16 +24,13 @@ def table(
     listed = list(rows)
     if sys.stdout.isatty():
         _rich(names, listed, title, caption)
-    else:
-        shown = [[name.lstrip(">") for name in names]] if header else []
-        print_aligned([*shown, *listed], [name.startswith(">") for name in names])
-
-
-def print_aligned(rows: Sequence[Cells], right: Sequence[bool]) -> None:
-    widths = [max((len(row[i]) for row in rows), default=0) for i in range(len(right))]
-    for row in rows:
-        cells = [cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right, strict=True)]
-        print("  ".join(cells).rstrip())
+        return
+    shown = [[name.lstrip(">") for name in names], *listed] if header else listed
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = zip(names, row, widths, strict=True)
+        texts = [text.rjust(width) if name[:1] == ">" else text.ljust(width) for name, text, width in cells]
+        print("  ".join(texts).rstrip())
 
 
 def _rich(names: list[str], rows: list[Cells], title: str, caption: str) -> None:
@@ -47,6 +47,34 @@ def _rich(names: list[str], rows: list[Cells], title: str, caption: str) -> None
     for row in rows:
         shown.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(shown)
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[Callable[..., None]]:
+    """A bar with the time left on a terminal, for what takes longer than a moment; nothing elsewhere.
+
+    Gives a function that is told how many are done, of how many, and, where that changes, what is done now.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, total, doing="": None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn())
+    times = (rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
+    bar = rich.Progress(*columns, *times, console=Console(stderr=True), transient=True)
+    task, start = bar.add_task(doing), time.monotonic()
+
+    def show(done: int, total: int, doing: str = doing) -> None:
+        bar.update(task, completed=done, total=total or None, description=doing)
+        if time.monotonic() - start > PATIENCE:
+            bar.start()
+
+    try:
+        yield show
+    finally:
+        bar.stop()
 
 
 def number(value: int) -> str:

@@ -1,4 +1,4 @@
-"""What the verbs share: the options that choose a model, and JSON output."""
+"""What the verbs share: the options that choose a model, options of several values, and JSON output."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from archspec.configs.overrides import parse_override
+from archspec.errors import ArchspecError
 from archspec.tree.ties import tied_groups
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ MODEL_HELP = (
     "a config.json, a folder that holds one, a hub id, "
     "or the name of an architecture or a model type (its default config)"
 )
-CONFIG_HELP = "the config, where the first argument is the class to count"
-_CLASS_HELP = "the class to count, e.g. BertForMaskedLM (default: the config's own)"
+DTYPE_HELP = "(default: the config's own, else float32)"
 
 
 def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> None:
@@ -28,10 +28,18 @@ def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> 
     add_choices(parser)
 
 
+def add_choices(parser: argparse.ArgumentParser) -> None:
+    about_class = "the class to count, e.g. BertForMaskedLM (default: the config's own)"
+    parser.add_argument("--architecture", metavar="CLASS", help=about_class)
+    add_repeated(parser, "--set", "FIELD=VALUE", "set a field anew, e.g. text_config.num_hidden_layers=2")
+    add_json(parser)
+
+
 def add_class_and_config(parser: argparse.ArgumentParser) -> None:
     """`ARCH CONFIG`, or one of both."""
     parser.add_argument("model", metavar="ARCH|CONFIG", help=MODEL_HELP)
-    parser.add_argument("config", nargs="?", help=CONFIG_HELP)
+    about_config = "the config, where the first argument is the class to count"
+    parser.add_argument("config", nargs="?", help=about_config)
 
 
 def class_and_config(args: argparse.Namespace) -> tuple[str, str | None]:
@@ -39,19 +47,33 @@ def class_and_config(args: argparse.Namespace) -> tuple[str, str | None]:
     return (args.config, args.model) if args.config else (args.model, None)
 
 
-def add_choices(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--architecture", metavar="CLASS", help=_CLASS_HELP)
-    add_repeated(parser, "--set", "FIELD=VALUE", "set a field anew, e.g. text_config.num_hidden_layers=2")
-    add_json(parser)
-
-
 def add_repeated(parser: argparse.ArgumentParser, flag: str, metavar: str, help: str) -> None:
     """An option that may be given more than once."""
     parser.add_argument(flag, metavar=metavar, action="append", default=[], help=help)
 
 
+def pairs(option: str, texts: list[str], example: str) -> dict[str, str]:
+    """The `NAME=VALUE` of a repeated option. Errors: :class:`ArchspecError` for a name that is given twice.
+
+    >>> pairs("--tie", ["intermediate_size = 4*hidden_size"], "")
+    {'intermediate_size': '4*hidden_size'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or name in found:
+            wrong = f"{name} is given twice" if name in found else "there is no ="
+            raise ArchspecError(f"{option} {text}: {wrong}", help=f"write {example}")
+        found[name] = value
+    return found
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def load_model(args: argparse.Namespace) -> Model:
@@ -74,10 +96,6 @@ def natural(text: str) -> int:
     if not text.isdecimal() or len(text) > 6:
         raise ValueError(text)
     return int(text)
-
-
-def print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def tied_json(tensors: list[Tensor]) -> list[dict[str, Any]]:

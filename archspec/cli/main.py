@@ -11,7 +11,6 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 # what each verb is for; its module in archspec.cli.verbs gives add_arguments(parser) and run(args) -> int
 VERBS = {
@@ -80,17 +79,19 @@ def _run(given: list[str]) -> int:
 
         print(f"archspec {__version__} (its specs describe transformers {TRANSFORMERS_VERSION})")
         return 0
-    if verb not in VERBS:
-        return _unknown(verb)
-    from archspec.errors import ArchspecError
+    from archspec.errors import ArchspecError, did_you_mean
 
     try:
+        if verb not in VERBS:
+            what = "option" if verb.startswith("-") else "verb"
+            message = f"archspec: {verb!r} is no {what} of archspec"
+            raise ArchspecError(message, help=did_you_mean(verb, VERBS))
         return _verb(verb, given[1:])
     except ArchspecError as error:
         sys.stdout.flush()
         print(error, file=sys.stderr)
         return 2
-    except (BrokenPipeError, KeyboardInterrupt, SystemExit):
+    except BrokenPipeError:
         raise
     except Exception as error:
         if os.environ.get("ARCHSPEC_DEBUG"):
@@ -107,12 +108,13 @@ def _verb(verb: str, given: list[str]) -> int:
     module = importlib.import_module(f"archspec.cli.verbs.{verb}")
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and int(columns[:6]) > 20 else 110
-
-    def formatter(prog: str) -> argparse.HelpFormatter:
-        return argparse.HelpFormatter(prog, width=width)  # told its width, it need not import shutil to ask
-
-    options: dict[str, Any] = {"allow_abbrev": False, "formatter_class": formatter}
-    parser = argparse.ArgumentParser(prog=f"archspec {verb}", description=VERBS[verb], **options)
+    parser = argparse.ArgumentParser(
+        prog=f"archspec {verb}",
+        description=VERBS[verb],
+        allow_abbrev=False,
+        # told its width, argparse need not import shutil to ask
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=width),
+    )
     module.add_arguments(parser)
     try:
         args = parser.parse_args(given)
@@ -127,16 +129,3 @@ def _help() -> str:
     verbs = [f"  {verb:<{width}}  {purpose}" for verb, purpose in VERBS.items()]
     about = "Parameter counts of model architectures, exact and in closed form, from configs."
     return "\n".join(["usage: archspec VERB ...", "", about, "", *verbs, "", _EPILOG])
-
-
-def _unknown(verb: str) -> int:
-    from archspec.errors import did_you_mean
-
-    what = "option" if verb.startswith("-") else "verb"
-    print(f"archspec: {verb!r} is no {what} of archspec", file=sys.stderr)
-    print(f"help: {did_you_mean(verb, VERBS)}", file=sys.stderr)
-    return 2
-
-
-if __name__ == "__main__":
-    sys.exit(command())

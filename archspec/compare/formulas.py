@@ -21,11 +21,13 @@ class Forms(NamedTuple):
     """The closed form of each change, None where there is none, and that of the whole difference.
 
     A field whose value differs is written `A.field` and `B.field`; ``values`` gives the value of each symbol.
+    ``missing`` says why there are none at all.
     """
 
     changes: tuple[Any, ...]
     total: Any
     values: dict[str, int | float]
+    missing: str = ""
 
 
 def forms(found: Diff) -> Forms:
@@ -48,6 +50,15 @@ def forms(found: Diff) -> Forms:
     if total.subs(exact, simultaneous=True) != found.totals[1] - found.totals[0]:
         raise FormulaError("the closed form of the difference does not give the exact number")
     return Forms(tuple(changes), total, {name: values[name] for name in sorted(values)})
+
+
+def forms_or_reason(found: Diff) -> Forms:
+    """The closed forms, or why there are none."""
+    none = Forms((None,) * len(found.changes), None, {})
+    try:
+        return forms(found) if found.changes else none
+    except ArchspecError as error:
+        return none._replace(missing=str(error))
 
 
 def as_python(expr: Any) -> str:
@@ -104,11 +115,3 @@ class _Side:
         self.substitute({sympy.Symbol(name): sympy.Symbol(new) for name, new in names.items()})
         used = {symbol.name for symbol in self.expr.free_symbols}
         self.renamed = {new: self.values[name] for name, new in names.items() if new in used}
-
-
-def forms_or_reason(found: Diff) -> tuple[Forms | None, str]:
-    """The closed forms, or why there are none."""
-    try:
-        return forms(found), ""
-    except ArchspecError as error:
-        return None, str(error)

@@ -180,20 +180,11 @@ def load(
 
 def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:
     """A config, and the architecture asked for; a name of a class or a model type is its default config."""
-    if isinstance(config, str) and not os.path.exists(config) and _is_name(config):
-        model_type, own = _named(config)
-        return {"model_type": model_type}, architecture or own
-    return config, architecture
-
-
-def _is_name(text: str) -> bool:
-    return text.isidentifier() or (text.replace("-", "_").isidentifier() and "/" not in text)
-
-
-def _named(name: str) -> tuple[str, str | None]:
-    if name in shipped().model_types():
-        return name, None
-    return shipped().model_type_of(name), name
+    if not isinstance(config, str) or not config.replace("-", "_").isidentifier() or os.path.exists(config):
+        return config, architecture
+    if config in shipped().model_types():
+        return {"model_type": config}, architecture
+    return {"model_type": shipped().model_type_of(config)}, architecture or config
 
 
 def formula(architecture: str, quantity: str = "params") -> Formula:

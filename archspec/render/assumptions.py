@@ -72,7 +72,7 @@ def _expression(text: Scalar, known: Mapping[str, int | float]) -> Any:
 
 
 def piecewise(
-    formula: AnyForm, rebuild: Callable[[dict[str, Any]], AnyForm], limit: int = 5
+    formula: AnyForm, rebuild: Callable[[dict[str, bool]], AnyForm], limit: int = 5
 ) -> list[tuple[dict[str, bool], AnyForm]]:
     """The formula for every combination of the yes/no flags that change it.
 

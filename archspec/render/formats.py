@@ -60,11 +60,21 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _booktabs(rows: Sequence[Sequence[str]]) -> str:
-    escaped = [(escaped_latex(label), *cells, share.replace("%", r"\%")) for label, *cells, share in rows]
+    escaped = [(_escaped(label), *cells, share.replace("%", r"\%")) for label, *cells, share in rows]
     *body, total = (" & ".join(row) + r" \\" for row in escaped)
     head = [r"\begin{tabular}{llrr}", r"\toprule", r"component & formula & value & share \\", r"\midrule"]
     return "\n".join([*head, *body, r"\midrule", total, r"\bottomrule", r"\end{tabular}"])
 
 
-def escaped_latex(text: str) -> str:
+def cases_latex(cases: Sequence[tuple[dict[str, bool], ClosedForm]], own: Own = None) -> str:
+    """A formula for each combination of some flags, in LaTeX."""
+    lines = []
+    for flags, case in cases:
+        signs = {True: "", False: "\\lnot "}
+        held = [f"{signs[value]}\\mathrm{{{_escaped(name)}}}" for name, value in flags.items()]
+        lines.append(f"{written(case, 'latex', own)} & " + (r" \land ".join(held) or r"\text{always}"))
+    return "\\begin{cases}\n" + " \\\\\n".join(lines) + "\n\\end{cases}"
+
+
+def _escaped(text: str) -> str:
     return "".join(f"\\{c}" if c in "_{}#%&" else c for c in text)

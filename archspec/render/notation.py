@@ -67,19 +67,16 @@ def chosen(names: Iterable[str], own: Mapping[str, Glyph] | None = None) -> dict
     A name within a sub-config takes its part as a subscript: `text_config.hidden_size` is d_text.
     """
     glyphs = {**standard(), **(own or {})}
+    rank = {name: number for number, name in enumerate(glyphs)}
     found: dict[str, Glyph] = {}
     taken: set[str] = set()
-    for name in sorted(names, key=lambda name: (name.count("."), _rank(glyphs, name), name)):
+    for name in sorted(names, key=lambda name: (name.count("."), rank.get(name, len(rank)), name)):
         glyph = _glyph(name, glyphs)
         if glyph.text in taken:
             glyph = spelled(name, glyph.meaning)
         taken.add(glyph.text)
         found[name] = glyph
     return found
-
-
-def _rank(glyphs: Mapping[str, Glyph], name: str) -> int:
-    return list(glyphs).index(name) if name in glyphs else len(glyphs)
 
 
 def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from archspec.errors import Problem
 from archspec.solving.best import Found
 from archspec.solving.goals import Goal
-from archspec.solving.search import Search
+from archspec.solving.search import Searched
 from archspec.sweeping.axes import Axis
 
 _EXCLUDE = "the constraints exclude each other"
 _ONE_BY_ONE = "drop them one by one: no single one stands in the way"
-Searching = Callable[[Sequence[Goal], Mapping[str, str], int], Search]
+Searching = Callable[[Sequence[Goal], Mapping[str, str], int], Searched]
 
 
 class Obstacles:
     """The constraints of a search, which are dropped one by one to see what there is without them.
 
-    ``search`` starts a search for goals under conditions; ``conditions`` are all of them by name.
+    ``search`` looks for goals under conditions, which come by name; ``conditions`` are all of them.
     """
 
     def __init__(
@@ -29,8 +29,8 @@ class Obstacles:
 
     def _nearest(self, goals: Sequence[Goal], names: Iterable[str]) -> Found | None:
         """The nearest config under some of the conditions."""
-        search = self.search(goals, {name: self.conditions[name] for name in names}, 1)
-        return next(iter(search.run()), None)
+        found = self.search(goals, {name: self.conditions[name] for name in names}, 1).found
+        return found[0] if found else None
 
     def _without(self, name: str) -> Found | None:
         """The nearest config where one constraint is dropped."""
@@ -44,11 +44,10 @@ class Obstacles:
     def none(self) -> list[Problem]:
         """Why no config keeps all constraints."""
         open_goals = [goal.open for goal in self.goals]
-        search = self.search(open_goals, {}, 1)
-        if not search.run():
-            refusal = search.engine.refusal
+        anything = self.search(open_goals, {}, 1)
+        if not anything.found:
             message = "transformers builds none of the configs of the search:"
-            return [Problem(message), *(refusal[0].problems if refusal else ())]
+            return [Problem(message), *(anything.refusal.problems if anything.refusal else ())]
         return [*self._alone(open_goals)] or [*self._in_the_way()] or [Problem(_EXCLUDE, help=_ONE_BY_ONE)]
 
     def _alone(self, open_goals: Sequence[Goal]) -> Iterator[Problem]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
-from archspec.errors import SweepError
+from archspec.errors import ArchspecError, SweepError
 from archspec.solving.best import Best, Found
 from archspec.solving.first_axis import FirstAxis, Unsolvable
 from archspec.solving.goals import Goal
@@ -21,54 +22,55 @@ MAX_POINTS = 200_000_000  # that are looked at one by one
 MAX_SOLVED = 50_000_000  # that a field is solved for
 
 
-class Search:
-    """The best points of a subject's grid, whose columns are the goals' quantities."""
+class Searched(NamedTuple):
+    """The best points, the best first, and why transformers refuses a point, if it does."""
 
-    def __init__(self, subject: Subject, goals: Sequence[Goal], most: int, usual: Mapping[str, int]) -> None:
-        self.subject, self.goals, self.most, self.usual = subject, goals, most, usual
-        self.engine = Engine(subject)
+    found: list[Found]
+    refusal: ArchspecError | None
 
-    def run(self) -> list[Found]:
-        """The best points, the best first.
 
-        Errors: :class:`SweepError` for a grid that is too large to look at, and has no field to solve for.
-        """
-        axes = self.subject.axes
-        points = prod(len(axis.values) for axis in axes)
-        if len(axes) > 1 and points <= MAX_POINTS:
-            return self._each()
-        reasons = []
-        for axis in sorted(axes, key=lambda axis: -len(axis.values)):
-            others = points // len(axis.values)
-            if others > MAX_SOLVED:
-                reasons.append(f"{axis.name} leaves {others:,} combinations of the others")
-                continue
-            try:
-                return self._solved(axis.name)
-            except Unsolvable as reason:
-                reasons.append(f"{axis.name} {reason}")
-        if points <= MAX_POINTS:
-            return self._each()
+def search(subject: Subject, goals: Sequence[Goal], most: int, usual: Mapping[str, int]) -> Searched:
+    """The best points of a subject's grid, whose columns are the goals' quantities.
+
+    Errors: :class:`SweepError` for a grid that is too large to look at, and has no field to solve for.
+    """
+    axes = subject.axes
+    points = prod(len(axis.values) for axis in axes)
+    to_solve_for = sorted(axes, key=lambda axis: -len(axis.values))
+    reasons = []
+    for axis in to_solve_for if len(axes) == 1 or points > MAX_POINTS else ():
+        others = points // len(axis.values)
+        if others > MAX_SOLVED:
+            reasons.append(f"{axis.name} leaves {others:,} combinations of the others")
+            continue
+        try:
+            return _solved(subject, axis.name, goals, most, usual)
+        except Unsolvable as reason:
+            reasons.append(f"{axis.name} {reason}")
+    if points > MAX_POINTS:
         sizes = " x ".join(f"{axis.name}: {len(axis.values):,}" for axis in axes)
         message = (
             f"the search has {points:,} points ({sizes}), and no field to solve for: {'; '.join(reasons)}"
         )
         help_ = "narrow it: --multiple field=128, --set field=first:last, fewer free fields"
         raise SweepError(message, help=help_)
+    best, engine = Best(axes, goals, most, usual), Engine(subject)
+    for batch in engine.batches():
+        codes = [batch.box.axis(number) for number in range(len(axes))]
+        best.offer(batch.columns, codes, np.broadcast_to(batch.valid, batch.box.shape))
+    return _searched(best, engine)
 
-    def _each(self) -> list[Found]:
-        """Looks at every point."""
-        best = Best(self.subject.axes, self.goals, self.most, self.usual)
-        for batch in self.engine.batches():
-            codes = [batch.box.axis(number) for number in range(len(self.subject.axes))]
-            best.offer(batch.columns, codes, np.broadcast_to(batch.valid, batch.box.shape))
-        return best.found()
 
-    def _solved(self, name: str) -> list[Found]:
-        """Solves for one field at every combination of the others."""
-        axes = sorted(self.subject.axes, key=lambda axis: axis.name != name)
-        best = Best(axes, self.goals, self.most, self.usual)
-        solving = FirstAxis(self.subject.over(axes), best)
-        self.engine = solving.engine
-        solving.solve()
-        return best.found()
+def _solved(
+    subject: Subject, name: str, goals: Sequence[Goal], most: int, usual: Mapping[str, int]
+) -> Searched:
+    """Solves for one field at every combination of the others."""
+    axes = sorted(subject.axes, key=lambda axis: axis.name != name)
+    best = Best(axes, goals, most, usual)
+    solving = FirstAxis(subject.over(axes), best)
+    solving.solve()
+    return _searched(best, solving.engine)
+
+
+def _searched(best: Best, engine: Engine) -> Searched:
+    return Searched(best.found(), engine.refusal[0] if engine.refusal is not None else None)

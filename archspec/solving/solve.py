@@ -19,7 +19,7 @@ from archspec.solving.completion import complete
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import free_grid
 from archspec.solving.goals import Goal, goal, ratio_condition
-from archspec.solving.search import Search
+from archspec.solving.search import Searched, search
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.subject import Subject
 from archspec.tree.counts import dtype_name
@@ -105,27 +105,27 @@ def solve(
     >>> best[0].values, best[0].params
     ({'hidden_size': 3840, 'num_hidden_layers': 38}, 6970049280)
     """
-    goals, names = _goals(budgets), _names(free)
-    _check(most, within)
+    goals, names, limit = _goals(budgets), _names(free), _limit(most, within)
     source, architecture = source_of(config, architecture)
     raw = read_config(source)
     axes, usual = free_grid(raw, architecture, fields, names, multiple or {})
     conditions = _conditions(ratio or {}, where)
 
-    def searching(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Search:
+    def subject(wanted: Sequence[Goal], under: Mapping[str, str]) -> Subject:
         columns = {f"goal {number}": goal.quantity for number, goal in enumerate(wanted)}
-        subject = Subject(raw, axes, architecture, tie or {}, columns, under, dtype)
-        return Search(subject, wanted, at_most, usual)
+        return Subject(raw, axes, architecture, tie or {}, columns, under, dtype)
 
-    obstacles = Obstacles(searching, axes, goals, conditions)
-    search = searching(goals, conditions, most)
-    found = search.run()
+    def searched(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Searched:
+        return search(subject(wanted, under), wanted, at_most, usual)
+
+    found, _ = searched(goals, conditions, most)
+    obstacles = Obstacles(searched, axes, goals, conditions)
     if not found:
         raise SweepError(obstacles.none())
-    near = [one for one in found if within is None or one.miss <= Fraction(str(within))]
-    if within is not None and not near:
-        raise SweepError(obstacles.far(found[0], within))
-    listed = (_solution(search.subject, names, one, dtype) for one in near)
+    if found[0].miss > limit:
+        raise SweepError(obstacles.far(found[0], float(limit)))
+    whole = subject(goals, conditions)
+    listed = [_solution(whole, names, one, dtype) for one in found if one.miss <= limit]
     return Solutions(listed, lambda: obstacles.nearer(found[0]))
 
 
@@ -144,12 +144,16 @@ def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[st
     return ratios | {text: text for text in ([where] if isinstance(where, str) else where)}
 
 
-def _check(most: int, within: float | None) -> None:
+def _limit(most: int, within: float | None) -> Fraction | float:
+    """The miss that a solution may have."""
     if not 1 <= most <= 1_000:
         raise SweepError(f"{most} solutions are not listed", help="ask for 1 to 1,000")
-    if within is not None and not 0 <= within < math.inf:
+    if within is None:
+        return math.inf
+    if not 0 <= within < math.inf:
         message = f"within {100 * within:g} % of the budget is nothing"
         raise SweepError(message, help="give a percentage from 0")
+    return Fraction(str(within))
 
 
 def _goals(budgets: Mapping[str, str | float | None]) -> list[Goal]:

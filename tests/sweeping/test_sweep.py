@@ -22,7 +22,6 @@ import pytest
 
 import archspec
 from archspec.cli.main import main
-from archspec.cli.verbs import sweep as sweep_command
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, SweepError
 from archspec.quantities import QUANTITIES
@@ -541,28 +540,27 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "arrow"])
-def test_a_long_sweep_tells_how_far_it_is(
-    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = iter(range(0, 10_000, 3))  # seconds pass quickly
-    monkeypatch.setattr(sweep_command.time, "monotonic", lambda: float(next(now)))
-    terminal, pipe = Terminal(), io.StringIO()
-    told, silent = sweep_command.Progress(terminal), sweep_command.Progress(pipe)
+def test_a_sweep_tells_how_far_it_is(tmp_path: Path, ending: str) -> None:
     grid = archspec.sweep("LlamaForCausalLM", ["hidden_size=31:6400", "num_hidden_layers=1:200"])
+    told: list[tuple[int, int]] = []
+    rows = grid.write(str(tmp_path / f"rows.{ending}"), lambda done, total: told.append((done, total)))
+    assert 0 < rows < grid.points and len(told) > 2
+    assert told == sorted(told) and {total for _, total in told} == {grid.points}
+    assert told[-1][0] == grid.points and told[0][0] < 0.4 * grid.points
 
-    def both(done: int, total: int) -> None:
-        assert total == grid.points
-        told(done, total), silent(done, total)
 
-    rows = grid.write(str(tmp_path / f"rows.{ending}"), both)
-    assert 0 < rows < grid.points
-    shown = terminal.getvalue().split("\r")[1:]
-    assert len(shown) > 2 and pipe.getvalue() == ""
-    shares = [float(line.split("%")[0]) for line in shown]
-    assert shares == sorted(shares) and shares[-1] == 100 and shares[0] < 40
-    assert f"of {grid.points:,} points" in shown[0] and "s left" in shown[0]
-    told.done()
-    assert terminal.getvalue().endswith("\r" + " " * 78 + "\r")
+@pytest.mark.parametrize(("patience", "long"), [(0.0, True), (1_000.0, False)])
+def test_a_long_sweep_shows_how_far_it_is_on_a_terminal(
+    patience: float, long: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("archspec.terminal.PATIENCE", patience)
+    monkeypatch.setenv("TERM", "xterm")
+    options = ["--set", "hidden_size=32:6400:32", "--set", "num_hidden_layers=1:2", "--out"]
+    for screen in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", screen)
+        assert main(["sweep", "LlamaForCausalLM", *options, str(tmp_path / "rows.csv")]) == 0
+        shown = "sweeping" in screen.getvalue() and "400/400" in screen.getvalue()
+        assert shown == (long and isinstance(screen, Terminal)) and "204 rows" in screen.getvalue()
 
 
 def test_frames_take_a_sweep() -> None:

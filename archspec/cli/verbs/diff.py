@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from archspec.cli.arguments import (
@@ -41,11 +41,11 @@ def run(args: argparse.Namespace) -> int:
     found = diff(_side(args, args.a, args.set_a), _side(args, args.b, args.set_b), args.depth)
     from archspec.compare.formulas import forms_or_reason
 
-    closed, reason = forms_or_reason(found) if found.changes else (None, "")
+    forms = forms_or_reason(found)
     if args.json:
-        print_json(as_json(found, closed))
+        print_json(_as_json(found, forms))
     else:
-        _print(found, closed, reason)
+        _print(found, forms)
     return 1 if found.changes else 0
 
 
@@ -54,10 +54,7 @@ def _side(args: argparse.Namespace, name: str, settings: list[str]) -> Model:
     return loaded(source, architecture, [*args.set, *settings])
 
 
-def as_json(found: Diff, closed: Forms | None) -> dict[str, Any]:
-    """The diff as `--json` prints it."""
-    from archspec.compare.formulas import as_python
-
+def _as_json(found: Diff, forms: Forms) -> dict[str, Any]:
     sides = {}
     facts = zip("ab", found[:2], found.totals, found.buffers, found.prefixes, strict=True)
     for label, model, total, buffers, prefix in facts:
@@ -72,60 +69,56 @@ def as_json(found: Diff, closed: Forms | None) -> dict[str, Any]:
             "params_with_ties_counted_again": total + sum(group["params"] for group in tied),
         }
     changes = []
-    for change, form in zip(found.changes, _forms(found, closed), strict=True):
-        facts_of_change = {key: value for key, value in change._asdict().items() if key != "keys"}
-        changes.append({**facts_of_change, "formula": None if form is None else as_python(form)})
+    for change, form in zip(found.changes, forms.changes, strict=True):
+        told = {key: value for key, value in change._asdict().items() if key != "keys"}
+        changes.append(told | {"formula": _python(form)})
     return {
         **sides,
         "changes": changes,
         "difference": found.totals[1] - found.totals[0],
-        "formula": as_python(closed.total) if closed else None,
-        "values": closed.values if closed else {},
+        "formula": _python(forms.total),
+        "values": forms.values,
         "fields": {name: {"a": one, "b": other} for name, (one, other) in found.fields.items()},
     }
 
 
-def _forms(found: Diff, closed: Forms | None) -> Sequence[Any]:
-    return closed.changes if closed else (None,) * len(found.changes)
+def _python(form: Any) -> str | None:
+    from archspec.compare.formulas import as_python
+
+    return None if form is None else as_python(form)
 
 
-def _print(found: Diff, closed: Forms | None, reason: str) -> None:
+def _print(found: Diff, forms: Forms) -> None:
     sides = list(zip("AB", found[:2], found.totals, strict=True))
     rows = [(label, model.architecture, model.model_type, number(total)) for label, model, total in sides]
     table(" |architecture|model type|>params", rows, header=False)
     print()
-    if not found.changes:
-        print("no difference: the same tensors, of the same sizes, tied alike")
+    if found.changes:
+        table("change|module|>params|A|B|formula", _rows(found, forms))
     else:
-        table("change|module|>params|A|B|formula", _rows(found, closed))
-        if closed:
-            from archspec.compare.formulas import as_python
-
-            print(f"\nB - A = {as_python(closed.total)}\n")
+        print("no difference: the same tensors, of the same sizes, tied alike")
+    if (total_form := _python(forms.total)) is not None:
+        print(f"\nB - A = {total_form}\n")
     if any(found.prefixes):
         one, other = (prefix or "the whole" for prefix in found.prefixes)
         print(f"note: {one} of A is aligned with {other} of B")
     for label, model, total in sides:
         for note in tie_notes(model.tensors(), total):
             print(f"note: in {label}, {note}")
-    if found.changes:
-        for name, (one, other) in found.fields.items():
-            print(f"note: {name} is {_value(one)} in A, {_value(other)} in B")
-    if reason:
-        print(f"note: there is no closed form: {reason}")
+    for name, (one, other) in found.fields.items() if found.changes else ():
+        print(f"note: {name} is {_value(one)} in A, {_value(other)} in B")
+    if forms.missing:
+        print(f"note: there is no closed form: {forms.missing}")
 
 
-def _rows(found: Diff, closed: Forms | None) -> list[tuple[str, ...]]:
-    from archspec.compare.formulas import as_python
-
-    rows = []
-    for change, form in zip(found.changes, _forms(found, closed), strict=True):
+def _rows(found: Diff, forms: Forms) -> Iterator[tuple[str, ...]]:
+    for change, form in zip(found.changes, forms.changes, strict=True):
         only_buffers = change.buffers and not change.params
         params = f"{signed(change.buffers)} in buffers" if only_buffers else signed(change.params)
-        text = "" if form is None or not change.params else as_python(form)
-        rows.append((change.kind, change.module, params, change.before, change.after, text))
+        text = _python(form) if change.params else None
+        yield change.kind, change.module, params, change.before, change.after, text or ""
     before, after = found.totals
-    return [*rows, ("total", "", signed(after - before), number(before), number(after), "")]
+    yield "total", "", signed(after - before), number(before), number(after), ""
 
 
 def _value(value: Any) -> str:

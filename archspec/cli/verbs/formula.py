@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, add_repeated, load_model, loaded, print_json
+from archspec.cli.arguments import add_model, add_repeated, loaded, pairs, print_json
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
 from archspec.render.notation import FORMATS, Glyph, read
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from archspec.render.arrangements import Part
 
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
-_QUANTITY_HELP = f"one of {', '.join(QUANTITIES)} (default: params)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,18 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_quantity(parser: argparse.ArgumentParser) -> None:
-    """`--quantity` and `--assume`, which all verbs that give formulas share."""
-    parser.add_argument("--quantity", default="params", metavar="NAME", help=_QUANTITY_HELP)
+    """`--quantity`, `--dtype` and `--assume`, which all verbs that give formulas share."""
+    about_quantity = f"one of {', '.join(QUANTITIES)} (default: params)"
+    parser.add_argument("--quantity", default="params", metavar="NAME", help=about_quantity)
     parser.add_argument("--dtype", metavar="NAME", help="count bytes at this dtype instead, e.g. bfloat16")
     about_assume = "replace a field, e.g. intermediate_size=4*hidden_size"
     add_repeated(parser, "--assume", "FIELD=EXPRESSION", about_assume)
 
 
-def chosen_formula(args: argparse.Namespace) -> Formula:
-    """The formula that the options choose."""
+def chosen_formula(args: argparse.Namespace, settings: Iterable[str] = ()) -> Formula:
+    """The formula that the options choose, at a config with more fields set."""
     from archspec.render.assumptions import assume
 
-    formula = assume(load_model(args).quantity(args.quantity), args.assume)
+    model = loaded(args.model, args.architecture, [*args.set, *settings])
+    formula = assume(model.quantity(args.quantity), args.assume)
     return formula.in_bytes(args.dtype) if args.dtype else formula
 
 
@@ -63,14 +65,18 @@ def run(args: argparse.Namespace) -> int:
 
     formula, own = chosen_formula(args), _notation(args)
     if args.piecewise:
-        return _piecewise(args, formula, own)
-    parts = chosen_parts(formula, args)
+        _piecewise(args, formula, own)
+        return 0
+    parts = _parts(formula, args)
     if args.table:
         print(tabled(formula, parts, args.table, own))
     elif args.json:
-        values = [(part, int(formula.number(part.expr))) for part in parts]
-        listed = [{"part": p.label, "expression": str(p.expr), "value": value} for p, value in values]
-        print_json({**as_json(formula, own), "parts": listed})
+        values = [int(formula.number(part.expr)) for part in parts]
+        listed = [
+            {"part": part.label, "expression": str(part.expr), "value": value}
+            for part, value in zip(parts, values, strict=True)
+        ]
+        print_json({**_as_json(formula, own), "parts": listed})
     elif args.format in ("text", "unicode"):
         _explain(formula, parts, args, own)
     else:
@@ -80,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def chosen_parts(formula: Formula, args: argparse.Namespace) -> list[Part]:
+def _parts(formula: Formula, args: argparse.Namespace) -> list[Part]:
     """The parts that `--by`, `--collect` and `--leading` ask for."""
     from archspec.render import arrangements
     from archspec.render.growth import leading
@@ -100,18 +106,18 @@ def _fields(text: str) -> list[str]:
 
 
 def _notation(args: argparse.Namespace) -> dict[str, Glyph]:
+    """The symbols of `--notation`, and over them those of `--symbol`."""
     own = read(args.notation) if args.notation else {}
-    for text in args.symbol:
-        field, equals, latex = (part.strip() for part in text.partition("="))
-        if not equals or not field or not latex:
-            raise FormulaError(f"--symbol {text}: write FIELD=LATEX, e.g. hidden_size=h")
-        letters = "".join(c if c.isalnum() or c == "_" else "" for c in latex)
+    for field, latex in pairs("--symbol", args.symbol, "FIELD=LATEX, e.g. hidden_size=h").items():
+        if not latex:
+            raise FormulaError(f"--symbol {field}=: there is no symbol", help="write it in LaTeX")
+        letters = "".join(c for c in latex if c.isalnum() or c == "_")
         own[field] = Glyph(letters or field, latex, "")
     return own
 
 
-def as_json(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, Any]:
-    """The formula in every format and all that it relies on, as `--json` prints it."""
+def _as_json(formula: Formula, own: dict[str, Glyph]) -> dict[str, Any]:
+    """The formula in every format and all that it relies on."""
     from archspec.render.formats import glyphs, written
 
     symbols = glyphs(formula, own)
@@ -135,6 +141,7 @@ def as_json(formula: Formula, own: dict[str, Glyph] | None = None) -> dict[str, 
 
 def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own: dict[str, Glyph]) -> None:
     from archspec.render.formats import glyphs, written_part
+    from archspec.render.growth import leading
 
     equals = "=" if args.leading is None else "≈"
     for part in parts:
@@ -145,49 +152,35 @@ def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own:
     values = formula.symbols.items()
     rows = [(symbols[name].text, name, str(value), symbols[name].meaning) for name, value in values]
     table("symbol|field|>value|meaning", rows)
-    said = _notes(formula, args)
-    if said:
-        print()
-    for line in said:
-        print(f"note: {line}")
-
-
-def _notes(formula: Formula, args: argparse.Namespace) -> list[str]:
-    from archspec.render.growth import leading
-
-    said = [f"{name} is the {text}" for name, text in formula.definitions.items()]
+    notes = [f"{name} is the {text}" for name, text in formula.definitions.items()]
     if args.leading is not None:
         left = leading(formula, _fields(args.leading))
-        value = f"{left.dropped_value:,} ({left.dropped_share:.2%}) here"
-        said.append(f"dropped: {left.dropped}, which is {value}")
+        notes.append(
+            f"dropped: {left.dropped}, which is {left.dropped_value:,} ({left.dropped_share:.2%}) here"
+        )
     if formula.assumptions:
-        said.append(f"it holds for {'; '.join(formula.assumptions)}")
-    return [*said, *(f"{name} does not enter the count" for name in formula.unused)]
+        notes.append(f"it holds for {'; '.join(formula.assumptions)}")
+    notes += [f"{name} does not enter the count" for name in formula.unused]
+    if notes:
+        print()
+    for note in notes:
+        print(f"note: {note}")
 
 
-def _piecewise(args: argparse.Namespace, formula: Formula, own: dict[str, Glyph]) -> int:
-    from archspec.render.assumptions import assume, piecewise
-    from archspec.render.formats import escaped_latex, written
+def _piecewise(args: argparse.Namespace, formula: Formula, own: dict[str, Glyph]) -> None:
+    from archspec.render.assumptions import piecewise
+    from archspec.render.formats import cases_latex, written
 
-    def rebuild(flags: dict[str, Any]) -> Formula:
-        settings = [*args.set, *(f"{name}={str(value).lower()}" for name, value in flags.items())]
-        return assume(loaded(args.model, args.architecture, settings).quantity(args.quantity), args.assume)
-
-    def condition(name: str, value: bool) -> str:
-        return f"{'' if value else chr(92) + 'lnot '}\\mathrm{{{escaped_latex(name)}}}"
+    def rebuild(flags: dict[str, bool]) -> Formula:
+        return chosen_formula(args, (f"{name}={str(value).lower()}" for name, value in flags.items()))
 
     cases = piecewise(formula, rebuild)
     if args.json:
-        rows = [(flags, str(case.expr), case.evaluate()) for flags, case in cases]
-        print_json([dict(zip(("flags", "expression", "value"), row, strict=True)) for row in rows])
+        rows = [{"flags": f, "expression": str(case.expr), "value": case.evaluate()} for f, case in cases]
+        print_json(rows)
     elif args.format == "latex":
-        lines = []
-        for flags, case in cases:
-            conditions = r" \land ".join(condition(name, value) for name, value in flags.items())
-            lines.append(written(case, "latex", own) + " & " + (conditions or r"\text{always}"))
-        print("\\begin{cases}\n" + " \\\\\n".join(lines) + "\n\\end{cases}")
+        print(cases_latex(cases, own))
     else:
         for flags, case in cases:
             held = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
             print(f"{held or 'always'}: {written(case, args.format, own)}")
-    return 0

@@ -35,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         for problem in found:
             print(problem)
-        counts = {"file": len(files), "problem": len(found)}
-        print(", ".join(f"{n or 'no'} {what}" + ("" if n == 1 else "s") for what, n in counts.items()))
+        counts = ((len(files), "file"), (len(found), "problem"))
+        print(", ".join(f"{number or 'no'} {what}{'' if number == 1 else 's'}" for number, what in counts))
     return 2 if found else 0
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from archspec.cli.arguments import add_class_and_config, add_json, add_repeated, class_and_config
+from archspec.cli.arguments import (
+    DTYPE_HELP,
+    add_class_and_config,
+    add_json,
+    add_repeated,
+    class_and_config,
+    pairs,
+)
 from archspec.errors import SweepError
 from archspec.quantities import QUANTITIES
+from archspec.terminal import progress, table
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about_columns = "bytes, a field, an expression over these, or name=expression (default: params)"
     about_columns = f"{', '.join(QUANTITIES)}, {about_columns}"
     add("--columns", default="params", metavar="A,B,...", help=about_columns)
-    add("--dtype", help="the dtype of `bytes`, e.g. bf16 (default: the config's own, else float32)")
+    add("--dtype", help=f"the dtype of `bytes`, e.g. bf16 {DTYPE_HELP}")
     add("--out", metavar="FILE", help="write all rows to a .csv, .parquet, .jsonl or .arrow file")
     add("--plot", metavar="FILE", help="draw the sweep as a .png, .svg or .html file")
     add("--kind", default="auto", help="what to draw: auto (default), lines, contour or pareto")
@@ -50,6 +57,10 @@ def add_grid(parser: argparse.ArgumentParser) -> None:
     add_repeated(parser, "--where", "CONDITION", 'keep these points: "params < 7e9"')
 
 
+def ties_of(texts: list[str]) -> dict[str, str]:
+    return pairs("--tie", texts, "field=expression, e.g. intermediate_size=4*hidden_size")
+
+
 def run(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, _stop)  # so that a file that is half written disappears
     grid = _sweep(args)
@@ -61,16 +72,15 @@ def run(args: argparse.Namespace) -> int:
     if args.rows < 0:
         help_ = "0 prints none; --out FILE writes all"
         raise SweepError(f"--rows {args.rows}: no number of rows", help=help_)
-    progress = Progress(sys.stderr)
     if args.out:
-        rows = grid.write(args.out, progress)
-        progress.done()
+        with progress("sweeping") as show:
+            rows = grid.write(args.out, show)
         print(f"{args.out}: {rows:,} rows", file=sys.stderr)
     if args.plot:
         grid.plot(args.plot, args.kind)
         print(args.plot, file=sys.stderr)
     if not args.out and not args.plot:
-        _json(grid, progress) if args.json else _print(grid, args.rows, progress)
+        _json(grid) if args.json else _print(grid, args.rows)
     if not args.plot or args.out:
         _say(grid)
     return 0
@@ -100,43 +110,28 @@ def _sweep(args: argparse.Namespace) -> Sweep:
     )
 
 
-def ties_of(texts: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, expression = text.partition("=")
-        name = name.strip()
-        if not equals or name in found:
-            message = f"--tie {text}: " + (f"{name} is tied twice" if equals else "there is no =")
-            raise SweepError(message, help="write field=expression, e.g. intermediate_size=4*hidden_size")
-        found[name] = expression.strip()
-    return found
-
-
-def _json(grid: Sweep, progress: Progress) -> int:
+def _json(grid: Sweep) -> None:
     from archspec.sweeping.files import lines
 
-    rows = lines(grid.table, sys.stdout, None if sys.stdout.isatty() else progress)
-    progress.done()
+    with progress("sweeping") as show:
+        rows = lines(grid.table, sys.stdout, None if sys.stdout.isatty() else show)
     grid.demand_rows(rows)
-    return rows
 
 
-def _print(grid: Sweep, limit: int, progress: Progress) -> int:
+def _print(grid: Sweep, limit: int) -> None:
     from archspec.sweeping.files import told
-    from archspec.terminal import table
 
     rows: list[list[str]] = []
     total = 0
-    for batch in told(grid.table, progress):
-        taken = batch.slice(0, max(0, limit - len(rows)))
-        rows += [[_shown(value) for value in row.values()] for row in taken.to_pylist()]
-        total += batch.num_rows
-    progress.done()
+    with progress("sweeping") as show:
+        for batch in told(grid.table, show):
+            taken = batch.slice(0, max(0, limit - len(rows)))
+            rows += [[_shown(value) for value in row.values()] for row in taken.to_pylist()]
+            total += batch.num_rows
     grid.demand_rows(total)
     table("|".join(f">{name}" for name in grid.schema.names), rows)
     if total > len(rows):
         print(f"{total - len(rows):,} more rows; --rows prints more, --out FILE writes all", file=sys.stderr)
-    return total
 
 
 def _shown(value: Any) -> str:
@@ -154,24 +149,3 @@ def _say(grid: Sweep) -> None:
         reason = max(grid.refused, key=lambda text: grid.refused[text])
         refused = f"{total:,} of {grid.points:,} points are refused"
         print(f"{refused}; most of them as here: {reason}", file=sys.stderr)
-
-
-class Progress:
-    """A line that says how far a long sweep is, on a terminal, after its first second."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream, self.start, self.last, self.shown = stream, time.monotonic(), 0.0, False
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self.start < 1 or now - self.last < 0.2 or not self.stream.isatty():
-            return
-        self.last, self.shown = now, True
-        rate = done / (now - self.start)
-        speed = f"{rate / 1e6:.1f} million a second, {(total - done) / rate:.0f} s left"
-        self.stream.write(f"\r{100 * done / total:5.1f} % of {total:,} points, {speed} ")
-        self.stream.flush()
-
-    def done(self) -> None:
-        if self.shown:
-            self.stream.write("\r" + " " * 78 + "\r")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from archspec.errors import ArchspecError
+from archspec.terminal import progress
 
 if TYPE_CHECKING:
     import argparse
@@ -51,11 +51,12 @@ def run(args: argparse.Namespace) -> int:
         chosen = campaign.named(args.names)
     else:
         chosen = campaign.everything() if args.all else campaign.changed(args.changed)
-    with progress(sum(map(len, chosen.values()))) as done:
+    with progress("verifying") as show:
+        done = _telling(show, sum(map(len, chosen.values())))
         report = campaign.run(chosen, args.samples, args.seed, jobs, done)
     if args.json:
-        write_json(args.json, {"archspec": __version__, **report.as_json()})
-    for line in report_lines(report):
+        _write_json(args.json, {"archspec": __version__, **report.as_json()})
+    for line in _report(report):
         print(line, file=sys.stderr if args.json == "-" else sys.stdout)
     return 1 if report.count("wrong") else 0
 
@@ -68,13 +69,13 @@ def _coverage(args: argparse.Namespace, jobs: int) -> int:
         for problem in problems:
             print(problem)
         return 1 if problems else 0
-    with progress(0) as done:
+    with progress("verifying") as show:
+        done = _telling(show, 0)
         wrong = coverage.update(args.samples, args.seed, jobs, done, everything=args.all)
     return 1 if wrong else 0
 
 
-def write_json(path: str, value: Any) -> None:
-    """Errors: :class:`ArchspecError` for a file that cannot be written."""
+def _write_json(path: str, value: Any) -> None:
     text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
     if path == "-":
         sys.stdout.write(text)
@@ -86,33 +87,19 @@ def write_json(path: str, value: Any) -> None:
         raise ArchspecError(f"{path}: {error.strerror or error}") from None
 
 
-@contextmanager
-def progress(total: int) -> Iterator[Callable[[list[Result]], None] | None]:
-    """A bar with the time left, on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich import progress as rich
-    from rich.console import Console
+def _telling(show: Callable[..., None], total: int) -> Callable[[list[Result]], None]:
+    """Shows how many architectures are verified, and how many of them are wrong."""
+    seen: list[Result] = []
 
-    columns = (
-        *(rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn()),
-        *(rich.TimeElapsedColumn(), rich.TimeRemainingColumn()),
-    )
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("verifying", total=total or None)
-        wrong = 0
+    def done(results: list[Result]) -> None:
+        seen.extend(results)
+        wrong = sum(result.outcome.verdict == "wrong" for result in seen)
+        show(len(seen), total, f"{wrong} wrong  {results[-1].outcome.model_type:24.24}")
 
-        def done(results: list[Result]) -> None:
-            nonlocal wrong
-            wrong += sum(result.outcome.verdict == "wrong" for result in results)
-            last = results[-1].outcome
-            bar.update(task, advance=len(results), description=f"{wrong} wrong  {last.model_type:24.24}")
-
-        yield done
+    return done
 
 
-def report_lines(report: Report) -> Iterator[str]:
+def _report(report: Report) -> Iterator[str]:
     """Each difference once, under the line of the spec that it is laid on; then the totals."""
     causes: dict[tuple[str, ...], list[Difference]] = {}
     for result in report.results:
