@@ -1,4 +1,4 @@
-"""A model as HTML for notebooks: its counts, and its modules as a table."""
+"""A model's modules as the rows of a table, and as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -21,6 +21,25 @@ _HEAD = f"<th{_LEFT}>module</th>" + "".join(
 )
 
 
+def module_rows(root: Item, depth: int | None = None, times: str = "×") -> Iterator[tuple[int, list[str]]]:
+    """The level of each module, with the cells of its row: module, params, share, each copy's, marks."""
+
+    def below(item: Item, level: int, copies: int) -> Iterator[tuple[int, list[str]]]:
+        copies *= item.copies
+        name = f"({item.name}): " if item.name else ""
+        layers = f"{item.copies} {times} " if item.copies > 1 else ""
+        each = number(item.params // copies) if copies > 1 else ""
+        marks = [*item.marks]
+        if item.buffers and not item.children:
+            marks.append(f"{number(item.buffers)} in buffers")
+        numbers = [number(item.params), share(item.params, root.params), each]
+        yield level, [f"{name}{layers}{item.label}", *numbers, "; ".join(marks)]
+        for child in item.children if depth is None or level < depth else ():
+            yield from below(child, level + 1, copies)
+
+    return below(root, 0, 1)
+
+
 def model_html(
     architecture: str, model_type: str, root: Node, tensors: list[Tensor], notes: Sequence[str]
 ) -> str:
@@ -33,7 +52,7 @@ def model_html(
     """
     counts = quantities_of(tensors)
     params = counts["params"]
-    rows = list(_rows(outline(root, tensors), params, 0, 1))
+    rows = [_row(level, cells) for level, cells in module_rows(outline(root, tensors))]
     left_out = len(rows) - _MAX_ROWS
     usual = {"parameters": params, "elements": 0}
     unusual = {name: one for name, one in QUANTITIES.items() if one.fact and counts[name] != usual[one.unit]}
@@ -46,14 +65,7 @@ def model_html(
     return f"<div>{''.join(lines)}</div>"
 
 
-def _rows(item: Item, whole: int, level: int, copies: int) -> Iterator[str]:
-    copies *= item.copies
-    times = f"{item.copies} × " if item.copies > 1 else ""
-    name = f"({item.name}): " if item.name else ""
-    each = number(item.params // copies) if copies > 1 else ""
-    indent = f' style="text-align:left;padding-left:{level + 0.5:g}em"'
-    first = f"<td{indent}>{escape(f'{name}{times}{item.label}')}</td>"
-    numbers = (number(item.params), share(item.params, whole), each, "; ".join(item.marks))
-    yield f"<tr>{first}{''.join(f'<td{_RIGHT}>{escape(cell)}</td>' for cell in numbers)}</tr>"
-    for child in item.children:
-        yield from _rows(child, whole, level + 1, copies)
+def _row(level: int, cells: list[str]) -> str:
+    name, *numbers = (escape(cell) for cell in cells)
+    first = f'<td style="text-align:left;padding-left:{level + 0.5:g}em">{name}</td>'
+    return f"<tr>{first}{''.join(f'<td{_RIGHT}>{cell}</td>' for cell in numbers)}</tr>"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from archspec.cli.arguments import add_model, load_model, natural, print_json
-from archspec.terminal import number, share, table
+from archspec.render.html import module_rows
+from archspec.terminal import table
 from archspec.tree.outline import Item, outline
 
 if TYPE_CHECKING:
@@ -24,24 +24,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_as_json(root, args.depth))
         return 0
-    rows = list(_rows(root, root.params, args.depth, 0, 1))
+    rows = [("  " * level + name, *cells) for level, (name, *cells) in module_rows(root, args.depth, "x")]
     caption = "params: of all copies of a layer; each: of one of them"
     table("module|>params|>share|>each|", rows, caption=caption)
     return 0
-
-
-def _rows(item: Item, whole: int, depth: int | None, level: int, copies: int) -> Iterator[tuple[str, ...]]:
-    copies *= item.copies
-    name = f"({item.name}): " if item.name else ""
-    times = f"{item.copies} x " if item.copies > 1 else ""
-    own_buffers = item.buffers if not item.children else 0
-    marks = [*item.marks, *([f"{number(own_buffers)} in buffers"] if own_buffers else [])]
-    each = number(item.params // copies) if copies > 1 else ""
-    text = f"{'  ' * level}{name}{times}{item.label}"
-    yield text, number(item.params), share(item.params, whole), each, "; ".join(marks)
-    if depth is None or level < depth:
-        for child in item.children:
-            yield from _rows(child, whole, depth, level + 1, copies)
 
 
 def _as_json(item: Item, depth: int | None, level: int = 0) -> dict[str, Any]:
