@@ -43,10 +43,9 @@ class FirstAxis:
 
     def solve(self) -> None:
         """Offers the best points. Errors: :class:`Unsolvable` where sizes are no such polynomials."""
-        engine = self.engine
-        for end in (-1, 0):
-            last = [len(axis.values) - 1 for axis in self.subject.axes]
-            self._check(engine.visit(tuple(last if end else [0] * len(last))))
+        engine, lengths = self.engine, [len(axis.values) for axis in self.subject.axes]
+        self._check(engine.visit(tuple(length - 1 for length in lengths)))
+        self._check(engine.visit(tuple(0 for _ in lengths)))
         with np.errstate(all="ignore"):
             for box in boxes(engine.grid, shape=(1, *engine.grid.shape[1:])):
                 for region, mask in engine.assigned(box):
@@ -127,7 +126,7 @@ class FirstAxis:
         return self._first(over, box)
 
     def _first(self, rising: Along, box: Box) -> Array:
-        """The first position where a rising function is not negative; the axis's length where it always is.
+        """The first position where a rising function is not negative; the axis's length where there is none.
 
         Where the function is a line, a guess is right but for rounding; where not, halving goes on from it.
         """

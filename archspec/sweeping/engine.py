@@ -35,7 +35,6 @@ class Asked(Protocol):
     architecture: str
 
     def batches(self) -> Iterator[Any]: ...
-    def demand_rows(self, rows: int) -> None: ...
 
 
 class Engine:

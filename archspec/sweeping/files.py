@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from archspec.errors import SweepError
-from archspec.sweeping.table import Table, arrow
+from archspec.sweeping.table import arrow
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
 _GROUP = 1 << 18  # rows to a row group of Parquet
-Progress = Callable[[int, int], None]
+Batches = Iterable[Any]  # of Arrow records
 
 
 @contextmanager
@@ -67,60 +67,48 @@ def format_of(path: str) -> str:
     return ending
 
 
-def write(table: Table, path: str, ending: str, progress: Progress | None = None) -> int:
-    """Writes a table to a file in the format of an ending; gives the number of rows."""
+def write(rows: Batches, schema: Any, swept: list[str], path: str, ending: str) -> int:
+    """Writes rows to a file in the format of an ending; gives their number."""
     if ending == ".jsonl":
         with open(path, "w", encoding="utf-8") as file:
-            return lines(table, file, progress)
-    rows = 0
-    with _writer(table, path, ending) as writer:
-        for group in _groups(told(table, progress)):
-            writer.write_table(arrow().Table.from_batches(group, table.schema))
-            rows += sum(batch.num_rows for batch in group)
-    return rows
+            return write_lines(rows, file)
+    written = 0
+    with _writer(schema, swept, path, ending) as writer:
+        for group in _groups(rows):
+            writer.write_table(arrow().Table.from_batches(group, schema))
+            written += sum(batch.num_rows for batch in group)
+    return written
 
 
-def _writer(table: Table, path: str, ending: str) -> Any:
+def write_lines(rows: Batches, file: IO[str]) -> int:
+    """Writes rows as JSON lines; gives their number. Decimals are JSON integers of any length."""
+    encode = json.JSONEncoder(default=int).encode
+    written = 0
+    for batch in rows:
+        file.writelines(f"{encode(row)}\n" for row in batch.to_pylist())
+        written += batch.num_rows
+    return written
+
+
+def _writer(schema: Any, swept: list[str], path: str, ending: str) -> Any:
     if ending == ".parquet":
         import pyarrow.parquet
 
-        swept = [axis.name for axis in table.axes]
-        return pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd", use_dictionary=swept)
+        return pyarrow.parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=swept)
     if ending == ".csv":
         import pyarrow.csv
 
-        return pyarrow.csv.CSVWriter(path, table.schema)
-    return arrow().ipc.new_file(path, table.schema)
+        return pyarrow.csv.CSVWriter(path, schema)
+    return arrow().ipc.new_file(path, schema)
 
 
-def _groups(batches: Iterator[Any]) -> Iterator[list[Any]]:
+def _groups(rows: Batches) -> Iterator[list[Any]]:
     """Batches together until they have enough rows: where most points are refused, each has few."""
     held: list[Any] = []
-    for batch in batches:
+    for batch in rows:
         held.append(batch)
         if sum(one.num_rows for one in held) >= _GROUP:
             yield held
             held = []
     if held:
         yield held
-
-
-def lines(table: Table, file: IO[str], progress: Progress | None = None) -> int:
-    """Writes a table as JSON lines; gives the number of rows. Decimals are JSON integers of any length."""
-    encode = json.JSONEncoder(default=int).encode
-    rows = 0
-    for batch in told(table, progress):
-        file.writelines(f"{encode(row)}\n" for row in batch.to_pylist())
-        rows += batch.num_rows
-    return rows
-
-
-def told(table: Table, progress: Progress | None) -> Iterator[Any]:
-    """The batches that have rows; progress is told of all."""
-    total, done = table.engine.points, 0
-    for batch, points in table.batches():
-        done += points
-        if progress is not None:
-            progress(done, total)
-        if batch is not None:
-            yield batch

@@ -69,7 +69,7 @@ class _Query:
                     message = f"more than {MAX_FORMS:,} closed forms are too many for a query"
                     raise SweepError(message, help="sweep fewer values")
         if not found:
-            self.sweep.demand_rows(sum(1 for _ in self.sweep.batches()))
+            list(self.sweep.batches())  # where all points are refused, this says why
             message = "--where leaves no point of the grid"
             raise SweepError(message, help="loosen it, or sweep other values")
         return list(found.values())

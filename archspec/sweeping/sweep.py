@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from archspec.errors import Problem, SweepError
 from archspec.sweeping.axes import axes_of, split_at_commas
 from archspec.sweeping.engine import Engine
-from archspec.sweeping.files import Progress, format_of, whole_file, write
+from archspec.sweeping.files import format_of, whole_file, write
 from archspec.sweeping.subject import Subject
 from archspec.sweeping.table import Table, arrow
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 Columns = str | Sequence[str] | Mapping[str, str]
+Progress = Callable[[int, int], None]
 
 
 class Sweep:
@@ -57,20 +58,20 @@ class Sweep:
         """The Arrow schema: the swept fields, the tied fields, the columns."""
         return self.table.schema
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self, progress: Progress | None = None) -> Iterator[Any]:
         """Arrow record batches, in the order of the grid; the field given last varies fastest.
 
-        Errors: :class:`SweepError` when every point is refused, with the first reason.
+        ``progress`` is told how many points are counted, and of how many. Errors: :class:`SweepError` when
+        every point is refused, with the first reason.
         """
-        rows = 0
-        for batch, _ in self.table.batches():
+        done = rows = 0
+        for batch, points in self.table.batches():
+            done += points
+            if progress is not None:
+                progress(done, self.points)
             if batch is not None:
                 rows += batch.num_rows
                 yield batch
-        self.demand_rows(rows)
-
-    def demand_rows(self, rows: int) -> None:
-        """Errors: :class:`SweepError` when there is no row because every point was refused."""
         if not rows and not self.filtered and self.engine.refusal is not None:
             refusal, point = self.engine.refusal
             at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(point).items())
@@ -117,11 +118,9 @@ class Sweep:
 
         Gives the number of rows. Errors: :class:`SweepError`.
         """
-        ending = format_of(path)
+        ending, swept = format_of(path), [axis.name for axis in self.subject.axes]
         with whole_file(path) as target:
-            rows = write(self.table, target, ending, progress)
-            self.demand_rows(rows)
-        return rows
+            return write(self.batches(progress), self.schema, swept, target, ending)
 
     def plot(self, path: str | None = None, kind: str = "auto") -> Any:
         """A matplotlib figure of the sweep, and a .png, .svg or .html file where a path is given."""

@@ -111,24 +111,20 @@ def _sweep(args: argparse.Namespace) -> Sweep:
 
 
 def _json(grid: Sweep) -> None:
-    from archspec.sweeping.files import lines
+    from archspec.sweeping.files import write_lines
 
     with progress("sweeping") as show:
-        rows = lines(grid.table, sys.stdout, None if sys.stdout.isatty() else show)
-    grid.demand_rows(rows)
+        write_lines(grid.batches(None if sys.stdout.isatty() else show), sys.stdout)
 
 
 def _print(grid: Sweep, limit: int) -> None:
-    from archspec.sweeping.files import told
-
     rows: list[list[str]] = []
     total = 0
     with progress("sweeping") as show:
-        for batch in told(grid.table, show):
+        for batch in grid.batches(show):
             taken = batch.slice(0, max(0, limit - len(rows)))
             rows += [[_shown(value) for value in row.values()] for row in taken.to_pylist()]
             total += batch.num_rows
-    grid.demand_rows(total)
     table("|".join(f">{name}" for name in grid.schema.names), rows)
     if total > len(rows):
         print(f"{total - len(rows):,} more rows; --rows prints more, --out FILE writes all", file=sys.stderr)
