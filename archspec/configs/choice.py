@@ -5,7 +5,7 @@ from __future__ import annotations
 from archspec.configs.origin import RawConfig
 from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.values import describe, shown
-from archspec.specs.library import shipped
+from archspec.specs.library import LIST_HELP, shipped
 from archspec.specs.records import Spec
 
 _NO_MODELS = {  # a field that gives away what a file without a model type is
@@ -92,8 +92,9 @@ def _of_another(config: RawConfig, spec: Spec, name: str, asked: bool) -> Archsp
     others = [other for other in shipped().index().get(name, ()) if other != spec.model_type]
     elsewhere = f", but of {' and '.join(others)}" if others else ""
     message = f"{name} is not an architecture of the model type {spec.model_type}{elsewhere}"
+    help_ = did_you_mean(name, spec.architectures) or LIST_HELP
     if asked:
-        known = did_you_mean(name, spec.architectures)
-        return UnknownArchitectureError(f"{config.origin.name}: {message}", help=known)
-    help_ = f"say which is meant with --architecture (architecture=), e.g. {spec.architectures[0]}"
+        return UnknownArchitectureError(f"{config.origin.name}: {message}", help=help_)
+    if spec.architectures:
+        help_ = f"say which is meant with --architecture (architecture=), e.g. {spec.architectures[0]}"
     return ConfigError(config.origin.problem("architectures", message, help_))

@@ -28,23 +28,18 @@ def _mapping(values: Schema, names: str | None = None) -> Schema:
     return {**found, "propertyNames": {"pattern": names}} if names else found
 
 
+_FIELDS = _mapping({"$ref": "#/definitions/field"}, _FIELD)
+_MODULES = _mapping({"$ref": "#/definitions/module"}, _CLASS)
 _VALUES: dict[str, Schema] = {
     "model_type": {"type": "string", "pattern": r"^[A-Za-z0-9_\-]+$"},
     "prefix": {"type": "string", "pattern": _FIELD},
-    "base_model_prefix": _TEXT,
-    "extends": _TEXT,
-    "uses": _TEXTS,
     "attribute_map": _mapping(_TEXT, _FIELD),
-    "config": _mapping({"$ref": "#/definitions/field"}, _FIELD),
-    "fixed": _mapping({"$ref": "#/definitions/field"}, _FIELD),
-    "readonly": _TEXTS,
-    "flat": _TEXT,
     "require": _EXPRESSIONS,
-    "modules": _mapping({"$ref": "#/definitions/module"}, _CLASS),
-    "architectures": _mapping({"$ref": "#/definitions/module"}, _CLASS),
-    "drop": _TEXTS,
-    "refuse": _TEXT,
     "notes": _mapping(_TEXT),
+    **dict.fromkeys(("base_model_prefix", "extends", "flat", "refuse"), _TEXT),
+    **dict.fromkeys(("uses", "readonly", "drop"), _TEXTS),
+    **dict.fromkeys(("config", "fixed"), _FIELDS),
+    **dict.fromkeys(("modules", "architectures"), _MODULES),
 }
 _RESERVED: dict[str, tuple[Schema, str]] = {
     "extends": (_TEXT, "a call of the module, or layer, whose attributes come first"),

@@ -38,6 +38,11 @@ def test_the_architecture_is_the_argument_then_the_configs_then_the_base_model()
             "its code is not part of transformers (auto_map)",
         ),
         ({"model_type": "timm_backbone"}, None, "timm_backbone is not counted: "),
+        (
+            {"model_type": "dbrx_ffn_config", "architectures": ["BertModel"]},
+            None,
+            "BertModel is not an architecture of the model type dbrx_ffn_config, but of bert",
+        ),
         ({"model_type": "dbrx_ffn_config"}, None, "the spec of dbrx_ffn_config has no architectures"),
         ({**LLAMA, "architectures": "LlamaModel"}, None, "'LlamaModel' is not a list of class names"),
         (
