@@ -38,8 +38,7 @@ def everything() -> list[str]:
 def lint(path: str, library: Library | None = None) -> list[Problem]:
     """All that is wrong with one spec file, in the order of its lines; empty where nothing is.
 
-    ``library`` has what the file extends and uses and its sub-configs' specs; the shipped one, if none is
-    given.
+    The specs that it names are those of the library, the shipped one if none is given.
 
     Errors: :class:`ConfigError` for a file that cannot be read.
     """

@@ -11,8 +11,7 @@ from functools import cache
 from archspec.errors import Place, Problem, SpecError, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import text_of
-from archspec.lint.contexts import expressions, has_field
-from archspec.lint.sub_configs import declared
+from archspec.lint.contexts import declared, expressions, has_field
 from archspec.specs.records import OPTIONS, TYPES, Field, Spec, SpecLibrary
 from archspec.specs.references import reads
 

@@ -13,8 +13,7 @@ from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import Expression
 from archspec.language.operations import FUNCTIONS
 from archspec.language.trees import callee
-from archspec.lint.contexts import Context, has_field
-from archspec.lint.sub_configs import sub_config
+from archspec.lint.contexts import Context, has_field, sub_config
 from archspec.specs.records import Module, Spec
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import auto_class

@@ -59,17 +59,11 @@ class Library:
 
     def model_types(self) -> list[str]:
         """Every model type that a spec describes or refuses, sorted."""
-        names = {name for path in self.folders for name in os.listdir(path) if name.endswith(".yaml")}
-        return sorted(name.removesuffix(".yaml") for name in names - {NOTATION})
+        return sorted(_listed(self.folders))
 
     def files(self) -> dict[str, str]:
         """Model type, or name of a shared part -> its file."""
-        found: dict[str, str] = {}
-        for folder in self._every_folder():
-            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-                if name.endswith(".yaml") and name != NOTATION:
-                    found.setdefault(name.removesuffix(".yaml"), os.path.join(folder, name))
-        return found
+        return _listed(self._every_folder())
 
     def load(self, model_type: str) -> Spec:
         """The spec of a model type.
@@ -181,6 +175,16 @@ class _Changed(Library):
         if model_type not in self._specs:
             self._specs[model_type] = self._base.load(model_type)._replace(library=self)
         return self._specs[model_type]
+
+
+def _listed(folders: Sequence[str]) -> dict[str, str]:
+    """Name -> its file, of all specs in some folders; the first that has one hides the others'."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if name.endswith(".yaml") and name != NOTATION:
+                found.setdefault(name.removesuffix(".yaml"), os.path.join(folder, name))
+    return found
 
 
 def _first(name: str, folders: Sequence[str]) -> str:
