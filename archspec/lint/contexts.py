@@ -1,4 +1,4 @@
-"""Where expressions of a spec are read, what its architectures reach, which sub-config an expression names."""
+"""Where expressions of a spec are read, what its classes reach, and which sub-config an expression names."""
 
 from __future__ import annotations
 

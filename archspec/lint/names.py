@@ -20,6 +20,7 @@ from archspec.tree.builder import auto_class
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 WRAPPERS = ("weight_norm", "replace_batch_norm")
+_LOOPS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 Found = Iterator[tuple[str, ast.AST, str]]  # what is wrong, where in the expression, and a help line
 
 
@@ -56,91 +57,82 @@ def _no_class(spec: Spec, name: str) -> Problem:
 def problems(context: Context, expression: Expression) -> list[Problem]:
     """Names, fields, calls and arguments that mean nothing, and what is wrong with the specs of its parts."""
     try:
-        found = list(_Visitor(context).visit(expression.tree, frozenset()))
+        found = list(_faults(expression.tree, context))
     except ArchspecError as error:
         return [problem._replace(place=problem.place or expression.place) for problem in error.problems]
     return [Problem(message, expression.at(node), expression.path, help_) for message, node, help_ in found]
 
 
-class _Visitor:
-    """Walks an expression, branches and loops too; ``bound`` are the names of the loops around a node."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-
-    def visit(self, node: ast.AST, bound: frozenset[str]) -> Found:
-        if isinstance(node, ast.Name):
-            if node.id not in bound and not self.context.knows(node.id):
-                help_ = did_you_mean(node.id, [*self.context.known(), *bound])
-                yield f"{node.id} is neither a config field nor a local name", node, help_
-            return
-        if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
-            yield from self.loop(node, bound)
-            return
-        children = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.Attribute):
-            yield from self.attribute(node, bound)
+def _faults(tree: ast.expr, context: Context) -> Found:
+    """What means nothing in an expression, in branches and loops too."""
+    nodes = list(ast.walk(tree))
+    constructors = {node.func for node in nodes if isinstance(node, ast.Call)}
+    bound = {name for node in nodes if isinstance(node, _LOOPS) for name in _bound(node)}
+    for node in nodes:
         if isinstance(node, ast.Call):
-            yield from self.call(node)
-            children = [*node.args, *(keyword.value for keyword in node.keywords)]
-            children += [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        for child in children:
-            yield from self.visit(child, bound)
+            yield from _call(node, context)
+        elif node in constructors or node in bound:
+            continue
+        elif isinstance(node, ast.Attribute) and node.value not in bound:
+            yield from _attribute(node, context)
+        elif isinstance(node, ast.Name) and not context.knows(node.id):
+            help_ = did_you_mean(node.id, [*context.known(), *(name.id for name in bound)])
+            yield f"{node.id} is neither a config field nor a local name", node, help_
 
-    def loop(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, bound: frozenset[str]) -> Found:
-        for generator in node.generators:
-            yield from self.visit(generator.iter, bound)
-            bound |= {target.id for target in ast.walk(generator.target) if isinstance(target, ast.Name)}
-            for test in generator.ifs:
-                yield from self.visit(test, bound)
-        for element in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
-            yield from self.visit(element, bound)
 
-    def attribute(self, node: ast.Attribute, bound: frozenset[str]) -> Found:
-        name = node.value.id if isinstance(node.value, ast.Name) else ""
-        if name in bound:
+def _bound(loop: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> Iterator[ast.Name]:
+    """The names within a loop that stand for its turns."""
+    targets = (node for generator in loop.generators for node in ast.walk(generator.target))
+    turns = {node.id for node in targets if isinstance(node, ast.Name)}
+    outside = set(ast.walk(loop.generators[0].iter))
+    inside = (node for node in ast.walk(loop) if node not in outside)
+    yield from (node for node in inside if isinstance(node, ast.Name) and node.id in turns)
+
+
+def _attribute(node: ast.Attribute, context: Context) -> Found:
+    name = node.value.id if isinstance(node.value, ast.Name) else ""
+    sub = sub_config(context, node.value)
+    if sub is None and name and context.knows(name):
+        message = f"{name} is no sub-config, it has no field {node.attr}"
+        yield message, node, "declare it as Config(model_type)"
+    spec = sub.spec if sub is not None else None
+    if spec is not None and not spec.refuse and not has_field(spec, node.attr):
+        yield f"{spec.model_type} has no field {node.attr}", node, did_you_mean(node.attr, spec.fields)
+
+
+def _call(node: ast.Call, context: Context) -> Found:
+    name = callee(node)
+    if name in FUNCTIONS or name in CONTAINERS or name == "given":
+        if node.keywords:
+            yield f"{name}() takes no keywords here", node, ""
+    elif name in LEAVES:
+        if detail := misfit(node):
+            yield f"{name}: {detail}", node, "the arguments are those of torch's constructor"
+    elif name and name not in WRAPPERS:
+        found = called(context, node)
+        if isinstance(found, Problem):
+            yield found.message, node.func, found.help
+        elif found is not None:
+            yield from _arguments(node, context, *found)
+
+
+def _arguments(node: ast.Call, context: Context, spec: Spec, module: Module) -> Found:
+    with_config = bool(node.args) and sub_config(context, node.args[0]) is not None
+    given = node.args[1:] if with_config and spec is not context.spec else node.args
+    if len(given) > len(module.parameters) and not with_config:
+        yield f"{module.name} takes {len(module.parameters)} arguments, {len(given)} are given", node, ""
+    filled = set(list(module.parameters)[: len(given)])
+    for keyword in node.keywords:
+        if keyword.arg is None:
             return
-        sub = sub_config(self.context, node.value)
-        if sub is None and name and self.context.knows(name):
-            message = f"{name} is no sub-config, it has no field {node.attr}"
-            yield message, node, "declare it as Config(model_type)"
-        spec = sub.spec if sub is not None else None
-        if spec is not None and not spec.refuse and not has_field(spec, node.attr):
-            help_ = did_you_mean(node.attr, spec.fields)
-            yield f"{spec.model_type} has no field {node.attr}", node, help_
-
-    def call(self, node: ast.Call) -> Found:
-        name = callee(node)
-        if name in FUNCTIONS or name in CONTAINERS or name == "given":
-            if node.keywords:
-                yield f"{name}() takes no keywords here", node, ""
-        elif name in LEAVES:
-            if detail := misfit(node):
-                yield f"{name}: {detail}", node, "the arguments are those of torch's constructor"
-        elif name and name not in WRAPPERS:
-            found = called(self.context, node)
-            if isinstance(found, Problem):
-                yield found.message, node.func, found.help
-            elif found is not None:
-                yield from self.arguments(node, *found)
-
-    def arguments(self, node: ast.Call, spec: Spec, module: Module) -> Found:
-        with_config = bool(node.args) and sub_config(self.context, node.args[0]) is not None
-        given = node.args[1:] if with_config and spec is not self.context.spec else node.args
-        if len(given) > len(module.parameters) and not with_config:
-            yield f"{module.name} takes {len(module.parameters)} arguments, {len(given)} are given", node, ""
-        filled = set(list(module.parameters)[: len(given)])
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                return
-            if keyword.arg in module.parameters:
-                filled.add(keyword.arg)
-            elif not has_field(spec, keyword.arg):
-                help_ = did_you_mean(keyword.arg, [*module.parameters, *spec.fields])
-                yield f"{keyword.arg} is neither a parameter of {module.name} nor a field", keyword, help_
-        for name, default in module.parameters.items():
-            if default is None and name not in filled:
-                yield f"{module.name} needs {name}", node, f"parameters: {', '.join(module.parameters)}"
+        if keyword.arg in module.parameters:
+            filled.add(keyword.arg)
+        elif not has_field(spec, keyword.arg):
+            help_ = did_you_mean(keyword.arg, [*module.parameters, *spec.fields])
+            yield f"{keyword.arg} is neither a parameter of {module.name} nor a field", keyword, help_
+    for name, default in module.parameters.items():
+        if default is None and name not in filled:
+            yield f"{module.name} needs {name}", node, f"parameters: {', '.join(module.parameters)}"
 
 
 def misfit(node: ast.Call) -> str:
