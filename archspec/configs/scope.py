@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from archspec.configs import checks
 from archspec.configs.origin import Origin as Origin
 from archspec.configs.own_names import own_names
-from archspec.errors import ConfigError, Place, Problem, UnknownArchitectureError, did_you_mean
+from archspec.errors import ConfigError, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
@@ -28,17 +28,11 @@ class SubConfig:
     """A part of a config that another spec describes; resolved when it is asked for."""
 
     def __init__(
-        self,
-        outer: Scope,
-        model_type: str,
-        raw: Mapping[str, Any],
-        origin: Origin,
-        dynamic: bool,
-        place: Place,
+        self, outer: Scope, field: Field, model_type: str, raw: Mapping[str, Any], origin: Origin
     ) -> None:
         self.library, self.domain, self.demanding = outer.spec.library, outer.domain, outer.demanding
         self.model_type, self.raw, self.origin = model_type, raw, origin
-        self.dynamic, self.place = dynamic, place
+        self.dynamic, self.place = callee(field.sub_config) == "AutoConfig", field.place
         self._scope: Scope | None = None
 
     @property
@@ -93,10 +87,8 @@ class Scope(Evaluator):
         return self.spec.attribute_map.get(name, name)
 
     def has(self, name: str) -> bool:
-        name = self.canonical(name)
-        return name == "num_labels" or any(
-            name in known for known in (self.values, self.spec.fields, self.spec.fixed)
-        )
+        name, spec = self.canonical(name), self.spec
+        return name in self.values or name in spec.fields or name in spec.fixed or name == "num_labels"
 
     def replaced(self, values: Mapping[str, Any]) -> Scope:
         """The same config with some fields set anew, as a copied config is in transformers."""
@@ -277,8 +269,7 @@ class Scope(Evaluator):
             value = {**{name: read(tree) for name, tree in options.items()}, **(value or {})}
         if not isinstance(value, Mapping):
             self.refuse(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}")
-        dynamic = callee(call) == "AutoConfig"
-        given = value.get("model_type") if dynamic else None
+        given = value.get("model_type") if callee(call) == "AutoConfig" else None
         if given and not (isinstance(former, ast.Name) and given == former.id):
             model_type = given
         if not isinstance(model_type, str) or not model_type:
@@ -287,7 +278,7 @@ class Scope(Evaluator):
             message = "sub-configs contain each other without end"
             raise ConfigError(Problem(message, field.place, f"config.{field.name}"))
         origin = self.origin if flattened and not brought else self.origin.child(key)
-        return SubConfig(self, model_type, value, origin, dynamic, field.place)
+        return SubConfig(self, field, model_type, value, origin)
 
 
 def opened(value: Any) -> Any:

@@ -9,7 +9,9 @@ a test of random texts holds it to that.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 
 from archspec.errors import Place, Source
 from archspec.language.yaml_nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
@@ -154,10 +156,7 @@ class _Value:
 
     def line(self, at: int) -> tuple[int, int]:
         """The number of the line that a position of the text is on, and its column there."""
-        found = self.starts[0]
-        for line in self.starts[1:]:
-            found = line if line[0] <= at else found
-        start, number, indent = found
+        start, number, indent = self.starts[bisect_right(self.starts, at, key=itemgetter(0)) - 1]
         return number, indent + at - start
 
     def flow_scalar(self, begin: int, end: int) -> Scalar:
