@@ -13,8 +13,9 @@ from archspec.errors import ArchspecError, FormulaError, Place, Source, SpecErro
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_nodes import Scalar
+from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.closed_form import ClosedForm
-from archspec.symbolic.values import Sym
+from archspec.symbolic.path_conditions import Number
 
 AnyForm = TypeVar("AnyForm", bound=ClosedForm)
 
@@ -23,12 +24,12 @@ class _Names(Evaluator):
     """The right side of an assumption: an expression over the formula's fields."""
 
     def __init__(self, values: dict[str, Any]) -> None:
-        self.values = values
+        self.values, self.path = values, Assumptions()
 
     def name(self, name: str, node: ast.Name) -> Any:
         if name not in self.values:
             self.fail(f"{name} is no field of this formula", node, did_you_mean(name, self.values))
-        return Sym(self.values[name], sympy.Symbol(name))
+        return self.path.field(name, self.values[name])
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         return self.fail("write a field of a sub-config on the left side only", node)
@@ -68,7 +69,7 @@ def _expression(text: Scalar, known: Mapping[str, int | float]) -> Any:
         raise FormulaError(error.problem()) from None
     except SpecError as error:
         raise FormulaError(error.problems) from None
-    return value.expr if isinstance(value, Sym) else sympy.sympify(value)
+    return ClosedForm.plain(names.path.shown(value) if isinstance(value, Number) else value)
 
 
 def piecewise(

@@ -26,7 +26,7 @@ from archspec.language.yaml_nodes import Scalar
 from archspec.models.model import Model, load, source_of
 from archspec.specs.library import shipped
 from archspec.sweeping.axes import Axis
-from archspec.symbolic.path_conditions import Condition, Path, Swept, fixed
+from archspec.symbolic.path_conditions import Condition, Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
 from archspec.tree.counts import dtype_bytes, quantities_of
@@ -156,7 +156,7 @@ class Subject:
         """The config with fields set to values that may be swept."""
         config = read_config(self.config, {name: here(value) for name, value in settings.items()})
         for name, value in settings.items():
-            if isinstance(value, Swept):
+            if isinstance(value, Number):
                 *outer, leaf = name.split(".")
                 inside = config.raw
                 for part in outer:
@@ -275,7 +275,7 @@ def _settled(value: Any) -> Any:
 
 def _node(value: Any) -> Any:
     """A column's value: a closed form, or what it is everywhere."""
-    if isinstance(value, Swept):
+    if isinstance(value, Number):
         return value.expr
     if isinstance(value, list | dict | Growing):
         return json.dumps(_settled(value))

@@ -11,23 +11,24 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-import sympy
-
 from archspec.configs.scope import Scope, SubConfig
 from archspec.language.expression import Locals
+from archspec.language.values import here
 from archspec.specs.torch_layers import deciding
-from archspec.symbolic.formal import Formal
-from archspec.symbolic.values import Sym, bare
+from archspec.symbolic.assumptions import Assumptions
+from archspec.symbolic.formal import Formal, bare, numbers_in
+from archspec.symbolic.path_conditions import fixed
 from archspec.tree.builder import Builder, Frame
 from archspec.tree.node import Node
 
 
 class SymbolicBuilder(Builder):
-    """A builder whose sizes are :class:`Sym`; `flags` and the domain's `conditions` are what it relied on."""
+    """A builder of symbolic sizes; `flags` and the conditions of its `path` are what it relied on."""
 
     def __init__(self, scope: Scope, opaque_floats: bool = False) -> None:
         super().__init__(scope)
-        self.domain: Formal = Formal(opaque_floats)
+        self.path = Assumptions()
+        self.domain: Formal = Formal(self.path, opaque_floats)
         self.flags: dict[str, Any] = {}
         self.symbols: dict[tuple[int, str], Any] = {}
 
@@ -81,10 +82,7 @@ class SymbolicBuilder(Builder):
             )
         if not isinstance(value, int | float) or not path:
             return value
-        self.domain.values[path] = value
-        if isinstance(value, float):
-            return Sym(value, sympy.Symbol(path, nonnegative=True))
-        return Sym(value, sympy.Symbol(path, integer=True, nonnegative=True))
+        return self.path.field(path, value)
 
     def tied_here(self, scope: Scope) -> bool:
         tied = super().tied_here(scope)
@@ -94,15 +92,14 @@ class SymbolicBuilder(Builder):
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         built = super().leaf(name, arguments, keywords, node)
-        self.domain.pin(deciding(name, arguments, keywords))
-        loose = [value for value in [*arguments, *keywords.values()] if isinstance(value, Sym)]
-        guards = frozenset(
-            guard
-            for value in loose
-            if isinstance(value.value, bool)
-            for guard in self.domain.guard(value, node, self)
-        )
-        built.guards = frozenset(self.domain.guards) | guards
+        for value in numbers_in(list(deciding(name, arguments, keywords))):
+            if not isinstance(value.value, bool):
+                value.fixed()
+        guards = set(self.path.guards)
+        for value, part in [*zip(arguments, node.args), *((keywords.get(k.arg), k.value) for k in node.keywords)]:
+            if isinstance(here(value), bool):
+                guards |= self.domain.tested(value, part, self)
+        built.guards = frozenset(guards)
         return built
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
@@ -114,7 +111,7 @@ class SymbolicBuilder(Builder):
         if not isinstance(value, int | float) or isinstance(value, bool):
             self.flags[f"given({path})"] = value
             return value
-        self.domain.note(f"given({path}) is None", False)
+        self.path.note(f"given({path}) is None", False)
         return self.symbol(path, value)
 
     def container(self, cls: str, items: dict[Any, Any], node: ast.AST) -> Node:

@@ -40,19 +40,19 @@ class ClosedForm:
         self.scale = 1
         self.quantity_name = quantity
         self.definitions = {
-            name: text for name, (text, _) in builder.domain.definitions.items() if self._has(name)
+            name: text for name, (text, _) in builder.path.definitions.items() if self._has(name)
         }
         values = {
-            **builder.domain.values,
-            **{name: value for name, (_, value) in builder.domain.definitions.items()},
+            **builder.path.values,
+            **{name: value for name, (_, value) in builder.path.definitions.items()},
         }
         self.symbols: dict[str, int | float] = {
             name: values[name] for name in sorted(values) if self._has(name)
         }
         self.config_values: dict[str, int | float] = values
         self.flags = dict(builder.flags)
-        self.conditions = builder.domain.conditions
-        self.pinned = {name for name in builder.domain.pinned if not self._has(name)}
+        self.conditions = builder.path.words
+        self.pinned = {name for name in builder.path.pinned if not self._has(name)}
         fields = _numeric_fields(builder.scope, "")
         self.unused = tuple(name for name in fields if not self._has(name) and name not in self.pinned)
         self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]

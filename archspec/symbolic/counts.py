@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from archspec.errors import ConfigError
 from archspec.quantities import QUANTITIES
-from archspec.symbolic.path_conditions import Swept
+from archspec.symbolic.path_conditions import Number
 from archspec.symbolic.polynomials import TooLarge
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node, Routed
@@ -27,7 +27,7 @@ def repeated(node: Node, count: Any) -> Node:
     return node
 
 
-def kinds(modules: list[Node | None], length: Swept) -> list[Node]:
+def kinds(modules: list[Node | None], length: Number) -> list[Node]:
     """One module of each kind, with how many of its kind there are in a list of that length."""
     places: dict[Any, list[int]] = {}
     kept: dict[int, Any] = {}
@@ -40,12 +40,12 @@ def kinds(modules: list[Node | None], length: Swept) -> list[Node]:
         count = rest if kind == largest else below(listed, len(modules), length, exact=len(places) <= 3)
         rest = rest - count
         module = modules[listed[0]]
-        if module is not None and (isinstance(count, Swept) or count):
+        if module is not None and (isinstance(count, Number) or count):
             found.append(repeated(module, count))
     return found
 
 
-def below(places: list[int], size: int, length: Swept, exact: bool) -> Any:
+def below(places: list[int], size: int, length: Number, exact: bool) -> Any:
     """How many of some places lie below the length, which is at most `size`.
 
     Where they are one run of places, or evenly spaced, that is an expression of the length; `exact` lets the
@@ -77,7 +77,7 @@ def signature(module: Node, kept: dict[int, Any]) -> Any:
 
 def key(value: Any) -> Any:
     """What tells a value from others, without a look at a number's plain value."""
-    return ("swept", value.expr.number) if isinstance(value, Swept) else value
+    return ("swept", value.expr.number) if isinstance(value, Number) else value
 
 
 class Standing(NamedTuple):

@@ -1,221 +1,245 @@
-"""The domain of a formula's numbers: what loops, functions and lists come to over SymPy expressions."""
+"""The domain of a formula's numbers: tests are noted in words, the turns of a loop keep their index."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import sympy
-
-from archspec.language.domain import Comprehension, Walk, alike
+from archspec.language.domain import Comprehension, Exact, Walk, alike
 from archspec.language.expression import Locals
-from archspec.language.operations import BINARY, FUNCTIONS
-from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.numbers import SymRange
-from archspec.symbolic.values import (
-    ANALYTIC,
-    STRUCTURAL,
-    Loop,
-    Relation,
-    Sym,
-    Turn,
-    at_turn,
-    bare,
-    expr_of,
-    guards_of,
-    length_of,
-    loops_of,
-    syms_in,
-    value_of,
-)
+from archspec.language.operations import BINARY
+from archspec.language.operations import FUNCTIONS as PLAIN
+from archspec.language.values import here
+from archspec.symbolic.assumptions import Assumptions, Guard, Loop, Turn
+from archspec.symbolic.fields import FUNCTIONS, Relation
+from archspec.symbolic.path_conditions import Number, SymRange, fixed
+from archspec.symbolic.polynomials import Poly
+from archspec.symbolic.swept import SweptDomain, length_of
 from archspec.tree.node import Node
 
-Turns = tuple[Turn, ...]
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
 
 
-class Formal(Assumptions):
-    """Numbers are :class:`Sym`, also a loop's index; ``opaque_floats``: int() of a float is a new symbol."""
+class Formal(SweptDomain):
+    """Numbers are on the path of a formula; ``opaque_floats``: int() of a float is a new symbol."""
 
-    def __init__(self, opaque_floats: bool = False) -> None:
+    def __init__(self, path: Assumptions, opaque_floats: bool = False) -> None:
         super().__init__()
-        self.opaque_floats = opaque_floats
+        self.path, self.opaque_floats = path, opaque_floats
+
+    def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
+        self.tested(value, node, at)
+        return bool(value)
+
+    def tested(self, value: Any, node: ast.expr, at: Walk) -> frozenset[Guard]:
+        """Notes how a test came out; the guards that it may be."""
+        if isinstance(value, Number):
+            return self.path.tested(ast.unparse(at.meaning(node)), bool(value), self.path.relation(value))
+        if not self.path.open:
+            return frozenset()
+        text, holds = _positive(node, at)
+        return self.path.tested(text, bool(value) == holds)
+
+    def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
+        """Python's value; what a number other than 0 decides in `a or b` is no condition: `a` is the value."""
+        value: Any = None
+        tests: list[Number] = []
+        others: list[str] = []
+        for value, node in parts:
+            if every or isinstance(here(value), bool) or not value:
+                self.truth(value, node, at)
+            if isinstance(value, Number) and isinstance(value.value, bool):
+                tests.append(value)
+            else:
+                others.append(_positive(node, at)[0])
+            if bool(value) != every:
+                break
+        return self.path.joined(tests, others, bool(value)) if tests and isinstance(here(value), bool) else value
+
+    def chain(self, parts: Iterator[tuple[Any, ast.Compare]], at: Walk) -> Any:
+        """`a < b < c` is `a < b and b < c`."""
+        return self.junction(True, parts, at)
+
+    def choice(self, test: Any, node: ast.IfExp, local: Locals, at: Walk) -> Any:
+        """A branch is evaluated under the guards of the test."""
+        new = self.tested(test, node.test, at)
+        depth = len(self.path.guards)
+        self.path.guards += new
+        try:
+            value = at.visit(node.body if test else node.orelse, local)
+        finally:
+            del self.path.guards[depth:]
+        if not new or isinstance(value, bool) or not isinstance(value, int | float | Number):
+            return value
+        expr = self.path.expr_of(value)
+        if expr is None:
+            return value
+        own = value.guards if isinstance(value, Number) else frozenset()
+        return Number(self.path, expr, here(value), own | new)
+
+    def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
+        outcome = super().compare(op, left, right, node, at)
+        found = numbers_in([left, right])
+        if not found or isinstance(op, ast.Is | ast.IsNot) or (isinstance(op, ast.In | ast.NotIn) and not right):
+            return outcome
+        one, other = self.path.expr_of(left), self.path.expr_of(right)
+        if type(op) in _SIGNS and one is not None and other is not None:
+            relation = Relation(_SIGNS[type(op)], (one, other))
+        else:
+            relation = Relation("", tuple(number.expr for number in found))
+        if self.path.indexed(relation):
+            return self.path.test(relation, bool(outcome))
+        self.path.tested(ast.unparse(at.meaning(node)), bool(outcome), relation)
+        return outcome
+
+    def apart(self, value: Any) -> None:
+        """Modules that stand for several are in lists like any other."""
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
         if function is BINARY[ast.Mult] and any(isinstance(part, list | tuple | str) for part in arguments):
-            self.pin(arguments)  # a list that is repeated so often
-        return function(*arguments)
+            arguments = [fixed(part) for part in arguments]  # a list that is repeated so often
+        return super().apply(function, arguments, node, at)
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        found = super().method(value, name, arguments, node, at)
-        used = syms_in([value, *arguments])
-        loops = loops_of(used)
-        self.pin(used)
-        return self.dependent(found, loops) if loops else found
-
-    def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
         if not isinstance(value, dict):
-            self.pin([index])
-        found = super().item(value, bare(index) if isinstance(index, Sym) else index, node, at)
-        return self.dependent(found, index.loops) if isinstance(index, Sym) and index.loops else found
+            arguments = [fixed(argument) for argument in arguments]
+        return super().method(value, name, arguments, node, at)
 
-    def dependent(self, value: Any, loops: frozenset[Loop]) -> Any:
-        """A value that differs from turn to turn."""
-        if isinstance(value, Sym):
-            return Sym(value.value, value.expr, value.loops | loops, value.guards, value.relation)
-        if isinstance(value, str | bool):
-            return Sym(value, None, loops)
-        if isinstance(value, int | float):
-            return Sym(value, expr_of(value), loops)
-        if isinstance(value, list | tuple):
-            return [self.dependent(item, loops) for item in value]
-        return value
+    def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
+        found = numbers_in(arguments)
+        if name in ("sorted", "set"):
+            for number in found:
+                number.fixed()
+        if name == "range" and found and len(arguments) < 3:
+            at.guarded(range, map(here, arguments), node)
+            return SymRange(*arguments) if len(arguments) == 2 else SymRange(0, arguments[0])
+        if name in ("sum", "prod"):
+            return Exact.function(self, name, arguments, node, at)
+        if not found or name not in (*FUNCTIONS, "int", "round", "log"):
+            return super().function(name, arguments, node, at)
+        flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
+        exprs = tuple(self.path.expr_of(part) for part in flat)
+        value = at.guarded(PLAIN[name], [bare(argument) for argument in arguments], node)
+        guards = frozenset[Any]().union(*(number.guards for number in found))
+        if name == "int":
+            if isinstance(exprs[0], Poly):
+                return flat[0]
+            if exprs[0].low < 0:
+                outcome = here(flat[0]) >= 0
+                self.path.note(f"{ast.unparse(node.args[0])} >= 0", outcome)  # it rounds towards zero
+            if here(flat[0]) >= 0 and not self.opaque_floats:
+                return Number(self.path, self.path.space.whole("trunc", exprs[0]), value, guards)
+        elif name in FUNCTIONS and None not in exprs:
+            return Number(self.path, self.path.fields.function(name, exprs), value, guards)
+        places = {loop.symbol: loop.start + loop.place for loop in self.path.open}
+        inputs = [self.path.fields.shown(self.path.fields.at(expr, places)) for expr in exprs]
+        meaning = f"{name}({', '.join(map(str, inputs))})"
+        made = self.path.define([meaning], meaning, value)
+        return Number(self.path, made.expr, value, guards)
 
-    def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
-        return value.plain() if isinstance(value, SymRange) else super().iterate(value, node, at)
-
-    def listed(self, node: Comprehension, local: Locals, at: Walk) -> list[Any]:
-        if alike(node):
-            return self.repeated(node, local, at)
-        found = []
-        for inner, turns in self.iterations(node.generators, local, at):
-            value = at.visit(node.elt, inner)
-            if isinstance(value, Node) and len(turns) == 1:
-                value = value.copy()
-                value.turn = (ast.unparse(node.generators[0].target), turns[0])
-            else:
-                value = self.settled(value, turns)
-            found.append(value)
-        return found
-
-    def repeated(self, node: Comprehension, local: Locals, at: Walk) -> list[Any]:
-        """The turns of a loop that are all the same: of modules, one that stands for all."""
-        ends = at.visit(node.generators[0].iter, local)
-        count = len(list(self.iterate(ends, node.generators[0].iter, at)))
-        at.spend(count // 8, node)
-        if not count:
-            self.empty(ends)
-            return []
-        value = at.visit(node.elt, local)
-        if not isinstance(value, Node):
-            if isinstance(ends, SymRange) and _counted(value):
-                self.pin_loops([Loop("", ends.start, ends.stop, count)])
-            return [value] * count
-        variable = node.generators[0].target
-        name = variable.id if isinstance(variable, ast.Name) else "i"
-        copy = value.copy()
-        copy.turn = (name, Turn(None, count, length_of(ends) if isinstance(ends, SymRange) else count))
-        return [copy]
-
-    def iterations(
-        self, generators: list[ast.comprehension], local: Locals, at: Walk, outer: Turns = ()
-    ) -> Iterator[tuple[Locals, Turns]]:
-        """The local names of each turn of nested loops, with the turns."""
-        first, rest = generators[0], generators[1:]
+    def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
+        first = node.generators[0]
+        if len(node.generators) > 1 or first.ifs:
+            return super(SweptDomain, self).listed(node, local, at)
         source = at.visit(first.iter, local)
-        items = list(self.iterate(source, first.iter, at))
-        variable = first.target.id if isinstance(first.target, ast.Name) else "i"
+        plain = range(here(source.start), here(source.stop)) if isinstance(source, SymRange) else source
+        items = list(self.iterate(plain, first.iter, at))
         ends = source if isinstance(source, SymRange) else SymRange(0, len(items))
-        loop = Loop(variable, ends.start, ends.stop, len(items))
-        if not items:
-            self.empty(ends)
-        named = value_of(ends.step) == 1 and not rest and not outer  # nested loops leave no index behind
-        kept = 0
-        for position, item in enumerate(items):
-            loop.index = value_of(ends.start) + position
-            if isinstance(source, SymRange | range):
-                value: Any = Sym(item, loop.symbol if named else sympy.Integer(item), frozenset({loop}))
-            else:
-                value = self.dependent(item, frozenset({loop}))
+        loop = Loop(self.path, _variable(first.target), ends, len(items))
+        if not items and loop.free:
+            self.path.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula
+        if alike(node):
+            at.spend(len(items) // 8, node)
+            return self.shared(at.visit(node.elt, local), loop, ends) if items else []
+        self.path.loops.append(loop)
+        values = []
+        for loop.place, item in enumerate(items):
             inner = dict(local)
-            at.bind(first.target, value, inner)
-            turns = (*outer, Turn(loop, position, 1))
-            if all(bool(value_of(at.visit(test, inner))) for test in first.ifs):
-                kept += 1
-                yield from self.iterations(rest, inner, at, turns) if rest else [(inner, turns)]
-        if first.ifs:
-            self.note(f"{kept} {loop} with {' and '.join(map(ast.unparse, first.ifs))}")
+            index = Number(self.path, self.path.fields.index(loop.symbol), item)
+            at.bind(first.target, index if isinstance(plain, range) else item, inner)
+            self.path.open.append(loop)
+            try:
+                values.append(self.ended(at.visit(node.elt, inner), loop, ast.unparse(first.target)))
+            finally:
+                self.path.open.pop()
+        return values
 
-    def empty(self, ends: Any) -> None:
-        """Notes a loop without turns: what it repeats is not in the formula."""
-        if isinstance(ends, SymRange) and (expr_of(ends.stop) - expr_of(ends.start)).free_symbols:
-            self.note(f"{expr_of(ends.stop)} <= {expr_of(ends.start)}")
+    def ended(self, value: Any, loop: Loop, variable: str) -> Any:
+        """What one turn of a loop gave, outside of the loop."""
+        if isinstance(value, Node):
+            return _turned(value, variable, Turn(loop, loop.place, 1))
+        if _counted(value):
+            self.path.fix_turns([loop])
+        return self.settled(value, loop)
+
+    def settled(self, value: Any, loop: Loop) -> Any:
+        """A value without the index of a loop, which is a number there."""
+        if isinstance(value, list):
+            return [self.settled(item, loop) for item in value]
+        if not isinstance(value, Number):
+            return value
+        expr = self.path.fields.at(value.expr, {loop.symbol: loop.start + loop.place})
+        guards = frozenset(guard for guard in value.guards if guard.loop is not loop)
+        return self.path.number(expr, value.value, guards)
+
+    def shared(self, value: Any, loop: Loop, ends: SymRange) -> list[Any]:
+        """The turns of a loop that are all the same: of modules, one that stands for all."""
+        if isinstance(value, Node):
+            return [_turned(value, loop.variable, Turn(None, loop.length, length_of(ends)))]
+        if _counted(value):
+            self.path.fix_turns([loop])
+        return [value] * loop.length
 
     def mapped(self, node: ast.DictComp, local: Locals, at: Walk) -> dict[Any, Any]:
         """Named turns; where all build the same module, one that stands for all of them."""
         first = node.generators[0]
-        same = alike(ast.GeneratorExp(node.value, node.generators))
-        found = {}
-        for inner, turns in self.iterations(node.generators, local, at):
-            value = at.visit(node.value, inner)
-            if isinstance(value, Node) and same:
-                source, loop = at.visit(first.iter, local), turns[0].loop
-                assert loop is not None  # turns of a loop have one
-                times = length_of(source) if isinstance(source, SymRange) else loop.length
-                value = value.copy()
-                value.turn = (ast.unparse(first.target), Turn(None, loop.length, times))
-                return {at.key(node.key, inner): value}
-            found[at.key(node.key, inner)] = self.settled(value, turns)
-        return found
+        same = ast.copy_location(ast.GeneratorExp(node.value, node.generators), node)
+        if not alike(same) or not (found := self.listed(same, local, at)) or not isinstance(found[0], Node):
+            return super().mapped(node, local, at)
+        inner = dict(local)
+        source = at.visit(first.iter, local)
+        at.bind(first.target, here(source.start) if isinstance(source, SymRange) else next(iter(source)), inner)
+        return {at.key(node.key, inner): found[0]}
 
-    def settled(self, value: Any, turns: Turns) -> Any:
-        """What one turn of a loop gave, outside of the loop: its index is a number there."""
-        if isinstance(value, list):
-            return [self.settled(item, turns) for item in value]
-        loops = {
-            turn.loop: value_of(turn.loop.start) + turn.position for turn in turns if turn.loop is not None
-        }
-        if isinstance(value, Node) or (isinstance(value, Sym) and value.expr is not None):
-            self.pin_loops(loops)
-        if not isinstance(value, Sym):
-            return value
-        here = {loop.symbol: index for loop, index in loops.items()}
-        expr = None if value.expr is None else value.expr.subs(here)
-        guards = frozenset(guard for guard in value.guards if guard.loop not in loops)
-        relation = value.relation and Relation(
-            value.relation.op, *(side.subs(here) for side in value.relation[1:])
-        )
-        return Sym(value.value, expr, value.loops - loops.keys(), guards, relation)
 
-    def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
-        if name == "range":
-            ends = [0, *arguments, 1] if len(arguments) == 1 else [*arguments, 1][:3]
-            at.guarded(range, [value_of(end) for end in ends], node)
-            return SymRange(*ends)
-        found = syms_in(arguments)
-        if name in ("is_int", "is_list"):
-            return super().function(name, [bare(argument) for argument in arguments], node, at)
-        if name == "len" and isinstance(arguments[0], SymRange):
-            return length_of(arguments[0])
-        if name in STRUCTURAL or not found:
-            unwrapped = [a.plain() if isinstance(a, SymRange) else a for a in arguments]
-            decided = super().function(name, unwrapped, node, at)
-            if name in ("sorted", "set"):
-                self.pin(found)
-            return self.quantified(decided, found, node) if name in ("any", "all") else decided
-        flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
-        value = at.guarded(FUNCTIONS[name], [bare(a) for a in arguments], node)
-        loops = loops_of(found)
-        guards = guards_of(found)
-        if name not in ANALYTIC and isinstance(value, str | bool):
-            if not loops:
-                self.rests_on(found, node, value)
-            return Sym(value, None, loops, guards)
-        if name == "int" and not expr_of(flat[0]).is_nonnegative and not loops:
-            self.note(
-                f"{ast.unparse(node.args[0])} >= 0", bool(value_of(flat[0]) >= 0)
-            )  # it rounds towards zero
-        negative = name == "int" and value_of(flat[0]) < 0
-        opaque = name == "int" and isinstance(value_of(flat[0]), float) and self.opaque_floats
-        if name not in ANALYTIC or negative or opaque:
-            inputs = [at_turn(expr_of(part), loops) for part in flat]
-            meaning = f"{name}({', '.join(map(str, inputs))})"
-            return Sym(value, self.define([meaning], meaning, value), loops, guards)
-        return Sym(value, ANALYTIC[name](*[expr_of(part) for part in flat]), loops, guards)
+def numbers_in(value: Any) -> list[Number]:
+    if isinstance(value, Number):
+        return [value]
+    return [n for item in value for n in numbers_in(item)] if isinstance(value, list | tuple) else []
+
+
+def _positive(node: ast.expr, at: Walk) -> tuple[str, bool]:
+    """A test without its `not`, and whether it holds where the test does."""
+    holds, node = True, at.meaning(node)
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        holds, node = not holds, at.meaning(node.operand)
+    return ast.unparse(node), holds
+
+
+def bare(value: Any) -> Any:
+    return [bare(item) for item in value] if isinstance(value, list | tuple) else here(value)
+
+
+def _variable(target: ast.expr) -> str:
+    return target.id if isinstance(target, ast.Name) else "i"
+
+
+def _turned(node: Node, variable: str, turn: Turn) -> Node:
+    node = node.copy()
+    node.turn = (variable, turn)
+    return node
 
 
 def _counted(value: Any) -> bool:
     """Whether a turn gives modules or numbers, which are counted one by one where it gives several."""
     if isinstance(value, list):
         return any(map(_counted, value))
-    return isinstance(value, Node) or (isinstance(value, Sym) and value.expr is not None)
+    return isinstance(value, Node | Number)

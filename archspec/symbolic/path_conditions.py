@@ -1,20 +1,22 @@
-"""Path conditions: where on a grid a count takes the same path as at the point where it was run.
+"""Numbers that know their expression, and path conditions: where a count takes the same path as at one point.
 
-A :class:`Swept` number has a polynomial over the grid's axes beside its value. Arithmetic gives such numbers
-again. A comparison that the bounds of the grid do not settle is noted as a :class:`Condition` of the
-:class:`Path`, and so is every use of a plain value, e.g. as a dictionary's key: then the path is taken only
-where the value is that one. So whatever is done with swept numbers, the result is the same expression
-wherever the conditions hold.
+A :class:`Number` has a polynomial beside its value. Arithmetic gives such numbers again. A comparison that
+the bounds of the fields do not settle is noted as a :class:`Condition` of the :class:`Path`, and so is every
+use of a plain value, e.g. as a dictionary's key: then the path is taken only where the value is that one. So
+whatever is done with numbers, the result is the same expression wherever the conditions hold.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from archspec.symbolic.numbers import PYTHON, ROUNDING, Number
-from archspec.symbolic.polynomials import Poly, Real, Space, TooLarge
+from archspec.language.values import here
+from archspec.symbolic.polynomials import PYTHON, ROUNDING, Poly, Real, Space, TooLarge
 
 MAX_BITS = 4_096  # of a number that is handled symbolically
+NONE: frozenset[Any] = frozenset()
 
 
 class Condition(NamedTuple):
@@ -36,14 +38,17 @@ class Path:
             tuple[Any, int]
         ] = []  # of loops that are open: (its stop, the index), which is below it
 
-    def number(self, expr: Poly | Real, value: Any) -> Any:
+    def number(self, expr: Poly | Real, value: Any, guards: frozenset[Any] = NONE) -> Any:
         """A number; a plain int where the expression is a constant."""
         if isinstance(expr, Poly):
-            if expr.low == expr.high:
+            if expr.low == expr.high and not guards:
                 return expr.low
             if max(abs(expr.low), abs(expr.high)).bit_length() > MAX_BITS:
                 raise TooLarge("a number of too many digits")
-        return Swept(self, expr, value)
+        return Number(self, expr, value, guards)
+
+    def fix(self, expr: Poly | Real) -> None:
+        """Takes note that what follows holds for one value of an expression alone."""
 
     def decide(self, op: str, left: Poly | Real, right: Real | None, holds: bool) -> None:
         """Notes a comparison, unless it comes out the same all over the grid."""
@@ -68,7 +73,7 @@ class Path:
     def expr_of(self, value: Any) -> Poly | Real | None:
         """The expression of a number, whether swept or plain; None for what is no number, or no usual one."""
         kind = type(value)
-        if kind is Swept:
+        if kind is Number:
             return value.expr  # type: ignore[no-any-return]
         if kind is bool or kind is int:
             return self.space.constant(int(value))
@@ -83,64 +88,72 @@ class Path:
         return self.space.operate(op, *self.reals(left, right))
 
 
-class Swept(Number):
-    """An integer or a float on a path."""
 
-    __slots__ = ("path",)
+def _operator(op: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """`number op other` and `other op number`."""
 
-    def __init__(self, path: Path, expr: Poly | Real, value: Any) -> None:
-        self.path, self.expr, self.value = path, expr, value
+    def left(self: Number, other: Any) -> Any:
+        return self.operate(op, self, other)
 
-    def fixed(self) -> Any:
-        expr = self.path.expr_of(self.value)
-        assert expr is not None  # bounds are finite
-        self.path.compare("==", self.expr, expr, True)
-        return self.value
+    def right(self: Number, other: Any) -> Any:
+        return self.operate(op, other, self)
 
-    def whole(self, rounding: str) -> Any:
-        if isinstance(self.expr, Poly):
-            return self
-        try:
-            rounded = self.path.space.whole(rounding, self.expr)
-        except TooLarge:
-            return ROUNDING[rounding](self.fixed())
-        return self.path.number(rounded, ROUNDING[rounding](self.value))
+    return left, right
 
-    def real(self) -> Any:
-        """The number as a float."""
-        if isinstance(self.expr, Real):
-            return self
-        try:
-            return Swept(self.path, self.path.space.real(self.expr), float(self.value))
-        except TooLarge:
-            return float(self.fixed())
 
-    def __neg__(self) -> Any:
-        return 0 - self if isinstance(self.expr, Poly) else -1.0 * self
+def _of_value(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What Python makes of the plain value."""
 
-    @classmethod
-    def operate(cls, op: str, left: Any, right: Any) -> Any:
+    def method(self: Number) -> Any:
+        return function(self.fixed())
+
+    return method
+
+
+def _rounded(way: str) -> Callable[[Any], Any]:
+    def method(self: Number) -> Any:
+        return self.whole(way)
+
+    return method
+
+
+class Number:
+    """An int or a float on a path, which behaves as the Python number that it is here.
+
+    ``guards`` are the tests of a layer's index that chose it, for a path that speaks of them.
+    """
+
+    __slots__ = ("expr", "guards", "path", "value")
+
+    def __init__(self, path: Path, expr: Poly | Real, value: Any, guards: frozenset[Any] = NONE) -> None:
+        self.path, self.expr, self.value, self.guards = path, expr, value, guards
+
+    @staticmethod
+    def operate(op: str, left: Any, right: Any) -> Any:
+        """`left op right`, one of which is a number."""
         path = _path(left, right)
         dividend, divisor = path.expr_of(left), path.expr_of(right)
-        first, second = _value(left), _value(right)
+        first, second = here(left), here(right)
         if dividend is not None and divisor is not None:
             if op in ("/", "//", "%"):
                 path.compare("==", divisor, path.space.constant(0), second == 0)
                 if second == 0:
                     return PYTHON[op](first, second)  # raises
             try:  # what fails is done on plain numbers, where it fails again if it has to
-                return path.number(path.calculate(op, dividend, divisor), PYTHON[op](first, second))
+                expr = path.calculate(op, dividend, divisor)
+                return path.number(expr, PYTHON[op](first, second), guards_of((left, right)))
             except (TooLarge, ArithmeticError):
                 pass
         elif not all(isinstance(side, Number | list | tuple | str | int | float) for side in (left, right)):
             return NotImplemented
         return PYTHON[op](fixed(left), fixed(right))
 
-    @classmethod
-    def compare(cls, op: str, left: Any, right: Any) -> Any:
+    @staticmethod
+    def compare(op: str, left: Any, right: Any) -> Any:
+        """`left op right` for `==` or `<`, decided here."""
         path = _path(left, right)
         one, other = path.expr_of(left), path.expr_of(right)
-        first, second = _value(left), _value(right)
+        first, second = here(left), here(right)
         if not all(isinstance(side, int | float) for side in (first, second)):
             return NotImplemented
         holds = first < second if op == "<" else first == second
@@ -152,8 +165,89 @@ class Swept(Number):
             fixed(left), fixed(right)
         return holds
 
-    # a class that says what it is equal to has to say again how it is hashed
-    __hash__ = Number.__hash__
+    def fixed(self) -> Any:
+        """The plain value; what follows holds for this one alone."""
+        expr = self.path.expr_of(self.value)
+        assert expr is not None  # bounds are finite
+        self.path.compare("==", self.expr, expr, True)
+        self.path.fix(self.expr)
+        return self.value
+
+    def whole(self, rounding: str) -> Any:
+        """The number rounded to an int in one of the ways of :data:`ROUNDING`."""
+        if isinstance(self.expr, Poly):
+            return self
+        try:
+            rounded = self.path.space.whole(rounding, self.expr)
+        except TooLarge:
+            return ROUNDING[rounding](self.fixed())
+        return self.path.number(rounded, ROUNDING[rounding](self.value), self.guards)
+
+    def real(self) -> Any:
+        """The number as a float."""
+        if isinstance(self.expr, Real):
+            return self
+        try:
+            return Number(self.path, self.path.space.real(self.expr), float(self.value), self.guards)
+        except TooLarge:
+            return float(self.fixed())
+
+    __add__, __radd__ = _operator("+")
+    __sub__, __rsub__ = _operator("-")
+    __mul__, __rmul__ = _operator("*")
+    __truediv__, __rtruediv__ = _operator("/")
+    __floordiv__, __rfloordiv__ = _operator("//")
+    __mod__, __rmod__ = _operator("%")
+    __pow__, __rpow__ = _operator("**")
+
+    def __neg__(self) -> Any:
+        return 0 - self if isinstance(self.expr, Poly) else -1.0 * self
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __eq__(self, other: object) -> Any:
+        return self.compare("==", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return _negated(self.compare("==", self, other))
+
+    def __lt__(self, other: Any) -> Any:
+        return self.compare("<", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.compare("<", other, self)
+
+    def __ge__(self, other: Any) -> Any:
+        return _negated(self.compare("<", self, other))
+
+    def __le__(self, other: Any) -> Any:
+        return _negated(self.compare("<", other, self))
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __round__(self, digits: Any = None) -> Any:
+        return self.whole("round") if digits is None else round(self.fixed(), digits)
+
+    __trunc__, __floor__, __ceil__ = _rounded("trunc"), _rounded("floor"), _rounded("ceil")
+    __int__, __float__ = _of_value(int), _of_value(float)
+    __index__ = _of_value(operator.index)
+    __hash__ = _of_value(hash)
+    __str__ = _of_value(str)
+
+    def __format__(self, form: str) -> str:
+        return format(self.value, form)  # in messages alone: names are made with str()
+
+    def __repr__(self) -> str:
+        return f"{self.value} ({self.expr})"
+
+
+def _negated(outcome: Any) -> Any:
+    return NotImplemented if outcome is NotImplemented else not outcome
 
 
 def fixed(value: Any) -> Any:
@@ -161,10 +255,24 @@ def fixed(value: Any) -> Any:
     return value.fixed() if isinstance(value, Number) else value
 
 
-def _value(value: Any) -> Any:
-    return value.value if isinstance(value, Number) else value
+def guards_of(values: Any) -> frozenset[Any]:
+    """The guards that any of some numbers came through."""
+    found = [value.guards for value in values if isinstance(value, Number) and value.guards]
+    return NONE.union(*found) if found else NONE
 
 
 def _path(left: Any, right: Any) -> Path:
-    path: Path = left.path if isinstance(left, Swept) else right.path
+    path: Path = left.path if isinstance(left, Number) else right.path
     return path
+
+
+class SymRange(NamedTuple):
+    """`range(start, stop, step)` with symbolic ends."""
+
+    start: Any
+    stop: Any
+    step: Any = 1
+
+    def plain(self) -> range:
+        """The range here, of which a number takes note."""
+        return range(*(end.fixed() if isinstance(end, Number) else end for end in self))

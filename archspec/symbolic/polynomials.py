@@ -7,16 +7,31 @@ object, and carries an interval that holds for the whole grid.
 
 from __future__ import annotations
 
+import ast
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from archspec.symbolic.numbers import PYTHON, ROUNDING
+from archspec.language.operations import BINARY
 
 Monomial = tuple[tuple[int, int], ...]  # (number of an atom, power), by number
 MAX_TERMS = 2_000
-_NAMES = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floordiv", "%": "modulo"}
+PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "+": BINARY[ast.Add],
+    "-": BINARY[ast.Sub],
+    "*": BINARY[ast.Mult],
+    "/": BINARY[ast.Div],
+    "//": BINARY[ast.FloorDiv],
+    "%": BINARY[ast.Mod],
+    "**": BINARY[ast.Pow],
+}
+ROUNDING: dict[str, Callable[[float], int]] = {
+    "trunc": int,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "round": round,
+}
 EXACT_FLOAT = 2**53  # up to here an int is a float without rounding
 
 
@@ -42,26 +57,27 @@ class Poly:
         return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None
 
 
-class Real:
+class Operation:
+    """An operation on expressions, with bounds of what it gives and the axes that it depends on."""
+
+    __slots__ = ("args", "axes", "high", "low", "number", "op")
+
+    def __init__(
+        self, number: int, op: str, args: tuple[Any, ...], low: Any, high: Any, axes: frozenset[int]
+    ) -> None:
+        self.number, self.op, self.args, self.low, self.high, self.axes = number, op, args, low, high, axes
+
+
+class Atom(Operation):
+    """A swept field (`axis`), or a whole number that is no polynomial of others."""
+
+    __slots__ = ()
+
+
+class Real(Operation):
     """A double-precision expression: the operations of Python's own floats, in the same order."""
 
-    __slots__ = ("args", "axes", "high", "low", "number", "op")
-
-    def __init__(
-        self, number: int, op: str, args: tuple[Any, ...], low: float, high: float, axes: frozenset[int]
-    ) -> None:
-        self.number, self.op, self.args, self.low, self.high, self.axes = number, op, args, low, high, axes
-
-
-class Atom:
-    """A swept field (`axis`), or an operation on expressions that is no polynomial."""
-
-    __slots__ = ("args", "axes", "high", "low", "number", "op")
-
-    def __init__(
-        self, number: int, op: str, args: tuple[Any, ...], low: int, high: int, axes: frozenset[int]
-    ) -> None:
-        self.number, self.op, self.args, self.low, self.high, self.axes = number, op, args, low, high, axes
+    __slots__ = ()
 
 
 class Space:
@@ -131,7 +147,11 @@ class Space:
 
     def whole_operation(self, op: str, a: Poly, b: Poly) -> Poly:
         """`+ - * // % **` of two polynomials; a divisor is nowhere 0 where the result is used."""
-        return getattr(self, _NAMES[op])(a, b)  # type: ignore[no-any-return]
+        operations: dict[str, Callable[[Poly, Poly], Poly]] = {
+            **{"+": self.add, "-": self.subtract, "*": self.multiply},
+            **{"**": self.power, "//": self.floordiv, "%": self.modulo},
+        }
+        return operations[op](a, b)
 
     def power(self, a: Poly, b: Poly) -> Poly:
         """a ** b for a b that is a small number."""
@@ -189,10 +209,9 @@ class Space:
         )
 
     def _atom(self, op: str, args: tuple[Any, ...], low: int, high: int) -> Poly:
-        key = (op, *(arg if isinstance(arg, tuple) else arg.number for arg in args))
+        key = (op, *(arg.number if isinstance(arg, Poly | Operation) else arg for arg in args))
         if key not in self._interned:
-            axes = frozenset().union(*(arg.axes for arg in args if not isinstance(arg, tuple)))
-            self._interned[key] = Atom(len(self.atoms), op, args, low, high, axes)
+            self._interned[key] = Atom(len(self.atoms), op, args, low, high, _axes(args))
             self.atoms.append(self._interned[key])
         return self.poly({((self._interned[key].number, 1),): 1})
 
@@ -209,11 +228,7 @@ class Space:
         return self._real("int", (poly,), float(poly.low), float(poly.high))
 
     def literal(self, value: float) -> Real:
-        key = ("float", value, math.copysign(1.0, value))
-        if key not in self._interned:
-            self.count += 1
-            self._interned[key] = Real(self.count, "float", (value,), value, value, frozenset())
-        return self._interned[key]  # type: ignore[no-any-return]
+        return self._real("float", (value, math.copysign(1.0, value)), value, value)
 
     def operate(self, op: str, a: Real, b: Real) -> Real:
         """`+ - * /` of two reals. Rounding is monotone, so the operation on the ends bounds the result."""
@@ -225,13 +240,15 @@ class Space:
         return self._real(op, (a, b), min(ends), max(ends))
 
     def _real(self, op: str, args: tuple[Any, ...], low: float, high: float) -> Real:
-        key = ("real", op, *(arg.number for arg in args))
+        key = ("real", op, *(arg.number if isinstance(arg, Poly | Operation) else arg for arg in args))
         if key not in self._interned:
             self.count += 1
-            self._interned[key] = Real(
-                self.count, op, args, low, high, frozenset().union(*(arg.axes for arg in args))
-            )
+            self._interned[key] = Real(self.count, op, args, low, high, _axes(args))
         return self._interned[key]  # type: ignore[no-any-return]
+
+
+def _axes(args: Iterable[Any]) -> frozenset[int]:
+    return frozenset[int]().union(*(arg.axes for arg in args if isinstance(arg, Poly | Operation)))
 
 
 def _merged(one: Monomial, other: Monomial) -> Monomial:

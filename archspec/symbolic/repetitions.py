@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.specs.torch_layers import concrete
+from archspec.symbolic.assumptions import Assumptions, Guard, Loop
 from archspec.symbolic.builder import SymbolicBuilder
-from archspec.symbolic.formal import Formal
-from archspec.symbolic.rows import Path, Row, mark_embeddings, merged, tie_rows, walk
-from archspec.symbolic.values import Guard, Loop, Relation, expr_of
+from archspec.symbolic.rows import Row, Standing, mark_embeddings, merged, tie_rows, walk
 from archspec.tree.node import Node
 
 
@@ -42,8 +40,9 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     A tensor that many layers have is one row: its name with `{i}` in it, its shape, how often it stands, and
     the guard under which it does.
     """
-    builder.domain.one_sided()
-    rows = list(walk(root, Path()))
+    trace = builder.path
+    trace.settle()
+    rows = list(walk(root, Standing(), trace))
     tie_rows(root, rows)
     mark_embeddings(root, rows)
     groups = merged(rows)
@@ -51,7 +50,7 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     for members in groups.values():
         place = (members[0].template, members[0].guards)
         alone[place] = alone.get(place, 0) + 1
-    counter = Counter(builder.domain)
+    counter = Counter(trace)
     return [
         tensor
         for members in groups.values()
@@ -62,17 +61,17 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
 class Counter:
     """Turns groups of equal rows into rows with a repetition."""
 
-    def __init__(self, domain: Formal) -> None:
-        self.domain = domain
+    def __init__(self, trace: Assumptions) -> None:
+        self.trace = trace
 
     def group(self, members: list[Row], alone: bool) -> Iterator[SymbolicTensor]:
         row = members[0]
         numel = sympy.Mul(*row.exprs)
-        each = expr_of(row.path.times) - expr_of(row.copies) if row.tied_to is None else sympy.Integer(0)
-        guard = " and ".join(sorted(map(said, row.guards)))
-        turns = row.path.turns
+        each = row.place.times - row.copies if row.tied_to is None else sympy.Integer(0)
+        guard = _said(row.guards)
+        turns = row.place.turns
         if not turns:
-            yield self.tensor(row, expr_of(row.path.times), numel * each, guard)
+            yield self.tensor(row, row.place.times, numel * each, guard)
             return
         loop = turns[-1].loop
         assert loop is not None  # only iterated turns are listed
@@ -82,17 +81,17 @@ class Counter:
             yield self.tensor(row, sympy.Integer(len(members)), total, guard)
             return
         count = self.count(row, loop, len(members), alone)
-        yield self.tensor(row, expr_of(row.path.times) * count, numel * each * count, guard)
+        yield self.tensor(row, row.place.times * count, numel * each * count, guard)
 
     def tensor(self, row: Row, repetition: Any, total: Any, guard: str) -> SymbolicTensor:
         active = total
-        if row.path.routed is not None:
-            chosen, experts = map(expr_of, row.path.routed)
-            if concrete(row.path.routed.experts):
-                few = concrete(row.path.routed.chosen) <= concrete(row.path.routed.experts)
+        if row.place.routed is not None:
+            chosen, experts = row.place.routed
+            if self.here(experts):
+                few = bool(self.here(chosen) <= self.here(experts))
                 active = total * (chosen / experts if few else 1)
                 if (chosen - experts).free_symbols:
-                    self.domain.note(f"{chosen} <= {experts}", few)
+                    self.trace.note(f"{chosen} <= {experts}", few)
         return SymbolicTensor(
             row.template,
             row.exprs,
@@ -100,8 +99,8 @@ class Counter:
             guard,
             row.kind,
             row.trainable,
-            row.path.layer,
-            row.path.owner,
+            row.place.layer,
+            row.place.owner,
             row.tied_to,
             total,
             active,
@@ -110,65 +109,73 @@ class Counter:
 
     def series(self, members: list[Row], loop: Loop, term: Any, guard: str) -> Any:
         """The sum over the turns of a term that depends on the index."""
-        if len(members[0].path.turns) == 1 and not guard and len(members) == loop.length:
-            start, stop = expr_of(loop.start), expr_of(loop.stop)
-            if stop.free_symbols:
-                return sympy.summation(term, (loop.symbol, start, stop - 1)).doit()
+        if len(members[0].place.turns) == 1 and not guard and len(members) == loop.length:
+            if loop.stop.free_symbols:
+                return sympy.summation(term, (loop.symbol, loop.first, loop.stop - 1)).doit()
         self.listed(members[0], len(members))
         parts = []
         for row in members:
-            indices = {
-                t.loop.symbol: concrete(t.loop.start) + t.position
-                for t in row.path.turns
-                if t.loop is not None
-            }
+            indices = {t.loop.symbol: t.loop.start + t.position for t in row.place.turns if t.loop is not None}
             parts.append(term.subs(indices))
         return sympy.Add(*parts)
 
     def count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
         """How many turns have the row: the loop's length, a closed form, or a symbol of its own."""
-        length = expr_of(loop.stop) - expr_of(loop.start)
+        length = loop.turns
         if not row.guards and members == loop.length:
             return length
         if not row.guards or not alone or any(guard.loop is not loop for guard in row.guards):
             self.listed(row, members)
             return sympy.Integer(members)
-        guards = sorted(row.guards, key=lambda guard: guard.text)
-        values = {sympy.Symbol(n, integer=True, nonnegative=True): v for n, v in self.domain.values.items()}
+        guards = sorted(row.guards, key=str)
         for guard in guards:
-            relation = self.domain.relations.get((guard.text, loop))
+            relation = self.relation(guard)
             if relation is None or (closed := self.closed(relation, loop)) is None:
                 continue
             found = closed[0] if guard.outcome else closed[1]
-            if found.subs(values) == members:
+            if self.here(found) == members:
                 for other in guards:
                     if other is not guard:
-                        self.domain.note(f"every {loop.variable} with {said(guard)} has {said(other)}")
+                        self.trace.note(f"every {loop.variable} with {guard} has {other}")
                 return found
-        text = " and ".join(map(said, guards))
-        over = f"{loop.variable} in range({length})" if loop.stop is not None else loop.variable
+        text = _said(row.guards)
+        over = f"{loop.variable} in range({length})"
         after = [part for part in row.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
-        return self.domain.define(names or ["L_some"], f"number of {over} with {text}", members, loop)
+        words = f"number of {over} with {text}"
+        return self.trace.shown(self.trace.define(names or ["L_some"], words, members, (loop, row.guards)))
+
+    def relation(self, guard: Guard) -> tuple[str, Any, Any] | None:
+        """The comparison that a guard is, where it is one."""
+        relation = guard.loop.relation(guard.text)
+        if relation is None:
+            return None
+        left, right = map(self.trace.fields.shown, relation.sides)
+        return relation.op, left, right
+
+    def here(self, expr: Any) -> Any:
+        """The number that an expression is at the config."""
+        values = self.trace.values
+        return expr.subs({symbol: values[symbol.name] for symbol in expr.free_symbols if symbol.name in values})
 
     def listed(self, row: Row, members: int) -> None:
         """Notes that turns were counted one by one, where their number may depend on the config."""
-        loops = [turn.loop for turn in row.path.turns if turn.loop is not None]
-        self.domain.pin_loops(loops)
+        loops = [turn.loop for turn in row.place.turns if turn.loop is not None]
+        self.trace.fix_turns(loops)
         if any(self.varies(guard) for guard in row.guards):
             over = ", ".join(dict.fromkeys(map(str, loops)))
-            self.domain.note(f"{members} of {over} with {' and '.join(sorted(map(said, row.guards)))}")
+            self.trace.note(f"{members} of {over} with {_said(row.guards)}")
 
     def varies(self, guard: Guard) -> bool:
         """Whether a test depends on more than the loop's index."""
-        relation = self.domain.relations.get((guard.text, guard.loop))
-        return relation is None or bool(
-            (relation.left.free_symbols | relation.right.free_symbols) - {guard.loop.symbol}
-        )
+        relation = self.relation(guard)
+        if relation is None:
+            return True
+        return bool((relation[1].free_symbols | relation[2].free_symbols) - {guard.loop.symbol})
 
-    def closed(self, relation: Relation, loop: Loop) -> tuple[Any, Any] | None:
+    def closed(self, relation: tuple[str, Any, Any], loop: Loop) -> tuple[Any, Any] | None:
         """How many indices of the loop fulfil a threshold or a modulus, and how many do not."""
-        i, start, stop = loop.symbol, expr_of(loop.start), expr_of(loop.stop)
+        i, start, stop = loop.symbol, loop.first, loop.stop
         op, left, right = relation
         if i in right.free_symbols and i not in left.free_symbols:
             left, right = right, left
@@ -186,7 +193,8 @@ class Counter:
             return None
         edge = right - shift
         if op in ("==", "!="):
-            self.domain.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
+            if (edge - start).free_symbols | (stop - edge).free_symbols:
+                self.trace.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
             one, others = sympy.Integer(1), stop - start - 1
             return (one, others) if op == "==" else (others, one)
         edge = edge + 1 if op in (">", "<=") else edge
@@ -202,14 +210,14 @@ class Counter:
         start, stop = ends
         offset = rest - shift
         if not (rest.is_Integer and period.is_Integer):
-            self.domain.note(f"{rest} < {period}")
+            self.trace.note(f"{rest} < {period}")
         if start == 0 and shift == 0:
             return sympy.ceiling((stop - rest) / period)
         return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)
 
 
-def said(guard: Guard) -> str:
-    return guard.text if guard.outcome else f"not ({guard.text})"
+def _said(guards: Iterable[Guard]) -> str:
+    return " and ".join(sorted(set(map(str, guards))))
 
 
 def _least(stop: Any, edge: Any) -> Any:

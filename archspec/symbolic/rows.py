@@ -6,43 +6,46 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from archspec.symbolic.values import Guard, Sym, Turn, expr_of
-from archspec.tree.node import Node, Routed
+import sympy
+
+from archspec.symbolic.assumptions import Assumptions, Guard, Turn
+from archspec.symbolic.path_conditions import guards_of
+from archspec.specs.torch_layers import Leaf
+from archspec.tree.node import Node
 from archspec.tree.tensors import modules, output_embeddings
 
 
 class Row:
     """One tensor of the tree, with the turns and guards on the way to it."""
 
-    def __init__(
-        self, names: tuple[str, str], path: Path, shape: tuple[Any, ...], kind: str, trainable: bool
-    ) -> None:
+    def __init__(self, names: tuple[str, str], place: Standing, leaf: Leaf, trace: Assumptions) -> None:
         self.name, self.template = names
-        self.path, self.shape, self.kind, self.trainable = path, shape, kind, trainable
-        self.exprs = tuple(expr_of(size) for size in shape)
-        guards = path.guards | {guard for size in shape if isinstance(size, Sym) for guard in size.guards}
-        self.guards = frozenset(guards)
+        self.place, self.shape, self.kind = place, leaf.shape, leaf.kind
+        self.trainable = leaf.trainable and not place.frozen
+        self.exprs = tuple(map(trace.shown, leaf.shape))
+        self.guards = trace.decisive(place.guards | guards_of(leaf.shape))
         self.tied_to: str | None = None
         self.copies: Any = 0
         self.embedding = ""
 
     def key(self, guards: frozenset[Guard] | None = None) -> Any:
         """What makes two rows turns of the same tensor."""
-        path = self.path
-        routed = tuple(map(expr_of, path.routed)) if path.routed else None
-        facts = (self.trainable, self.kind, path.layer, self.embedding, self.tied_to is None)
+        place = self.place
+        facts = (self.trainable, self.kind, place.layer, self.embedding, self.tied_to is None)
         held = self.guards if guards is None else guards
-        return (self.template, self.exprs, expr_of(path.times), held, facts, routed)
+        return (self.template, self.exprs, place.times, held, facts, place.routed)
 
 
-class Path(NamedTuple):
+class Standing(NamedTuple):
+    """Where a tensor stands: the turns and guards on the way to it, and what it has from modules around it."""
+
     name: str = ""
     template: str = ""
     turns: tuple[Turn, ...] = ()
     guards: frozenset[Guard] = frozenset()
-    times: Any = 1
+    times: Any = sympy.Integer(1)
     frozen: bool = False
-    routed: Routed | None = None
+    routed: tuple[Any, Any] | None = None  # of so many experts so many, as expressions
     layer: str = ""
     owner: str = ""
 
@@ -72,31 +75,30 @@ def merged(rows: list[Row]) -> dict[Any, list[Row]]:
     return groups
 
 
-def walk(node: Node, path: Path) -> Iterator[Row]:
-    owner = node.cls if node.module is not None else path.owner
-    path = path._replace(
-        frozen=path.frozen or node.frozen,
-        routed=node.routed or path.routed,
-        guards=path.guards | node.guards,
+def walk(node: Node, place: Standing, trace: Assumptions) -> Iterator[Row]:
+    owner = node.cls if node.module is not None else place.owner
+    place = place._replace(
+        frozen=place.frozen or node.frozen,
+        routed=tuple(map(trace.shown, node.routed)) if node.routed else place.routed,
+        guards=place.guards | node.guards,
         layer=node.layer,
         owner=owner,
     )
-    for name, shape, kind, trainable in node.tensors:
-        names = (_joined(path.name, name), _joined(path.template, name))
-        yield Row(names, path, shape, kind, trainable and not path.frozen)
+    for leaf in node.tensors:
+        yield Row((_joined(place.name, leaf.name), _joined(place.template, leaf.name)), place, leaf, trace)
     for own in (True, False):
         for name, child in node.children.items():
             if (child.cls in ("Parameter", "Buffer")) != own:
                 continue
-            inner = path._replace(name=_joined(path.name, name), template=_joined(path.template, name))
+            inner = place._replace(name=_joined(place.name, name), template=_joined(place.template, name))
             if child.turn is not None:
                 variable, turn = child.turn
                 if turn.loop is None:
-                    inner = inner._replace(times=inner.times * turn.times)
+                    inner = inner._replace(times=inner.times * trace.shown(turn.times))
                 else:
-                    template = _joined(path.template, f"{{{variable}}}")
-                    inner = inner._replace(template=template, turns=(*path.turns, turn))
-            yield from walk(child, inner)
+                    template = _joined(place.template, f"{{{variable}}}")
+                    inner = inner._replace(template=template, turns=(*place.turns, turn))
+            yield from walk(child, inner, trace)
 
 
 def _joined(prefix: str, name: str) -> str:
@@ -114,7 +116,7 @@ def tie_rows(root: Node, rows: list[Row]) -> None:
             for row in hit:
                 holder = by_name.get(source + row.name[len(target) :])
                 row.tied_to = source + row.name[len(target) :]
-                row.copies = row.path.times
+                row.copies = row.place.times
                 if holder is not None and row.exprs != holder.exprs:
                     row.shape, row.exprs = holder.shape, holder.exprs
             if hit:
@@ -141,7 +143,7 @@ def _cut(name: str, target: str) -> int:
 def mark_embeddings(root: Node, rows: list[Row]) -> None:
     """Marks the tensors of the embedding split; copies are what the tensor is that holds their values."""
     by_name = {row.name: row for row in rows}
-    marked = {row.name: "table" for row in rows if row.path.layer == "Embedding"}
+    marked = {row.name: "table" for row in rows if row.place.layer == "Embedding"}
     marked |= {f"{path}.weight": "output" for path in output_embeddings(root) if f"{path}.weight" in by_name}
     outputs_last = sorted(marked.items(), key=lambda pair: pair[1] == "output")  # what is both is an output
     for name, part in outputs_last:

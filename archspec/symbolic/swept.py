@@ -18,8 +18,7 @@ from archspec.language.expression import Locals
 from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.language.values import here
 from archspec.symbolic.counts import Loops, key, kinds, quantities, repeated
-from archspec.symbolic.numbers import SymRange
-from archspec.symbolic.path_conditions import Swept, fixed
+from archspec.symbolic.path_conditions import Number, SymRange, fixed
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
 
@@ -31,7 +30,7 @@ class Growing:
 
     __slots__ = ("items", "length")
 
-    def __init__(self, items: list[Any], length: Swept) -> None:
+    def __init__(self, items: list[Any], length: Number) -> None:
         self.items, self.length = items, length
         _ = length <= len(items)  # the path holds as far as it was looked
 
@@ -82,20 +81,20 @@ class Growing:
 
 
 class SweptDomain(Exact):
-    """Numbers are Python's, or :class:`Swept`. ``unroll`` gives every loop a plain length."""
+    """Numbers are Python's, or :class:`Number`. ``unroll`` gives every loop a plain length."""
 
     def __init__(self, unroll: bool = False) -> None:
         self.unroll = unroll
 
     def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         first: Any = arguments[0] if len(arguments) == 1 else None
-        if isinstance(first, Swept) and name in ("int", "float"):
+        if isinstance(first, Number) and name in ("int", "float"):
             return first.whole("trunc") if name == "int" else first.real()
-        if isinstance(first, Swept) and name == "is_int":
+        if isinstance(first, Number) and name == "is_int":
             return isinstance(first.value, int)
         if name == "is_list" and isinstance(first, Growing):
             return True
-        if name == "range" and not self.unroll and len(arguments) < 3 and isinstance(arguments[-1], Swept):
+        if name == "range" and not self.unroll and len(arguments) < 3 and isinstance(arguments[-1], Number):
             return SymRange(fixed(arguments[0]) if len(arguments) == 2 else 0, arguments[-1])
         if name == "len" and isinstance(first, SymRange | Growing):
             return length_of(first) if isinstance(first, SymRange) else first.length
@@ -106,7 +105,7 @@ class SweptDomain(Exact):
         ):
             return found
         for argument in arguments:
-            apart(argument)
+            self.apart(argument)
         if name == "range":
             arguments = [fixed(argument) for argument in arguments]
         if name in ("sum", "prod"):  # their rounding of floats is Python's own
@@ -128,14 +127,14 @@ class SweptDomain(Exact):
             left, right = arguments
             if function is BINARY[ast.Add] and type(left) is list and isinstance(right, Growing):
                 return Growing(left + right.items, right.length + len(left))
-            if function is BINARY[ast.Mult] and {type(left), type(right)} == {list, Swept}:
+            if function is BINARY[ast.Mult] and {type(left), type(right)} == {list, Number}:
                 items, times = (left, right) if type(left) is list else (right, left)
                 if 0 < len(items) <= MAX_REPEATED and 0 <= times <= MAX_ITEMS // len(items):
                     return collected(items * times.value, times * len(items))
         return function(*map(plain, arguments))
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
-        apart(value)
+        self.apart(value)
         return super().iterate(plain(value), node, at)
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
@@ -145,7 +144,7 @@ class SweptDomain(Exact):
         return fixed(value)
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
-        apart(value)
+        self.apart(value)
         if isinstance(value, Growing) and type(index) is int and 0 <= index < len(value.items):
             return value.at(index)
         return super().item(plain(value), fixed(index), node, at)
@@ -202,6 +201,11 @@ class SweptDomain(Exact):
                 turns.pop()
         return collected(values, length)
 
+    def apart(self, value: Any) -> None:
+        """One module that stands for several is no list of them."""
+        if any(isinstance(item, Node) and item.turn is not None for item in _items(value)):
+            raise Loops
+
     def plain(self, value: Any) -> Any:
         return plain(value)
 
@@ -215,7 +219,7 @@ class SweptDomain(Exact):
         return [] if place is None else [items.items[place]]
 
     def known_by(self, value: Any) -> Any:
-        return key(value) if isinstance(value, Swept) else super().known_by(value)
+        return key(value) if isinstance(value, Number) else super().known_by(value)
 
 
 def plain(value: Any) -> Any:
@@ -230,7 +234,7 @@ def length_of(ends: SymRange) -> Any:
 
 def collected(values: list[Any], length: Any) -> Any:
     """What the turns gave: modules by kind, each as often as it stands there, or a growing list."""
-    if not isinstance(length, Swept):
+    if not isinstance(length, Number):
         return values
     if not any(_holds_modules(value) for value in values):
         return Growing(values, length)
@@ -238,12 +242,6 @@ def collected(values: list[Any], length: Any) -> Any:
         raise Loops
     _ = length <= len(values)
     return kinds(values, length)
-
-
-def apart(value: Any) -> None:
-    """One module that stands for several is no list of them."""
-    if any(isinstance(item, Node) and item.turn is not None for item in _items(value)):
-        raise Loops
 
 
 def _holds_modules(value: Any) -> bool:
@@ -259,7 +257,7 @@ def _items(value: Any) -> Any:
 def _without_floats(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_floats(item) for item in value]
-    return fixed(value) if isinstance(value, Swept) and isinstance(value.value, float) else value
+    return fixed(value) if isinstance(value, Number) and isinstance(value.value, float) else value
 
 
 def counts(scope: Scope, architecture: str) -> dict[str, Any]:

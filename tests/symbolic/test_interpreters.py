@@ -98,7 +98,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
         elsewhere, builder = formulas(spec, architecture, other)
         for quantity, formula in found.items():
             there = elsewhere[quantity]
-            meant = {name: text for name, (text, _) in builder.domain.definitions.items()}
+            meant = {name: text for name, (text, _) in builder.path.definitions.items()}
             same = (there.flags, there.conditions) == (formula.flags, formula.conditions)
             if same and all(meant.get(name) == text for name, text in formula.definitions.items()):
                 values = {name: there.config_values[name] for name in formula.symbols}

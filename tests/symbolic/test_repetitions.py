@@ -118,7 +118,7 @@ def test_rows_of_a_loop(dense: str, repetitions: dict[str, str]) -> None:
     assert {row.guard: str(row.repetition) for row in found} == repetitions
     assert {str(row.name) for row in found} == {"layers.{i}.dense"}
     count = sum(1 for i in range(9) if "i * i" in dense and i * i < 3)
-    assert {name: value for name, (_, value) in builder.domain.definitions.items()} == (
+    assert {name: value for name, (_, value) in builder.path.definitions.items()} == (
         {"L_dense": count} if count else {}
     )
 
@@ -131,7 +131,7 @@ def test_sizes_that_depend_on_the_index_are_added_up() -> None:
     (row,), builder = rows("Parameter(a * i)")
     for a, n in ((4, 9), (5, 6), (1, 1)):
         assert at(row.numel, a=a, n=n) == sum(a * i for i in range(n))
-    assert not builder.domain.conditions, "a sum over all turns holds for every number of them"
+    assert not builder.path.words, "a sum over all turns holds for every number of them"
 
 
 def test_turns_of_different_sizes_under_a_guard_are_counted_one_by_one() -> None:
@@ -140,7 +140,7 @@ def test_turns_of_different_sizes_under_a_guard_are_counted_one_by_one() -> None
         ("2", 7),
         ("Max(0, n - 2)", 14),
     ]
-    assert builder.domain.conditions["n == 4"]
+    assert builder.path.words["n == 4"]
 
 
 def test_rows_that_stand_on_both_sides_of_a_guard_lose_it() -> None:

@@ -1,0 +1,159 @@
+"""The expressions of a formula: over named fields, of any size and in any operation, and as SymPy shows them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import sympy
+
+from archspec.symbolic.polynomials import Operation, Poly, Real, Space
+
+LARGEST = 2**64  # bounds say the sign alone
+
+
+class NthPrime(sympy.Function):  # type: ignore[misc]
+    """The n-th prime after a number."""
+
+    @classmethod
+    def eval(cls, after: Any, n: Any) -> Any:
+        return sympy.nextprime(int(after), int(n)) if after.is_Integer and n.is_Integer else None
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "min": sympy.Min,
+    "max": sympy.Max,
+    "abs": sympy.Abs,
+    "nth_prime": NthPrime,
+    "sqrt": sympy.sqrt,
+    "log2": lambda x: sympy.log(x, 2),
+}
+_TESTS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": sympy.Eq,
+    "!=": sympy.Ne,
+    "<": sympy.Lt,
+    "<=": sympy.Le,
+    ">": sympy.Gt,
+    ">=": sympy.Ge,
+}
+_SHOWN: dict[str, Callable[..., Any]] = {
+    **FUNCTIONS,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "**": operator.pow,
+    "//": lambda left, right: sympy.floor(left / right),
+    "%": sympy.Mod,
+    "trunc": sympy.floor,
+    "floor": sympy.floor,
+    "ceil": sympy.ceiling,
+    "int": lambda whole: whole,
+    "float": lambda value, sign: sympy.Rational(repr(value)),  # the decimal number that it is written as
+    "index": lambda symbol: symbol,
+    "test": lambda relation, *sides: _one_or_zero(relation.op, sides),
+}
+
+
+def _one_or_zero(op: str, sides: tuple[Any, ...]) -> Any:
+    if not op:
+        return sympy.Function("test")(*sides)
+    return sympy.Piecewise((1, _TESTS[op](*sides)), (0, True))
+
+
+class Relation(NamedTuple):
+    """A test by what it is decided on: a comparison of two sides; without `op`, of numbers in another way.
+
+    ``given`` are other tests, by their text, of which it was one with `and` or `or`.
+    """
+
+    op: str
+    sides: tuple[Poly | Real, ...]
+    given: tuple[str, ...] = ()
+
+
+class Fields(Space):
+    """Expressions over fields by name; a loop's index is a symbol that no other loop has."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+        self._shown: dict[tuple[type, int], Any] = {}
+
+    def field(self, name: str, whole: bool) -> Poly | Real:
+        made: Poly | Real = self._atom("field", (name,), 0, LARGEST)
+        return made if whole else self._real("field", (name,), 0.0, float(LARGEST))
+
+    def index(self, symbol: Any) -> Poly:
+        return self._atom("index", (symbol,), 0, LARGEST)
+
+    def function(self, name: str, args: tuple[Poly | Real, ...]) -> Poly | Real:
+        """One of :data:`FUNCTIONS`: a whole number where it gives one of whole numbers."""
+        signed = name == "log2" or (name != "abs" and any(arg.low < 0 for arg in args))
+        low = -LARGEST if signed else 0
+        if name not in ("sqrt", "log2") and all(isinstance(arg, Poly) for arg in args):
+            return self._atom(name, args, low, LARGEST)
+        return self._real(name, args, float(low), float(LARGEST))
+
+    def test(self, relation: Relation) -> Poly:
+        """1 where a test holds, else 0."""
+        return self._atom("test", (relation, *relation.sides), 0, 1)
+
+    def real(self, poly: Poly) -> Real:
+        return self._real("int", (poly,), float(poly.low), float(poly.high))
+
+    def power(self, a: Poly, b: Poly) -> Poly:
+        if b.constant is not None and b.constant <= 8:
+            return super().power(a, b)
+        return self._atom("**", (a, b), 0 if a.low >= 0 else -LARGEST, LARGEST)
+
+    def operate(self, op: str, a: Real, b: Real) -> Real:
+        signed = op == "-" or a.low < 0 or b.low < 0
+        return self._real(op, (a, b), -float(LARGEST) if signed else 0.0, float(LARGEST))
+
+    def whole(self, op: str, real: Real) -> Poly:
+        return self._atom(op, (real,), 0 if real.low >= 0 else -LARGEST, LARGEST)
+
+    def at(self, expr: Any, places: Mapping[Any, int]) -> Any:
+        """An expression in one turn of loops, whose indices are numbers there."""
+        if isinstance(expr, Poly):
+            total = self.constant(0)
+            for monomial, coefficient in expr.terms:
+                term = self.constant(coefficient)
+                for number, power in monomial:
+                    factor = self.at(self.atoms[number], places)
+                    for _ in range(power):
+                        term = self.multiply(term, factor)
+                total = self.add(total, term)
+            return total
+        if not isinstance(expr, Operation):
+            return expr
+        if expr.op == "index" and expr.args[0] in places:
+            return self.constant(places[expr.args[0]])
+        args = tuple(self.at(arg, places) for arg in expr.args)
+        if isinstance(expr, Real):
+            return self._real(expr.op, args, expr.low, expr.high)
+        if expr.op in ("//", "%", "**"):
+            return self.whole_operation(expr.op, *args)
+        return self._atom(expr.op, args, expr.low, expr.high)
+
+    def shown(self, expr: Poly | Operation) -> Any:
+        """A SymPy expression, over nonnegative symbols of the fields' names."""
+        key = (type(expr), expr.number)
+        if key not in self._shown:
+            self._shown[key] = self._sum(expr) if isinstance(expr, Poly) else self._operation(expr)
+        return self._shown[key]
+
+    def _sum(self, poly: Poly) -> Any:
+        return sympy.Add(
+            *(
+                sympy.Mul(coefficient, *(self.shown(self.atoms[n]) ** power for n, power in monomial))
+                for monomial, coefficient in poly.terms
+            )
+        )
+
+    def _operation(self, made: Operation) -> Any:
+        if made.op == "field":
+            whole = {} if isinstance(made, Real) else {"integer": True}
+            return sympy.Symbol(made.args[0], nonnegative=True, **whole)
+        return _SHOWN[made.op](*(self.shown(a) if isinstance(a, Poly | Operation) else a for a in made.args))
