@@ -79,7 +79,7 @@ class Evaluator:
 
         def bound(atom: Atom) -> int:
             if atom.op != "axis":
-                return max(abs(atom.low), abs(atom.high))
+                return int(max(abs(atom.low), abs(atom.high)))
             values = box.axis(atom.args[0])
             return max(abs(int(values.min())), abs(int(values.max())))
 

@@ -1,4 +1,4 @@
-"""What a closed form relies on, in the words of its spec: conditions on sizes, and tests of a layer's index."""
+"""What a closed form relies on, in the words of its spec: conditions on sizes, tests of a layer's index."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import sympy
 
 from archspec.language.values import here
 from archspec.symbolic.fields import Fields, Relation
-from archspec.symbolic.path_conditions import NONE, Number, Path, SymRange
+from archspec.symbolic.path_conditions import Number, Path, SymRange
 from archspec.symbolic.polynomials import Poly, Real
-
 
 Outcomes = set[tuple[bool, Relation | None]]  # how a test came out, and what it was decided on
 
 
 class Loop:
-    """A loop over layers: its index, a symbol that no other loop has, its ends, and the tests in its turns."""
+    """A loop over layers: its index, a symbol that no other loop has, its ends, and its turns' tests."""
 
     def __init__(self, path: Assumptions, variable: str, ends: SymRange, length: int) -> None:
         self.path, self.variable, self.start, self.length = path, variable, here(ends.start), length
@@ -39,15 +38,16 @@ class Loop:
         """Whether the number of turns depends on the config."""
         return bool(self.turns.free_symbols)
 
-    def noted(self, text: str) -> Outcomes:
-        return {outcome for turns in self.tests[text].values() for found in turns.values() for outcome in found}
-
     def outcomes(self, text: str) -> set[bool]:
-        return {holds for holds, _ in self.noted(text)}
+        return {holds for holds, _ in self._noted(text)}
 
     def relations(self, text: str) -> set[Relation]:
         """What a test was decided on, where that is numbers."""
-        return {relation for _, relation in self.noted(text) if relation is not None}
+        return {relation for _, relation in self._noted(text) if relation is not None}
+
+    def _noted(self, text: str) -> Outcomes:
+        branches = self.tests[text].values()
+        return set[Any]().union(*(found for turns in branches for found in turns.values()))
 
     def depends(self, text: str) -> bool:
         """Whether a test is decided on something else in one turn than in another."""
@@ -55,14 +55,14 @@ class Loop:
             return False
         if any(self.symbol in self.path.symbols(relation) for relation in self.relations(text)):
             return True
-        return any(self.differs(list(turns.values())) for turns in self.tests[text].values())
+        return any(self._differ(list(turns.values())) for turns in self.tests[text].values())
 
-    def differs(self, turns: list[Outcomes]) -> bool:
-        first, *others = (
-            {(holds, relation) for holds, relation in found if not relation or not self.path.indexed(relation)}
-            for found in turns
-        )
-        return any(other != first for other in others)
+    def _differ(self, turns: list[Outcomes]) -> bool:
+        """Whether a test came out in other ways in other turns, but for tests of another loop's index."""
+        apart = [
+            {(holds, on) for holds, on in found if not on or not self.path.indexed(on)} for found in turns
+        ]
+        return any(other != apart[0] for other in apart)
 
     def decides(self, text: str) -> bool:
         """Whether a test may tell the turns apart: it did so, or is one of the index."""

@@ -17,7 +17,6 @@ from archspec.language.values import here
 from archspec.specs.torch_layers import deciding
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.formal import Formal, bare, numbers_in
-from archspec.symbolic.path_conditions import fixed
 from archspec.tree.builder import Builder, Frame
 from archspec.tree.node import Node
 
@@ -96,7 +95,8 @@ class SymbolicBuilder(Builder):
             if not isinstance(value.value, bool):
                 value.fixed()
         guards = set(self.path.guards)
-        for value, part in [*zip(arguments, node.args), *((keywords.get(k.arg), k.value) for k in node.keywords)]:
+        named = [(keywords[part.arg], part.value) for part in node.keywords if part.arg in keywords]
+        for value, part in [*zip(arguments, node.args, strict=False), *named]:
             if isinstance(here(value), bool):
                 guards |= self.domain.tested(value, part, self)
         built.guards = frozenset(guards)

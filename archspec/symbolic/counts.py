@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from archspec.errors import ConfigError
 from archspec.quantities import QUANTITIES
 from archspec.symbolic.path_conditions import Number
-from archspec.symbolic.polynomials import TooLarge
+from archspec.symbolic.polynomials import Poly, TooLarge
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, tensors
@@ -59,6 +59,7 @@ def below(places: list[int], size: int, length: Number, exact: bool) -> Any:
     steps = {after - before for before, after in pairwise(places)}
     if len(steps) == 1 and first < (step := steps.pop()) and last + step >= size:
         return (length - first + step - 1) // step
+    assert isinstance(length.expr, Poly)  # of a range
     expr = length.path.space.below(places, length.expr)
     return length.path.number(expr, bisect_left(places, length.value))
 

@@ -1,4 +1,4 @@
-"""The expressions of a formula: over named fields, of any size and in any operation, and as SymPy shows them."""
+"""The expressions of a formula: over named fields, in any operation, and as SymPy shows them."""
 
 from __future__ import annotations
 
@@ -71,6 +71,11 @@ class Relation(NamedTuple):
     op: str
     sides: tuple[Poly | Real, ...]
     given: tuple[str, ...] = ()
+
+    def at(self, fields: Fields, places: Mapping[Any, int]) -> Relation:
+        """The test in one turn of loops, where it no longer is one of others."""
+        op = "" if self.given else self.op
+        return Relation(op, tuple(fields.at(side, places) for side in self.sides))
 
 
 class Fields(Space):

@@ -13,7 +13,7 @@ from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import here
 from archspec.symbolic.assumptions import Assumptions, Guard, Loop, Turn
 from archspec.symbolic.fields import FUNCTIONS, Relation
-from archspec.symbolic.path_conditions import Number, SymRange, fixed
+from archspec.symbolic.path_conditions import Number, SymRange, fixed, guards_of
 from archspec.symbolic.polynomials import Poly
 from archspec.symbolic.swept import SweptDomain, length_of
 from archspec.tree.node import Node
@@ -49,7 +49,7 @@ class Formal(SweptDomain):
         return self.path.tested(text, bool(value) == holds)
 
     def junction(self, every: bool, parts: Iterator[tuple[Any, ast.expr]], at: Walk) -> Any:
-        """Python's value; what a number other than 0 decides in `a or b` is no condition: `a` is the value."""
+        """Python's value; that a number is not 0 in `a or b` is no condition: it is the value."""
         value: Any = None
         tests: list[Number] = []
         others: list[str] = []
@@ -62,7 +62,9 @@ class Formal(SweptDomain):
                 others.append(_positive(node, at)[0])
             if bool(value) != every:
                 break
-        return self.path.joined(tests, others, bool(value)) if tests and isinstance(here(value), bool) else value
+        if not tests or not isinstance(here(value), bool):
+            return value
+        return self.path.joined(tests, others, bool(value))
 
     def chain(self, parts: Iterator[tuple[Any, ast.Compare]], at: Walk) -> Any:
         """`a < b < c` is `a < b and b < c`."""
@@ -77,18 +79,14 @@ class Formal(SweptDomain):
             value = at.visit(node.body if test else node.orelse, local)
         finally:
             del self.path.guards[depth:]
-        if not new or isinstance(value, bool) or not isinstance(value, int | float | Number):
-            return value
-        expr = self.path.expr_of(value)
-        if expr is None:
-            return value
-        own = value.guards if isinstance(value, Number) else frozenset()
-        return Number(self.path, expr, here(value), own | new)
+        expr = None if isinstance(value, bool) else self.path.expr_of(value)
+        return Number(self.path, expr, here(value), new | guards_of([value])) if new and expr else value
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
         outcome = super().compare(op, left, right, node, at)
         found = numbers_in([left, right])
-        if not found or isinstance(op, ast.Is | ast.IsNot) or (isinstance(op, ast.In | ast.NotIn) and not right):
+        nothing = isinstance(op, ast.In | ast.NotIn) and not right
+        if not found or nothing or isinstance(op, ast.Is | ast.IsNot):
             return outcome
         one, other = self.path.expr_of(left), self.path.expr_of(right)
         if type(op) in _SIGNS and one is not None and other is not None:
@@ -126,24 +124,22 @@ class Formal(SweptDomain):
         if not found or name not in (*FUNCTIONS, "int", "round", "log"):
             return super().function(name, arguments, node, at)
         flat = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
-        exprs = tuple(self.path.expr_of(part) for part in flat)
+        exprs = tuple(expr for part in flat if (expr := self.path.expr_of(part)) is not None)
         value = at.guarded(PLAIN[name], [bare(argument) for argument in arguments], node)
-        guards = frozenset[Any]().union(*(number.guards for number in found))
         if name == "int":
             if isinstance(exprs[0], Poly):
                 return flat[0]
-            if exprs[0].low < 0:
-                outcome = here(flat[0]) >= 0
-                self.path.note(f"{ast.unparse(node.args[0])} >= 0", outcome)  # it rounds towards zero
+            if exprs[0].low < 0:  # it rounds towards zero
+                self.path.note(f"{ast.unparse(node.args[0])} >= 0", bool(here(flat[0]) >= 0))
             if here(flat[0]) >= 0 and not self.opaque_floats:
-                return Number(self.path, self.path.space.whole("trunc", exprs[0]), value, guards)
-        elif name in FUNCTIONS and None not in exprs:
-            return Number(self.path, self.path.fields.function(name, exprs), value, guards)
+                return Number(self.path, self.path.space.whole("trunc", exprs[0]), value, guards_of(found))
+        elif name in FUNCTIONS and len(exprs) == len(flat):
+            return Number(self.path, self.path.fields.function(name, exprs), value, guards_of(found))
         places = {loop.symbol: loop.start + loop.place for loop in self.path.open}
         inputs = [self.path.fields.shown(self.path.fields.at(expr, places)) for expr in exprs]
         meaning = f"{name}({', '.join(map(str, inputs))})"
         made = self.path.define([meaning], meaning, value)
-        return Number(self.path, made.expr, value, guards)
+        return Number(self.path, made.expr, value, guards_of(found))
 
     def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
         first = node.generators[0]
@@ -186,9 +182,11 @@ class Formal(SweptDomain):
             return [self.settled(item, loop) for item in value]
         if not isinstance(value, Number):
             return value
-        expr = self.path.fields.at(value.expr, {loop.symbol: loop.start + loop.place})
+        turn = {loop.symbol: loop.start + loop.place}
+        if isinstance(value.value, bool):
+            return self.path.test(self.path.relation(value).at(self.path.fields, turn), value.value)
         guards = frozenset(guard for guard in value.guards if guard.loop is not loop)
-        return self.path.number(expr, value.value, guards)
+        return self.path.number(self.path.fields.at(value.expr, turn), value.value, guards)
 
     def shared(self, value: Any, loop: Loop, ends: SymRange) -> list[Any]:
         """The turns of a loop that are all the same: of modules, one that stands for all."""
@@ -206,7 +204,8 @@ class Formal(SweptDomain):
             return super().mapped(node, local, at)
         inner = dict(local)
         source = at.visit(first.iter, local)
-        at.bind(first.target, here(source.start) if isinstance(source, SymRange) else next(iter(source)), inner)
+        items = source if not isinstance(source, SymRange) else [here(source.start)]
+        at.bind(first.target, next(iter(items)), inner)
         return {at.key(node.key, inner): found[0]}
 
 

@@ -88,7 +88,6 @@ class Path:
         return self.space.operate(op, *self.reals(left, right))
 
 
-
 def _operator(op: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
     """`number op other` and `other op number`."""
 

@@ -148,8 +148,12 @@ class Space:
     def whole_operation(self, op: str, a: Poly, b: Poly) -> Poly:
         """`+ - * // % **` of two polynomials; a divisor is nowhere 0 where the result is used."""
         operations: dict[str, Callable[[Poly, Poly], Poly]] = {
-            **{"+": self.add, "-": self.subtract, "*": self.multiply},
-            **{"**": self.power, "//": self.floordiv, "%": self.modulo},
+            "+": self.add,
+            "-": self.subtract,
+            "*": self.multiply,
+            "**": self.power,
+            "//": self.floordiv,
+            "%": self.modulo,
         }
         return operations[op](a, b)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.symbolic.assumptions import Assumptions, Guard, Loop
+from archspec.symbolic.assumptions import Assumptions, Guard, Loop, Turn
 from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.rows import Row, Standing, mark_embeddings, merged, tie_rows, walk
 from archspec.tree.node import Node
@@ -109,15 +109,11 @@ class Counter:
 
     def series(self, members: list[Row], loop: Loop, term: Any, guard: str) -> Any:
         """The sum over the turns of a term that depends on the index."""
-        if len(members[0].place.turns) == 1 and not guard and len(members) == loop.length:
-            if loop.stop.free_symbols:
-                return sympy.summation(term, (loop.symbol, loop.first, loop.stop - 1)).doit()
+        whole = len(members[0].place.turns) == 1 and not guard and len(members) == loop.length
+        if whole and loop.stop.free_symbols:
+            return sympy.summation(term, (loop.symbol, loop.first, loop.stop - 1)).doit()
         self.listed(members[0], len(members))
-        parts = []
-        for row in members:
-            indices = {t.loop.symbol: t.loop.start + t.position for t in row.place.turns if t.loop is not None}
-            parts.append(term.subs(indices))
-        return sympy.Add(*parts)
+        return sympy.Add(*(term.subs(dict(map(_index, row.place.turns))) for row in members))
 
     def count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
         """How many turns have the row: the loop's length, a closed form, or a symbol of its own."""
@@ -156,7 +152,9 @@ class Counter:
     def here(self, expr: Any) -> Any:
         """The number that an expression is at the config."""
         values = self.trace.values
-        return expr.subs({symbol: values[symbol.name] for symbol in expr.free_symbols if symbol.name in values})
+        return expr.subs(
+            {symbol: values[symbol.name] for symbol in expr.free_symbols if symbol.name in values}
+        )
 
     def listed(self, row: Row, members: int) -> None:
         """Notes that turns were counted one by one, where their number may depend on the config."""
@@ -193,7 +191,8 @@ class Counter:
             return None
         edge = right - shift
         if op in ("==", "!="):
-            if (edge - start).free_symbols | (stop - edge).free_symbols:
+            free = (edge - start).free_symbols | (stop - edge).free_symbols
+            if free:
                 self.trace.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
             one, others = sympy.Integer(1), stop - start - 1
             return (one, others) if op == "==" else (others, one)
@@ -214,6 +213,12 @@ class Counter:
         if start == 0 and shift == 0:
             return sympy.ceiling((stop - rest) / period)
         return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)
+
+
+def _index(turn: Turn) -> tuple[Any, int]:
+    """The index of a loop, and what it is in a turn."""
+    assert turn.loop is not None  # only iterated turns are listed
+    return turn.loop.symbol, turn.loop.start + turn.position
 
 
 def _said(guards: Iterable[Guard]) -> str:

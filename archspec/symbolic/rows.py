@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from archspec.specs.torch_layers import Leaf
 from archspec.symbolic.assumptions import Assumptions, Guard, Turn
 from archspec.symbolic.path_conditions import guards_of
-from archspec.specs.torch_layers import Leaf
 from archspec.tree.node import Node
 from archspec.tree.tensors import modules, output_embeddings
 
@@ -37,7 +37,7 @@ class Row:
 
 
 class Standing(NamedTuple):
-    """Where a tensor stands: the turns and guards on the way to it, and what it has from modules around it."""
+    """Where a tensor stands: turns and guards on the way, and what it has from the modules around it."""
 
     name: str = ""
     template: str = ""

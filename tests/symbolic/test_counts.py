@@ -19,7 +19,7 @@ from archspec.specs.records import Spec
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
-from archspec.symbolic.path_conditions import Path, Swept
+from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import SweptDomain, counts
 
@@ -54,7 +54,7 @@ def over_grid(path: Path, axes: list[Axis], found: Any) -> tuple[np.ndarray[Any,
         for condition in path.conditions:
             mask = mask & spread(evaluator.holds(condition, box))
         values = {
-            name: spread(evaluator.value(value.expr if isinstance(value, Swept) else value, box))
+            name: spread(evaluator.value(value.expr if isinstance(value, Number) else value, box))
             for name, value in (found or {}).items()
         }
     return mask, values

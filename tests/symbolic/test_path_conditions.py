@@ -17,18 +17,18 @@ from archspec.language.values import here
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
-from archspec.symbolic.path_conditions import Path, Swept
+from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import Poly, Space
 
 Program = Callable[..., Any]
 
 
 def _int(value: Any) -> Any:
-    return value.whole("trunc") if isinstance(value, Swept) else int(value)
+    return value.whole("trunc") if isinstance(value, Number) else int(value)
 
 
 def _float(value: Any) -> Any:
-    return value.real() if isinstance(value, Swept) else float(value)
+    return value.real() if isinstance(value, Number) else float(value)
 
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -115,7 +115,7 @@ def test_a_path_is_taken_wherever_its_conditions_hold(
             mask = np.ones(box.shape, dtype=bool)
             for condition in path.conditions:
                 mask = mask & evaluator.holds(condition, box)
-            node = found.expr if isinstance(found, Swept) else found
+            node = found.expr if isinstance(found, Number) else found
             values = (
                 node
                 if isinstance(node, type)

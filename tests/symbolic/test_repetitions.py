@@ -14,10 +14,10 @@ from archspec.errors import Source
 from archspec.specs.library import shipped
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
+from archspec.symbolic.assumptions import Assumptions, Loop
 from archspec.symbolic.builder import SymbolicBuilder
-from archspec.symbolic.formal import Formal
+from archspec.symbolic.path_conditions import SymRange
 from archspec.symbolic.repetitions import Counter, SymbolicTensor, symbolic_tensors
-from archspec.symbolic.values import Loop, Relation, Sym
 
 START, STOP, EDGE, PERIOD = sympy.symbols("start stop edge period", integer=True, nonnegative=True)
 SIGNS: dict[str, Any] = {
@@ -30,8 +30,10 @@ SIGNS: dict[str, Any] = {
 }
 
 
-def loop_of(start: int, stop: int) -> Loop:
-    return Loop("i", Sym(start, START) if start else 0, Sym(stop, STOP), stop - start)
+def loop_of(start: int, stop: int) -> tuple[Counter, Loop]:
+    path = Assumptions()
+    ends = SymRange(path.field("start", start) if start else 0, path.field("stop", stop))
+    return Counter(path), Loop(path, "i", ends, stop - start)
 
 
 @given(
@@ -42,12 +44,13 @@ def test_a_threshold_counts_the_turns(
     start: int, turns: int, edge: int, shift: int, sign: str, flipped: bool
 ) -> None:
     stop = start + turns
-    loop, inside = loop_of(start, stop), start <= edge - shift < stop
+    counter, loop = loop_of(start, stop)
+    inside = start <= edge - shift < stop
     assume(inside or sign not in ("==", "!="))  # the formula assumes that the turn is there
     sides = (loop.symbol + shift, EDGE)
     test = SIGNS[sign]
     held = sum(1 for i in range(start, stop) if (test(edge, i + shift) if flipped else test(i + shift, edge)))
-    found = Counter(Formal()).closed(Relation(sign, *(reversed(sides) if flipped else sides)), loop)
+    found = counter.closed((sign, *(reversed(sides) if flipped else sides)), loop)
     assert found is not None
     at = {START: start, STOP: stop, EDGE: edge}
     assert [count.subs(at) for count in found] == [held, turns - held]
@@ -61,21 +64,21 @@ def test_a_modulus_counts_the_turns(
     start: int, turns: int, period: int, rest: int, shift: int, sign: str
 ) -> None:
     assume(rest < period)
-    stop, domain = start + turns, Formal()
-    loop = loop_of(start, stop)
-    relation = Relation(sign, sympy.Mod(loop.symbol + shift, PERIOD), EDGE)
+    stop = start + turns
+    counter, loop = loop_of(start, stop)
+    relation = (sign, sympy.Mod(loop.symbol + shift, PERIOD), EDGE)
     held = sum(1 for i in range(start, stop) if SIGNS[sign]((i + shift) % period, rest))
-    found = Counter(domain).closed(relation, loop)
-    assert found is not None and domain.conditions == {"edge < period": True}
+    found = counter.closed(relation, loop)
+    assert found is not None and counter.trace.words == {"edge < period": True}
     at = {START: start, STOP: stop, EDGE: rest, PERIOD: period}
     assert [count.subs(at) for count in found] == [held, turns - held]
 
 
 @pytest.mark.parametrize("left", ["i**2", "2*i", "Mod(2*i, period)"])
 def test_what_is_neither_has_no_closed_count(left: str) -> None:
-    loop = loop_of(0, 5)
+    counter, loop = loop_of(0, 5)
     expr = sympy.sympify(left, {"i": loop.symbol, "period": PERIOD, "Mod": sympy.Mod})
-    assert Counter(Formal()).closed(Relation("==", expr, EDGE), loop) is None
+    assert counter.closed(("==", expr, EDGE), loop) is None
 
 
 SPEC = """
