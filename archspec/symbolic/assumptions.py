@@ -24,6 +24,7 @@ class Loop:
         self.first, self.stop = path.shown(ends.start), path.shown(ends.stop)
         self.place = 0  # of the turn that is being built
         self.tests: dict[str, dict[frozenset[Guard], dict[int, Outcomes]]] = {}  # in each branch and turn
+        self.decisive: set[str] = set()  # tests, once all are known
 
     def __str__(self) -> str:
         ends = f"{self.first}, {self.stop}" if self.start else f"{self.stop}"
@@ -74,7 +75,7 @@ class Loop:
         """The comparison that a test is, the same one in all turns."""
         found = self.relations(text)
         given = {other for relation in found for other in relation.given}
-        if len({relation[:2] for relation in found}) != 1 or any(map(self.decides, given)):
+        if len({relation[:2] for relation in found}) != 1 or given & self.decisive:
             return None
         relation = found.pop()
         return relation if relation.op else None
@@ -117,7 +118,7 @@ class Assumptions(Path):
         self.loops: list[Loop] = []
         self.open: list[Loop] = []
         self.guards: list[Guard] = []
-        self.decided: dict[tuple[str, Relation], tuple[bool, tuple[Loop, ...]]] = {}
+        self.of_sizes: dict[tuple[str, Relation], tuple[bool, tuple[Loop, ...]]] = {}
 
     def field(self, name: str, value: Any) -> Number:
         self.values[name] = value
@@ -128,6 +129,12 @@ class Assumptions(Path):
         if whole and (op != "**" or right.low >= 0):
             return super().calculate(op, left, right)
         return self.fields.operate(op, *self.reals(left, right))
+
+    def compare(self, op: str, left: Poly | Real, right: Poly | Real, holds: bool) -> None:
+        """What Python code compares has no words; :meth:`tested` notes what a spec does."""
+
+    def decided(self, number: Number) -> Any:
+        return number.value
 
     def shown(self, value: Any) -> Any:
         """The SymPy expression of a number."""
@@ -187,7 +194,7 @@ class Assumptions(Path):
             turns = loop.tests.setdefault(text, {}).setdefault(branch, {})
             turns.setdefault(loop.place, set()).add((outcome, relation))
         if relation is not None and self.symbols(relation) and not self.indexed(relation):
-            self.decided[text, relation] = (outcome, tuple(self.open))
+            self.of_sizes[text, relation] = (outcome, tuple(self.open))
             if not self.open:
                 self.note(text, outcome, relation)
         return frozenset(Guard(text, outcome, loop) for loop in self.open)
@@ -207,10 +214,11 @@ class Assumptions(Path):
 
         The other branch of these is not in the formula.
         """
-        for (text, relation), (outcome, loops) in self.decided.items():
+        for (text, relation), (outcome, loops) in self.of_sizes.items():
             if not any(loop.depends(text) for loop in loops):
                 self.note(text, outcome, relation)
         for loop in self.loops:
+            loop.decisive = set(filter(loop.decides, loop.tests))
             for text in loop.tests:
                 outcomes, relations = loop.outcomes(text), loop.relations(text)
                 if not relations or len(outcomes) == 2 or not loop.depends(text):
@@ -220,7 +228,7 @@ class Assumptions(Path):
 
     def decisive(self, guards: Iterable[Guard]) -> frozenset[Guard]:
         """The guards that tell turns apart."""
-        return frozenset(guard for guard in guards if guard.loop.decides(guard.text))
+        return frozenset(guard for guard in guards if guard.text in guard.loop.decisive)
 
     def fix(self, expr: Poly | Real) -> None:
         """Notes that fields are as they are: what follows holds for no others."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from archspec.language.domain import Comprehension, Exact, Walk, alike
-from archspec.language.expression import Locals
+from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY
 from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import here
@@ -42,7 +43,7 @@ class Formal(SweptDomain):
     def tested(self, value: Any, node: ast.expr, at: Walk) -> frozenset[Guard]:
         """Notes how a test came out; the guards that it may be."""
         if isinstance(value, Number):
-            return self.path.tested(ast.unparse(at.meaning(node)), bool(value), self.path.relation(value))
+            return self.path.tested(text_of(at.meaning(node)), bool(value), self.path.relation(value))
         if not self.path.open:
             return frozenset()
         text, holds = _positive(node, at)
@@ -95,7 +96,7 @@ class Formal(SweptDomain):
             relation = Relation("", tuple(number.expr for number in found))
         if self.path.indexed(relation):
             return self.path.test(relation, bool(outcome))
-        self.path.tested(ast.unparse(at.meaning(node)), bool(outcome), relation)
+        self.path.tested(text_of(at.meaning(node)), bool(outcome), relation)
         return outcome
 
     def apart(self, value: Any) -> None:
@@ -209,6 +210,12 @@ class Formal(SweptDomain):
         return {at.key(node.key, inner): found[0]}
 
 
+@lru_cache(maxsize=SEEN)
+def text_of(node: ast.expr) -> str:
+    """A test as its spec says it."""
+    return ast.unparse(node)
+
+
 def numbers_in(value: Any) -> list[Number]:
     if isinstance(value, Number):
         return [value]
@@ -220,7 +227,7 @@ def _positive(node: ast.expr, at: Walk) -> tuple[str, bool]:
     holds, node = True, at.meaning(node)
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         holds, node = not holds, at.meaning(node.operand)
-    return ast.unparse(node), holds
+    return text_of(node), holds
 
 
 def bare(value: Any) -> Any:

@@ -47,6 +47,10 @@ class Path:
                 raise TooLarge("a number of too many digits")
         return Number(self, expr, value, guards)
 
+    def decided(self, number: Number) -> Any:
+        """What the layers of torch decide on: here the number, which takes note of it."""
+        return number
+
     def fix(self, expr: Poly | Real) -> None:
         """Takes note that what follows holds for one value of an expression alone."""
 
@@ -163,6 +167,11 @@ class Number:
         except TooLarge:
             fixed(left), fixed(right)
         return holds
+
+    @property
+    def decided(self) -> Any:
+        """What the layers of torch decide on."""
+        return self.path.decided(self)
 
     def fixed(self) -> Any:
         """The plain value; what follows holds for this one alone."""
