@@ -265,8 +265,11 @@ def fixed(value: Any) -> Any:
 
 def guards_of(values: Any) -> frozenset[Any]:
     """The guards that any of some numbers came through."""
-    found = [value.guards for value in values if isinstance(value, Number) and value.guards]
-    return NONE.union(*found) if found else NONE
+    found = NONE
+    for value in values:
+        if type(value) is Number and value.guards:
+            found |= value.guards
+    return found
 
 
 def _path(left: Any, right: Any) -> Path:

@@ -32,6 +32,7 @@ ROUNDING: dict[str, Callable[[float], int]] = {
     "ceil": math.ceil,
     "round": round,
 }
+_NAMES = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floordiv", "%": "modulo"}
 EXACT_FLOAT = 2**53  # up to here an int is a float without rounding
 
 
@@ -147,15 +148,7 @@ class Space:
 
     def whole_operation(self, op: str, a: Poly, b: Poly) -> Poly:
         """`+ - * // % **` of two polynomials; a divisor is nowhere 0 where the result is used."""
-        operations: dict[str, Callable[[Poly, Poly], Poly]] = {
-            "+": self.add,
-            "-": self.subtract,
-            "*": self.multiply,
-            "**": self.power,
-            "//": self.floordiv,
-            "%": self.modulo,
-        }
-        return operations[op](a, b)
+        return getattr(self, _NAMES[op])(a, b)  # type: ignore[no-any-return]
 
     def power(self, a: Poly, b: Poly) -> Poly:
         """a ** b for a b that is a small number."""
