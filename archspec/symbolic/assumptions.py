@@ -92,14 +92,6 @@ class Guard(NamedTuple):
         return self.text if self.outcome else f"not ({self.text})"
 
 
-class Turn(NamedTuple):
-    """Which turn of which loop built a module; a module that all turns share stands for `times`."""
-
-    loop: Loop | None
-    position: int
-    times: Any
-
-
 class Assumptions(Path):
     """The path of a formula, which notes its decisions in words.
 

@@ -24,10 +24,10 @@ from archspec.tree.node import Node
 class SymbolicBuilder(Builder):
     """A builder of symbolic sizes; `flags` and the conditions of its `path` are what it relied on."""
 
-    def __init__(self, scope: Scope, opaque_floats: bool = False) -> None:
+    def __init__(self, scope: Scope, opaque_floats: bool = False, unroll: bool = False) -> None:
         super().__init__(scope)
         self.path = Assumptions()
-        self.domain: Formal = Formal(self.path, opaque_floats)
+        self.domain: Formal = Formal(self.path, opaque_floats, unroll)
         self.flags: dict[str, Any] = {}
         self.symbols: dict[tuple[int, str], Any] = {}
 
@@ -124,10 +124,10 @@ class SymbolicBuilder(Builder):
                 position += 1
                 continue
             label = str(position if isinstance(name, int) or str(name).isdigit() else name)
-            if child.turn is not None and child.turn[1].loop is None:
+            if child.turn is not None and child.turn.loop is None:
                 offset = f"+{position}" if position else ""
-                label = f"{{{child.turn[0]}{offset}}}"
-                position += child.turn[1].position - 1
+                label = f"{{{child.turn.variable}{offset}}}"
+                position += child.turn.position - 1
             position += 1
             children[label] = child
         return Node(cls, children=children)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import product
 from typing import Any, Self
 
 import sympy
@@ -14,6 +15,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.quantities import QUANTITIES
 from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, quantities_of
@@ -68,12 +70,14 @@ class ClosedForm:
         if quantity not in QUANTITIES:
             raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(QUANTITIES)}")
         wanted = quantities_of(tensors(Builder(scope).build(architecture)))[quantity]
-        for opaque in (
-            False,
-            True,
-        ):  # a float rounded by int() has no closed form where the decimal rounds otherwise
-            builder = SymbolicBuilder(scope, opaque_floats=opaque)
-            rows = symbolic_tensors(builder.build(architecture), builder)
+        # a float that int() rounds has no closed form where the decimal number rounds otherwise; layers that
+        # are tied one by one are told apart
+        for unroll, opaque in product((False, True), repeat=2):
+            builder = SymbolicBuilder(scope, opaque, unroll)
+            try:
+                rows = symbolic_tensors(builder.build(architecture), builder)
+            except Loops:
+                continue
             found = cls(architecture, quantity, rows, builder)
             if found.substituted(found.symbols) == wanted:
                 return found

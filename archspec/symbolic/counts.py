@@ -5,25 +5,27 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any
 
 from archspec.errors import ConfigError
 from archspec.quantities import QUANTITIES
 from archspec.symbolic.path_conditions import Number
 from archspec.symbolic.polynomials import Poly, TooLarge
+from archspec.symbolic.standing import Standing, Turn, standing
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node, Routed
-from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, tensors
+from archspec.tree.tensors import MAX_MODULES, MAX_TENSORS, Tensor, joined, tensors
 
 
 class Loops(Exception):
     """The turns of a loop have to be told apart: the run starts again with plain numbers of layers."""
 
 
-def repeated(node: Node, count: Any) -> Node:
-    """A module that stands for several alike."""
+def repeated(node: Node, turn: Turn) -> Node:
+    """A module as a turn of a loop, or as all of them."""
     node = node.copy()
-    node.turn = count if node.turn is None else node.turn * count
+    node.turn = turn if node.turn is None else turn._replace(times=node.turn.times * turn.times)
     return node
 
 
@@ -41,7 +43,7 @@ def kinds(modules: list[Node | None], length: Number) -> list[Node]:
         rest = rest - count
         module = modules[listed[0]]
         if module is not None and (isinstance(count, Number) or count):
-            found.append(repeated(module, count))
+            found.append(repeated(module, Turn("", None, 0, count)))
     return found
 
 
@@ -71,7 +73,8 @@ def signature(module: Node, kept: dict[int, Any]) -> Any:
         children = tuple((name, signature(child, kept)) for name, child in module.children.items())
         ties = tuple((target, source) for target, source, _ in module.ties)
         routed = None if module.routed is None else tuple(map(key, module.routed))
-        value = (module.cls, sizes, children, ties, routed, module.frozen, module.leaf, key(module.turn))
+        turn = None if module.turn is None else key(module.turn.times)
+        value = (module.cls, sizes, children, ties, routed, module.frozen, module.leaf, turn)
         kept[id(module)] = (hash(value), value, module)  # keeps the module, so that no other takes its id
     return kept[id(module)][:2]
 
@@ -81,61 +84,36 @@ def key(value: Any) -> Any:
     return ("swept", value.expr.number) if isinstance(value, Number) else value
 
 
-class Standing(NamedTuple):
-    """How often a tensor stands, and the routing in force for it."""
-
-    times: Any
-    routed: Routed | None
-
-
 def quantities(root: Node) -> dict[str, Any]:
     """What :func:`archspec.tree.counts.quantities_of` gives, for repeated modules with all their turns.
 
     Errors: :class:`Loops` where ties name the turns of a loop one by one, :class:`TooLarge` for a count that
     is not handled symbolically.
     """
-    repeats: list[str] = []
-    standing: dict[str, Standing] = {}
-    found = tensors(_once(root, "", Standing(1, None), standing, repeats))
-    if repeats and any(_meets(end, path) for end in _tied_paths(root, "") for path in repeats):
+    places = {place.name: place for place in standing(root)}
+    found = tensors(root)
+    lists = {path for place in places.values() for path in place.lists}
+    if lists and any(_meets(end, path) for end in _tied_paths(root, "") for path in lists):
         raise Loops
-    for place, tensor in enumerate(found):
-        times, routed = standing[tensor.name]
-        active = 0 if routed is not None else tensor.active * times
-        found[place] = tensor._replace(numel=tensor.numel * times, active=active)
-    if repeats:
+    for number, tensor in enumerate(found):
+        place = places[tensor.name]
+        times = prod(place.times)
+        active = 0 if place.routed is not None else tensor.active * times
+        found[number] = tensor._replace(numel=tensor.numel * times, active=active)
+    if lists:
         modules, listed, last = _sizes(root, 1)
         if modules > MAX_MODULES or listed - last > MAX_TENSORS:  # as a plain list is refused
             raise ConfigError(f"more than {MAX_MODULES:,} modules or {MAX_TENSORS:,} tensors are not listed")
     total: dict[str, Any] = quantities_of(found)
-    working = sum(_working(found, standing))
+    working = sum(_working(found, places))
     return {name: total[name] + (working if quantity.active else 0) for name, quantity in QUANTITIES.items()}
 
 
-def _once(node: Node, path: str, above: Standing, standing: dict[str, Standing], repeats: list[str]) -> Node:
-    """A tree in which nothing is routed; notes how often each tensor stands, and the paths of repeated
-    modules.
-    """
-    times = above.times
-    if node.turn is not None:
-        repeats.append(path)
-        times = times * node.turn
-    here = Standing(times, node.routed or above.routed)
-    standing |= {_joined(path, name): here for name, *_ in node.tensors}
-    other = node.copy()
-    other.routed = None
-    other.children = {
-        name: _once(child, _joined(path, name), here, standing, repeats)
-        for name, child in node.children.items()
-    }
-    return other
-
-
-def _working(found: list[Tensor], standing: dict[str, Standing]) -> Iterator[Any]:
+def _working(found: list[Tensor], places: dict[str, Standing]) -> Iterator[Any]:
     """The elements of the routed tensors that work on a token: k of E of all that are routed alike."""
     together: dict[Any, tuple[Any, Routed]] = {}
     for tensor in found:
-        routed = standing[tensor.name].routed
+        routed = places[tensor.name].routed
         if routed is None or tensor.kind != "parameter":
             continue
         if tensor.tied_to is not None:
@@ -152,31 +130,26 @@ def _working(found: list[Tensor], standing: dict[str, Standing]) -> Iterator[Any
             yield whole // experts
 
 
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if name and prefix else name or prefix
-
-
 def _sizes(node: Node, times: Any) -> tuple[Any, Any, int]:
     """How many modules and tensors a tree has, and how many tensors its last module."""
     modules, listed, last = times, times * len(node.tensors), len(node.tensors)
     children = sorted(node.children.values(), key=lambda child: child.cls not in ("Parameter", "Buffer"))
     for child in children:
-        more, others, last = _sizes(child, times if child.turn is None else times * child.turn)
+        more, others, last = _sizes(child, times if child.turn is None else times * child.turn.times)
         modules, listed = modules + more, listed + others
     return modules, listed, last
 
 
 def _tied_paths(node: Node, prefix: str) -> Iterator[str]:
     for target, source, _ in node.ties:
-        yield from (_joined(prefix, end) for end in (target, source))
+        yield from (joined(prefix, end) for end in (target, source))
     if node.module is not None:
         for tie in node.module.ties:  # those of output matrices count as ties even where they do not hold
-            yield from (_joined(prefix, end) for end in (tie.target, tie.source))
+            yield from (joined(prefix, end) for end in (tie.target, tie.source))
     for name, child in node.children.items():
-        yield from _tied_paths(child, _joined(prefix, name))
+        yield from _tied_paths(child, joined(prefix, name))
 
 
-def _meets(end: str, path: str) -> bool:
+def _meets(end: str, holder: str) -> bool:
     """Whether a tie's end lies within a list that holds a repeated module, or around it."""
-    holder = path.rpartition(".")[0]
     return (end + ".").startswith(holder + ".") or (holder + ".").startswith(end + ".")

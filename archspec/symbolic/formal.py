@@ -12,10 +12,12 @@ from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY
 from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import here
-from archspec.symbolic.assumptions import Assumptions, Guard, Loop, Turn
+from archspec.symbolic.assumptions import Assumptions, Guard, Loop
+from archspec.symbolic.counts import repeated
 from archspec.symbolic.fields import FUNCTIONS, Relation
 from archspec.symbolic.path_conditions import Number, SymRange, fixed, guards_of
 from archspec.symbolic.polynomials import Poly
+from archspec.symbolic.standing import Turn
 from archspec.symbolic.swept import SweptDomain, length_of
 from archspec.tree.node import Node
 
@@ -32,8 +34,8 @@ _SIGNS: dict[type[ast.cmpop], str] = {
 class Formal(SweptDomain):
     """Numbers are on the path of a formula; ``opaque_floats``: int() of a float is a new symbol."""
 
-    def __init__(self, path: Assumptions, opaque_floats: bool = False) -> None:
-        super().__init__()
+    def __init__(self, path: Assumptions, opaque_floats: bool = False, unroll: bool = False) -> None:
+        super().__init__(unroll)
         self.path, self.opaque_floats = path, opaque_floats
 
     def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
@@ -153,7 +155,7 @@ class Formal(SweptDomain):
         loop = Loop(self.path, _variable(first.target), ends, len(items))
         if not items and loop.free:
             self.path.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula
-        if alike(node):
+        if alike(node) and not self.unroll:
             at.spend(len(items) // 8, node)
             return self.shared(at.visit(node.elt, local), loop, ends) if items else []
         self.path.loops.append(loop)
@@ -172,7 +174,7 @@ class Formal(SweptDomain):
     def ended(self, value: Any, loop: Loop, variable: str) -> Any:
         """What one turn of a loop gave, outside of the loop."""
         if isinstance(value, Node):
-            return _turned(value, variable, Turn(loop, loop.place, 1))
+            return repeated(value, Turn(variable, loop, loop.place, 1))
         if _counted(value):
             self.path.fix_turns([loop])
         return self.settled(value, loop)
@@ -192,7 +194,7 @@ class Formal(SweptDomain):
     def shared(self, value: Any, loop: Loop, ends: SymRange) -> list[Any]:
         """The turns of a loop that are all the same: of modules, one that stands for all."""
         if isinstance(value, Node):
-            return [_turned(value, loop.variable, Turn(None, loop.length, length_of(ends)))]
+            return [repeated(value, Turn(loop.variable, None, loop.length, length_of(ends)))]
         if _counted(value):
             self.path.fix_turns([loop])
         return [value] * loop.length
@@ -236,12 +238,6 @@ def bare(value: Any) -> Any:
 
 def _variable(target: ast.expr) -> str:
     return target.id if isinstance(target, ast.Name) else "i"
-
-
-def _turned(node: Node, variable: str, turn: Turn) -> Node:
-    node = node.copy()
-    node.turn = (variable, turn)
-    return node
 
 
 def _counted(value: Any) -> bool:

@@ -170,18 +170,19 @@ class Space:
         return self.poly(terms)
 
     def quotient(self, a: Poly, b: Poly) -> Poly | None:
-        """a / b where b is one term that divides every term of a."""
-        if len(b.terms) != 1:
-            return None
-        (divisor, by), terms = b.terms[0], {}
-        powers = dict(divisor)
-        for monomial, coefficient in a.terms:
-            own = dict(monomial)
-            if coefficient % by or any(own.get(atom, 0) < power for atom, power in powers.items()):
+        """a / b where that is a polynomial."""
+        divisor, by = max(b.terms, key=_leading)
+        found, rest = self.constant(0), a
+        while rest.terms:
+            monomial, coefficient = max(rest.terms, key=_leading)
+            powers = dict(monomial)
+            for atom, power in divisor:
+                powers[atom] = powers.get(atom, 0) - power
+            if coefficient % by or any(power < 0 for power in powers.values()):
                 return None
-            rest = tuple((atom, power - powers.get(atom, 0)) for atom, power in monomial)
-            terms[tuple(part for part in rest if part[1])] = coefficient // by
-        return self.poly(terms)
+            term = self.poly({tuple((atom, p) for atom, p in powers.items() if p): coefficient // by})
+            found, rest = self.add(found, term), self.subtract(rest, self.multiply(term, b))
+        return found
 
     def floordiv(self, a: Poly, b: Poly) -> Poly:
         """a // b, for a b that is nowhere 0."""
@@ -255,6 +256,11 @@ def _merged(one: Monomial, other: Monomial) -> Monomial:
     for atom, power in other:
         powers[atom] = powers.get(atom, 0) + power
     return tuple(sorted(powers.items()))
+
+
+def _leading(term: tuple[Monomial, int]) -> tuple[tuple[int, int], ...]:
+    """What orders terms by their powers, those of the first atoms first."""
+    return tuple((-atom, power) for atom, power in term[0])
 
 
 def _nonzero_ends(low: int, high: int) -> Iterable[int]:

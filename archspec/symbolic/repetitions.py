@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.symbolic.assumptions import Assumptions, Guard, Loop, Turn
+from archspec.symbolic.assumptions import Assumptions, Guard, Loop
 from archspec.symbolic.builder import SymbolicBuilder
-from archspec.symbolic.rows import Row, Standing, mark_embeddings, merged, tie_rows, walk
+from archspec.symbolic.rows import Row, merged, rows
+from archspec.symbolic.standing import Turn
 from archspec.tree.node import Node
 
 
@@ -42,19 +43,13 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     """
     trace = builder.path
     trace.settle()
-    rows = list(walk(root, Standing(), trace))
-    tie_rows(root, rows)
-    mark_embeddings(root, rows)
-    groups = merged(rows)
+    groups = merged(list(rows(root, trace)))
     alone: dict[tuple[str, frozenset[Guard]], int] = {}
-    for members in groups.values():
-        place = (members[0].template, members[0].guards)
-        alone[place] = alone.get(place, 0) + 1
+    for row, *_ in groups:
+        alone[row.place.template, row.guards] = alone.get((row.place.template, row.guards), 0) + 1
     counter = Counter(trace)
     return [
-        tensor
-        for members in groups.values()
-        for tensor in counter.group(members, alone[members[0].template, members[0].guards] == 1)
+        counter.group(members, alone[members[0].place.template, members[0].guards] == 1) for members in groups
     ]
 
 
@@ -64,55 +59,50 @@ class Counter:
     def __init__(self, trace: Assumptions) -> None:
         self.trace = trace
 
-    def group(self, members: list[Row], alone: bool) -> Iterator[SymbolicTensor]:
+    def group(self, members: list[Row], alone: bool) -> SymbolicTensor:
         row = members[0]
-        numel = sympy.Mul(*row.exprs)
-        each = row.place.times - row.copies if row.tied_to is None else sympy.Integer(0)
-        guard = _said(row.guards)
+        numel = sympy.Mul(*row.shape) if row.tensor.tied_to is None else sympy.Integer(0)
         turns = row.place.turns
         if not turns:
-            yield self.tensor(row, row.place.times, numel * each, guard)
-            return
+            return self.tensor(row, row.times, numel * row.times)
         loop = turns[-1].loop
-        assert loop is not None  # only iterated turns are listed
-        indexed = loop.symbol in numel.free_symbols | each.free_symbols
-        if len(turns) > 1 or indexed:
-            total = self.series(members, loop, numel * each, guard)
-            yield self.tensor(row, sympy.Integer(len(members)), total, guard)
-            return
-        count = self.count(row, loop, len(members), alone)
-        yield self.tensor(row, row.place.times * count, numel * each * count, guard)
+        if len(turns) > 1 or loop.symbol in (numel * row.times).free_symbols:
+            return self.tensor(
+                row, sympy.Integer(len(members)), self.series(members, loop, numel * row.times)
+            )
+        repetition = row.times * self.count(row, loop, len(members), alone)
+        return self.tensor(row, repetition, numel * repetition)
 
-    def tensor(self, row: Row, repetition: Any, total: Any, guard: str) -> SymbolicTensor:
+    def tensor(self, row: Row, repetition: Any, total: Any) -> SymbolicTensor:
         active = total
-        if row.place.routed is not None:
-            chosen, experts = row.place.routed
-            if self.here(experts):
-                few = bool(self.here(chosen) <= self.here(experts))
-                active = total * (chosen / experts if few else 1)
-                if (chosen - experts).free_symbols:
-                    self.trace.note(f"{chosen} <= {experts}", few)
+        if row.routed is not None and self.here(row.routed[1]):
+            chosen, experts = row.routed
+            few = bool(self.here(chosen) <= self.here(experts))
+            active = total * (chosen / experts if few else 1)
+            if (chosen - experts).free_symbols:
+                self.trace.note(f"{chosen} <= {experts}", few)
         return SymbolicTensor(
-            row.template,
-            row.exprs,
+            row.place.template,
+            row.shape,
             repetition,
-            guard,
-            row.kind,
-            row.trainable,
-            row.place.layer,
+            _said(row.guards),
+            row.tensor.kind,
+            row.tensor.trainable,
+            row.tensor.layer,
             row.place.owner,
-            row.tied_to,
+            row.tensor.tied_to,
             total,
             active,
-            row.embedding,
+            row.tensor.embedding,
         )
 
-    def series(self, members: list[Row], loop: Loop, term: Any, guard: str) -> Any:
+    def series(self, members: list[Row], loop: Loop, term: Any) -> Any:
         """The sum over the turns of a term that depends on the index."""
-        whole = len(members[0].place.turns) == 1 and not guard and len(members) == loop.length
+        row = members[0]
+        whole = len(row.place.turns) == 1 and not row.guards and len(members) == loop.length
         if whole and loop.stop.free_symbols:
             return sympy.summation(term, (loop.symbol, loop.first, loop.stop - 1)).doit()
-        self.listed(members[0], len(members))
+        self.listed(row, len(members))
         return sympy.Add(*(term.subs(dict(map(_index, row.place.turns))) for row in members))
 
     def count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
@@ -136,7 +126,7 @@ class Counter:
                 return found
         text = _said(row.guards)
         over = f"{loop.variable} in range({length})"
-        after = [part for part in row.template.partition("}.")[2].split(".") if part.isidentifier()]
+        after = [part for part in row.place.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
         words = f"number of {over} with {text}"
         return self.trace.shown(self.trace.define(names or ["L_some"], words, members, (loop, row.guards)))
@@ -158,7 +148,7 @@ class Counter:
 
     def listed(self, row: Row, members: int) -> None:
         """Notes that turns were counted one by one, where their number may depend on the config."""
-        loops = [turn.loop for turn in row.place.turns if turn.loop is not None]
+        loops = [turn.loop for turn in row.place.turns]
         self.trace.fix_turns(loops)
         if any(self.varies(guard) for guard in row.guards):
             over = ", ".join(dict.fromkeys(map(str, loops)))
@@ -217,7 +207,6 @@ class Counter:
 
 def _index(turn: Turn) -> tuple[Any, int]:
     """The index of a loop, and what it is in a turn."""
-    assert turn.loop is not None  # only iterated turns are listed
     return turn.loop.symbol, turn.loop.start + turn.position
 
 

@@ -1,153 +1,82 @@
-"""The tensors of a symbolic tree as rows: names with `{i}`, shapes, ties, the turns and guards on the way."""
+"""The tensors of a symbolic tree as rows: names with `{i}`, shapes, the turns and guards on the way."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.specs.torch_layers import Leaf
-from archspec.symbolic.assumptions import Assumptions, Guard, Turn
+from archspec.errors import SpecError
+from archspec.symbolic.assumptions import Assumptions, Guard
+from archspec.symbolic.counts import Loops
 from archspec.symbolic.path_conditions import guards_of
+from archspec.symbolic.standing import Standing, standing
 from archspec.tree.node import Node
-from archspec.tree.tensors import modules, output_embeddings
+from archspec.tree.tensors import Tensor, tensors
 
 
-class Row:
-    """One tensor of the tree, with the turns and guards on the way to it."""
+class Row(NamedTuple):
+    """One tensor of the tree, with the turns and guards on the way to it; sizes are SymPy expressions."""
 
-    def __init__(self, names: tuple[str, str], place: Standing, leaf: Leaf, trace: Assumptions) -> None:
-        self.name, self.template = names
-        self.place, self.shape, self.kind = place, leaf.shape, leaf.kind
-        self.trainable = leaf.trainable and not place.frozen
-        self.exprs = tuple(map(trace.shown, leaf.shape))
-        self.guards = trace.decisive(place.guards | guards_of(leaf.shape))
-        self.tied_to: str | None = None
-        self.copies: Any = 0
-        self.embedding = ""
+    place: Standing
+    tensor: Tensor
+    shape: tuple[Any, ...]
+    times: Any
+    routed: tuple[Any, ...] | None
+    guards: frozenset[Guard]
 
-    def key(self, guards: frozenset[Guard] | None = None) -> Any:
+    def kind(self, guards: frozenset[Guard]) -> Any:
         """What makes two rows turns of the same tensor."""
-        place = self.place
-        facts = (self.trainable, self.kind, place.layer, self.embedding, self.tied_to is None)
-        held = self.guards if guards is None else guards
-        return (self.template, self.exprs, place.times, held, facts, place.routed)
+        tensor = self.tensor
+        facts = (tensor.trainable, tensor.kind, tensor.layer, tensor.embedding, tensor.tied_to is None)
+        return (self.place.template, self.shape, self.times, guards, facts, self.routed)
 
 
-class Standing(NamedTuple):
-    """Where a tensor stands: turns and guards on the way, and what it has from the modules around it."""
+def rows(root: Node, trace: Assumptions) -> Iterator[Row]:
+    """Every tensor of a tree. Errors: :class:`Loops` for ties that name the turns of a loop one by one."""
+    try:
+        found = {tensor.name: tensor for tensor in tensors(root)}
+    except SpecError:
+        raise Loops from None
+    for place in standing(root):
+        tensor = found[place.name]
+        routed = tuple(map(trace.shown, place.routed)) if place.routed else None
+        guards = trace.decisive(place.guards | guards_of(tensor.shape))
+        yield Row(
+            place,
+            tensor,
+            tuple(map(trace.shown, tensor.shape)),
+            sympy.Mul(*map(trace.shown, place.times)),
+            routed,
+            guards,
+        )
 
-    name: str = ""
-    template: str = ""
-    turns: tuple[Turn, ...] = ()
-    guards: frozenset[Guard] = frozenset()
-    times: Any = sympy.Integer(1)
-    frozen: bool = False
-    routed: tuple[Any, Any] | None = None  # of so many experts so many, as expressions
-    layer: str = ""
-    owner: str = ""
 
-
-def merged(rows: list[Row]) -> dict[Any, list[Row]]:
+def merged(found: list[Row]) -> list[list[Row]]:
     """Rows by what they are; those that stand whether a guard holds or not lose that guard."""
     groups: dict[Any, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row.key(), []).append(row)
+    for row in found:
+        groups.setdefault(row.kind(row.guards), []).append(row)
     again = True
     while again:
         again = False
-        for members in list(groups.values()):
-            for guard in members[0].guards:
-                rest = members[0].guards - {guard}
-                twin = groups.get(members[0].key(rest | {guard._replace(outcome=not guard.outcome)}))
-                if twin is None or twin is members:
-                    continue
-                for row in (*members, *twin):
-                    groups.pop(row.key(), None)
-                    row.guards = rest
-                groups[members[0].key()] = [*groups.get(members[0].key(), []), *members, *twin]
+        for kind, members in list(groups.items()):
+            twins = _twins(kind, members[0], groups)
+            if twins is not None:
+                twin, rest = twins
+                both = [row._replace(guards=rest) for row in (*groups.pop(kind), *groups.pop(twin))]
+                groups.setdefault(both[0].kind(rest), []).extend(both)
                 again = True
                 break
-            if again:
-                break
-    return groups
+    return list(groups.values())
 
 
-def walk(node: Node, place: Standing, trace: Assumptions) -> Iterator[Row]:
-    owner = node.cls if node.module is not None else place.owner
-    place = place._replace(
-        frozen=place.frozen or node.frozen,
-        routed=tuple(map(trace.shown, node.routed)) if node.routed else place.routed,
-        guards=place.guards | node.guards,
-        layer=node.layer,
-        owner=owner,
-    )
-    for leaf in node.tensors:
-        yield Row((_joined(place.name, leaf.name), _joined(place.template, leaf.name)), place, leaf, trace)
-    for own in (True, False):
-        for name, child in node.children.items():
-            if (child.cls in ("Parameter", "Buffer")) != own:
-                continue
-            inner = place._replace(name=_joined(place.name, name), template=_joined(place.template, name))
-            if child.turn is not None:
-                variable, turn = child.turn
-                if turn.loop is None:
-                    inner = inner._replace(times=inner.times * trace.shown(turn.times))
-                else:
-                    template = _joined(place.template, f"{{{variable}}}")
-                    inner = inner._replace(template=template, turns=(*place.turns, turn))
-            yield from walk(child, inner, trace)
-
-
-def _joined(prefix: str, name: str) -> str:
-    return f"{prefix}.{name}" if name and prefix else name or prefix
-
-
-def tie_rows(root: Node, rows: list[Row]) -> None:
-    """Marks the rows that are copies; a row that stands for many layers may be a copy in some."""
-    by_name = {row.name: row for row in rows}
-    patterns = [(row, re.compile(_pattern(row.name) + "$")) for row in rows if "{" in row.name]
-    for prefix, node in modules(root):
-        for target, source, _ in node.ties:
-            target, source = _joined(prefix, target), _joined(prefix, source)
-            hit = [row for row in rows if row.name == target or row.name.startswith(target + ".")]
-            for row in hit:
-                holder = by_name.get(source + row.name[len(target) :])
-                row.tied_to = source + row.name[len(target) :]
-                row.copies = row.place.times
-                if holder is not None and row.exprs != holder.exprs:
-                    row.shape, row.exprs = holder.shape, holder.exprs
-            if hit:
-                continue
-            for row, pattern in patterns:
-                if pattern.match(target) or re.match(
-                    _pattern(row.name)[: _cut(row.name, target)] + "$", target
-                ):
-                    row.copies = row.copies + 1
-
-
-def _pattern(name: str) -> str:
-    return "".join(
-        r"\d+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{[^}]*\})", name)
-    )
-
-
-def _cut(name: str, target: str) -> int:
-    """The length of a row's pattern that covers as many path parts as the target has."""
-    parts = re.split(r"\.(?![^{]*\})", name)[: target.count(".") + 1]
-    return len(_pattern(".".join(parts)))
-
-
-def mark_embeddings(root: Node, rows: list[Row]) -> None:
-    """Marks the tensors of the embedding split; copies are what the tensor is that holds their values."""
-    by_name = {row.name: row for row in rows}
-    marked = {row.name: "table" for row in rows if row.place.layer == "Embedding"}
-    marked |= {f"{path}.weight": "output" for path in output_embeddings(root) if f"{path}.weight" in by_name}
-    outputs_last = sorted(marked.items(), key=lambda pair: pair[1] == "output")  # what is both is an output
-    for name, part in outputs_last:
-        row: Row | None = by_name[name]
-        while row is not None:
-            row.embedding = part
-            row = by_name.get(row.tied_to) if row.tied_to is not None else None
+def _twins(kind: Any, row: Row, groups: dict[Any, list[Row]]) -> tuple[Any, frozenset[Guard]] | None:
+    """The same rows where a guard comes out the other way, and the guards that both have."""
+    for guard in row.guards:
+        rest = row.guards - {guard}
+        twin = row.kind(rest | {guard._replace(outcome=not guard.outcome)})
+        if twin in groups and twin != kind:
+            return twin, rest
+    return None

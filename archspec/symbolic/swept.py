@@ -19,6 +19,7 @@ from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.language.values import here
 from archspec.symbolic.counts import Loops, key, kinds, quantities, repeated
 from archspec.symbolic.path_conditions import Number, SymRange, fixed
+from archspec.symbolic.standing import Turn
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
 
@@ -174,7 +175,7 @@ class SweptDomain(Exact):
             return []
         value = at.visit(node.elt, local)
         if isinstance(value, Node):
-            return [repeated(value, count)]
+            return [repeated(value, Turn("", None, 0, count))]
         return collected([value] * here(count), count)
 
     def looped(self, source: SymRange | Growing, node: Comprehension, local: Locals, at: Walk) -> Any:
