@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from archspec.errors import FormulaError
 from archspec.render.arrangements import Part, by_component
 from archspec.render.code import code
-from archspec.render.notation import FORMATS, Glyph, chosen
+from archspec.render.notation import Glyph, chosen
 from archspec.render.printers import latex, mathml, text
 from archspec.render.terms import arranged, ordered
 from archspec.symbolic.closed_form import ClosedForm
@@ -23,8 +22,6 @@ def glyphs(formula: ClosedForm, own: Own = None) -> dict[str, Glyph]:
 
 def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
     """The formula alone, or some terms of its symbols, in one of :data:`archspec.render.notation.FORMATS`."""
-    if form not in FORMATS:
-        raise FormulaError(f"{form} is not a form; there are {', '.join(FORMATS)}")
     terms = terms or arranged(formula)
     if form in ("python", "c", "sql"):
         return code(formula, form, terms)

@@ -30,14 +30,14 @@ class Unsolvable(Exception):
 class FirstAxis:
     """The first axis of a subject, whose columns are the goals' quantities.
 
-    Errors: :class:`Unsolvable` for values that are no rising range.
+    Errors: :class:`Unsolvable` for values that are no range.
     """
 
     def __init__(self, subject: Subject, best: Best) -> None:
         self.subject, self.best = subject, best
         self.engine = Engine(subject, apart=1)
         values = subject.axes[0].values
-        if not isinstance(values, range) or values.step < 0:
+        if not isinstance(values, range):
             raise Unsolvable("is no range")
         self.steps = values
 

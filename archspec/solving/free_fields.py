@@ -36,7 +36,7 @@ def free_grid(
     """
     if twice := next((name for name in free if list(free).count(name) > 1), None):
         raise SweepError(f"{twice} is free twice", help="name each field once")
-    given = {one.name: one for one in axes_of(fields)}
+    given = {one.name: _rising(one) for one in axes_of(fields)}
     config = read_config(config, {one.name: one.values[0] for one in given.values() if len(one.values) == 1})
     axes: dict[str, Sequence[Any]] = {one.name: one.values for one in given.values()}
     usual: dict[str, int] = {}
@@ -57,6 +57,12 @@ def free_grid(
     for one in listed:
         usual.setdefault(one.name, int(one.values[0]) or 1 if one.numeric else 1)
     return Grid(listed, usual)
+
+
+def _rising(one: Axis) -> Axis:
+    """An axis whose range rises, as sizes do along it."""
+    falls = isinstance(one.values, range) and one.values.step < 0
+    return one._replace(values=one.values[::-1]) if falls else one
 
 
 def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]:

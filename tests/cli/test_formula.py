@@ -25,3 +25,28 @@ def test_formula_says_what_does_not_enter(capsys: pytest.CaptureFixture[str]) ->
 def test_formula_refuses_what_is_no_quantity(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["formula", "BertModel", "--quantity", "parms"]) == 2
     assert "active_params" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("symbol", "says"),
+    [
+        (["hidden_size"], "there is no ="),
+        (["hidden_size="], "there is no symbol"),
+        (["hidden_size=h", "hidden_size=g"], "given twice"),
+    ],
+)
+def test_formula_refuses_what_is_no_symbol(
+    symbol: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [part for text in symbol for part in ("--symbol", text)]
+    assert main(["formula", "BertModel", *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_cases_are_counted_in_bytes_too(capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for options in ([], ["--dtype", "bfloat16"]):
+        assert main(["formula", "GPT2LMHeadModel", "--piecewise", "--json", *options]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert [case["flags"] for case in found[0]] == [case["flags"] for case in found[1]]
+    assert [2 * case["value"] for case in found[0]] == [case["value"] for case in found[1]]

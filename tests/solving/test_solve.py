@@ -82,6 +82,7 @@ def misses(model: archspec.Model, targets: dict[str, int]) -> Fraction:
         ({"hidden_size": range(4, 400, 4)}, 250_000),
         ({"hidden_size": range(8, 129, 8), "num_hidden_layers": range(1, 20)}, 1),
         ({"hidden_size": range(8, 129, 16), "intermediate_size": range(1, 3000, 70)}, 10**9),
+        ({"num_hidden_layers": range(1, 9), "intermediate_size": range(400, 0, -7)}, 250_000),
     ],
 )
 def test_nothing_comes_nearer(
