@@ -92,7 +92,7 @@ def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:
     below = ",".join(subscripts)
     stem, _, inner = glyph.latex.partition("_")
     inner = inner[1:-1] if "\\mathrm{" in inner else inner.strip("{}")
-    latex = f"{stem}_{{{inner}{',' if inner else ''}\\mathrm{{{below}}}}}"
+    latex = f"{stem}_{{{inner}{',' if inner else ''}{_upright(below)}}}"
     return Glyph("_".join([glyph.text, *subscripts]), latex, f"{glyph.meaning} ({below})")
 
 
@@ -100,5 +100,10 @@ def spelled(name: str, meaning: str) -> Glyph:
     """A name written out; what is no identifier becomes one."""
     text = re.sub(r"\W+", "_", name).strip("_")
     if text.startswith("L_"):
-        return Glyph(text, f"L_{{\\mathrm{{{text[2:].replace('_', chr(92) + '_')}}}}}", meaning)
-    return Glyph(text, "\\mathrm{" + text.replace("_", "\\_") + "}", meaning)
+        return Glyph(text, f"L_{{{_upright(text[2:])}}}", meaning)
+    return Glyph(text, _upright(text), meaning)
+
+
+def _upright(text: str) -> str:
+    escaped = text.replace("_", "\\_")
+    return f"\\mathrm{{{escaped}}}"

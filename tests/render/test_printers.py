@@ -138,3 +138,13 @@ def test_own_notation_replaces_the_standard_one(tmp_path: Path) -> None:
     formula = archspec.formula("GPT2Model")
     assert "D" in written(formula, "unicode", read(str(file)))
     assert "D" not in written(formula, "unicode")
+
+
+def test_latex_of_names_with_underscores() -> None:
+    """Within mathrm an underscore would start a subscript."""
+    names = ["protein_encoder_config.hidden_size", "L_self_attn", "mlp_ratio"]
+    assert [chosen([name])[name].latex for name in names] == [
+        r"d_{\mathrm{protein\_encoder}}",
+        r"L_{\mathrm{self\_attn}}",
+        r"\mathrm{mlp\_ratio}",
+    ]
