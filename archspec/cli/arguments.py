@@ -19,7 +19,6 @@ MODEL_HELP = (
     "a config.json, a folder that holds one, a hub id, "
     "or the name of an architecture or a model type (its default config)"
 )
-DTYPE_HELP = "(default: the config's own, else float32)"
 
 
 def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> None:
@@ -45,6 +44,11 @@ def add_class_and_config(parser: argparse.ArgumentParser) -> None:
 def class_and_config(args: argparse.Namespace) -> tuple[str, str | None]:
     """The source of a config and the architecture that :func:`add_class_and_config` has read."""
     return (args.config, args.model) if args.config else (args.model, None)
+
+
+def add_dtype(parser: argparse.ArgumentParser) -> None:
+    about_dtype = "the dtype of the bytes, e.g. bf16 (default: the config's own, else float32)"
+    parser.add_argument("--dtype", help=about_dtype)
 
 
 def add_repeated(parser: argparse.ArgumentParser, flag: str, metavar: str, help: str) -> None:
@@ -95,6 +99,21 @@ def natural(text: str) -> int:
     """
     if not text.isdecimal() or len(text) > 6:
         raise ValueError(text)
+    return int(text)
+
+
+def add_samples(parser: argparse.ArgumentParser, default: int, help: str) -> None:
+    """`--samples` and `--seed`, of the random configs that specs are held to."""
+    parser.add_argument("--samples", type=samples, default=default, metavar="N", help=help)
+    about_seed = "the seed of the random configs (0)"
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help=about_seed)
+
+
+def samples(text: str) -> int:
+    """A number of random configs, for argparse."""
+    if int(text) < 0:
+        message = f"--samples {text}: a number of configs is not negative"
+        raise ArchspecError(message, help="0 is the default config only")
     return int(text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, load_model, print_json, tied_json
+from archspec.cli.arguments import add_dtype, add_model, load_model, print_json, tied_json
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.specs.library import TRANSFORMERS_VERSION
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    help_ = "the dtype of the bytes, e.g. bfloat16 (default: the config's own, else float32)"
-    parser.add_argument("--dtype", help=help_)
+    add_dtype(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from archspec.cli.arguments import add_samples
 from archspec.errors import ArchspecError, SpecError
 
 if TYPE_CHECKING:
@@ -27,16 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about_output = "write <model_type>.yaml there, and those of its parts, instead of printing"
     add("--output", metavar="DIR", help=about_output)
     about_samples = "random configs to verify the draft with (10; 0: the default only)"
-    add("--samples", type=int, default=10, metavar="N", help=about_samples)
-    add("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
+    add_samples(parser, 10, about_samples)
     add("--no-verify", action="store_true", help="only draft")
     add("--json", action="store_true", help="the drafts and how they did, as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.samples < 0:
-        message = f"--samples {args.samples}: a number of configs is not negative"
-        raise ArchspecError(message, help="0 is the default config only")
     from archspec.derive import compiled, draft, find, overlay, params, verified
 
     target = find(args.name, args.config)

@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from archspec.cli.arguments import (
-    DTYPE_HELP,
     add_class_and_config,
+    add_dtype,
     add_json,
     add_repeated,
     class_and_config,
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if quantity.budget:
             add(f"--{name.replace('_', '-')}", metavar="N", help=quantity.budget)
     add("--bytes", metavar="N", help="do not exceed this many bytes: 16GiB")
-    add("--dtype", help=f"the dtype of the bytes, e.g. bf16 {DTYPE_HELP}")
+    add_dtype(parser)
     add("--free", metavar="FIELD,...", default="", help="the fields to choose")
     add_repeated(parser, "--multiple", "FIELD=N", "a free field is a multiple of N")
     about_ratio = "keep a ratio: hidden_size/num_hidden_layers=100..140"

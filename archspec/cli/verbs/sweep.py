@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from archspec.cli.arguments import (
-    DTYPE_HELP,
     add_class_and_config,
+    add_dtype,
     add_json,
     add_repeated,
     class_and_config,
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about_columns = "bytes, a field, an expression over these, or name=expression (default: params)"
     about_columns = f"{', '.join(QUANTITIES)}, {about_columns}"
     add("--columns", default="params", metavar="A,B,...", help=about_columns)
-    add("--dtype", help=f"the dtype of `bytes`, e.g. bf16 {DTYPE_HELP}")
+    add_dtype(parser)
     add("--out", metavar="FILE", help="write all rows to a .csv, .parquet, .jsonl or .arrow file")
     add("--plot", metavar="FILE", help="draw the sweep as a .png, .svg or .html file")
     add("--kind", default="auto", help="what to draw: auto (default), lines, contour or pareto")

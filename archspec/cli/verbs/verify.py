@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from archspec.cli.arguments import add_samples
 from archspec.errors import ArchspecError
 from archspec.terminal import progress
 
@@ -26,8 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about_changed = "specs that differ from a commit (HEAD), and those that use them"
     add("--changed", nargs="?", const="HEAD", metavar="COMMIT", help=about_changed)
     about_samples = "random configs beside the default one (20); from 10 on also some for each branch"
-    add("--samples", type=int, default=20, metavar="N", help=about_samples)
-    add("--seed", type=int, default=0, metavar="S", help="the seed of the random configs (0)")
+    add_samples(parser, 20, about_samples)
     add("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
     add("--json", metavar="FILE", help="write the report as JSON; - is standard output")
     add("--coverage", action="store_true", help="verify what has changed and write docs/coverage.md")
@@ -37,8 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from archspec.verify.pool import cores
 
-    if args.samples < 0:
-        raise ArchspecError(f"--samples {args.samples}: a number of configs is not negative")
     jobs = args.jobs if args.jobs > 0 else cores()
     if args.coverage or args.check:
         return _coverage(args, jobs)
