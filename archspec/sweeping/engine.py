@@ -76,7 +76,7 @@ class Engine:
         evaluator = Evaluator(self.subject.space)
         box = evaluator.box = next(boxes(grid))
         return (
-            sum(evaluator.cheapest(size)[0] for size in sizes)
+            sum(evaluator.plan(size).cost for size in sizes)
             / box.size
             * (1.0 if grid.shape[-1] < 1024 else 0.6)
         )

@@ -7,8 +7,10 @@ the bounds prove that no step leaves them, and Python's own where they do not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,16 @@ _UFUNCS |= {"//": np.floor_divide, "%": np.remainder}
 _ROUNDED: dict[str, Any] = {"trunc": np.trunc, "floor": np.floor, "ceil": np.ceil, "round": np.rint}
 
 
+class Plan(NamedTuple):
+    """How to evaluate a polynomial: what it costs in numbers computed, the atom to factor out first, and the
+    coefficients of its powers, highest first.
+    """
+
+    cost: int
+    atom: int
+    parts: list[tuple[int, Poly]]
+
+
 class Evaluator:
     """Evaluates the expressions of one space over boxes."""
 
@@ -31,44 +43,40 @@ class Evaluator:
         self.space = space
         self.kept: dict[Any, Any] = {}
         self.held = 0
-        self.plans: dict[int, tuple[int, list[tuple[int, Poly]]]] = {}
-        self.costs: dict[int, tuple[int, int]] = {}
+        self.plans: dict[int, Plan] = {}
         self.fits: dict[int, bool] = {}
         self.box: Box | None = None  # the first: plans are made for boxes of its shape
 
-    def keep(self, kind: str, number: int, box: Box, axes: frozenset[int]) -> Any:
-        key = box.key(axes)
-        return None if key is None else (kind, number, key)
-
-    def value(self, node: Any, box: Box, out: Array | None = None) -> Any:
+    def value(self, node: Any, box: Box) -> Any:
         """The values of an expression: an array with a dimension for each axis, or a plain number."""
         if isinstance(node, Poly):
-            return self.poly(node, box, out)
+            return self.poly(node, box)
         return self.real(node, box) if isinstance(node, Real) else node
 
     def poly(self, poly: Poly, box: Box, out: Array | None = None) -> Any:
         """The values of a polynomial by Horner's scheme; into `out` where that is as large as the box."""
-        constant = poly.constant
-        if constant is not None:
+        if (constant := poly.constant) is not None:
             return constant
-        key = None
-        if box.points(poly.axes) < box.size or box.size == 1:
-            key = self.keep("poly", poly.number, box, poly.axes)
-            if key in self.kept:
-                return self.kept[key]
-        wide = not self.narrow(poly, box)
-        found = self.horner(poly, box, wide, out if not wide and key is None else None)
-        return self.kept_as(key, found)
+        if not self.narrow(poly, box):
+            return self.keep("poly", poly, box, lambda: self.horner(poly, box, object, None))
+        if box.points(poly.axes) == box.size > 1:
+            return self.horner(poly, box, np.int64, np.empty(box.shape, np.int64) if out is None else out)
+        return self.keep("poly", poly, box, lambda: self.horner(poly, box, np.int64, None))
 
-    def kept_as(self, key: Any, found: Any) -> Any:
-        if key is not None:
+    def keep(self, kind: str, node: Any, box: Box, make: Callable[[], Any]) -> Any:
+        """What an expression comes to, made once for boxes that are alike where it depends on them."""
+        key = (kind, node.number, box.key(node.axes))
+        if key[2] is None:
+            return make()
+        if key not in self.kept:
+            found = make()
             size = getattr(found, "size", 1)
             if len(self.kept) >= _KEPT or self.held + size > _KEPT_NUMBERS:
                 self.kept.clear()
                 self.held = 0
             self.kept[key] = found
             self.held += size
-        return found
+        return self.kept[key]
 
     def narrow(self, poly: Poly, box: Box) -> bool:
         """Whether no step of the evaluation leaves 64 bits: all over the grid, or at least in this box."""
@@ -85,123 +93,95 @@ class Evaluator:
 
         return self.space.magnitude(poly, bound) <= MAX_INT
 
-    def horner(self, poly: Poly, box: Box, wide: bool, out: Array | None) -> Any:
-        atom, parts = self.plan(poly, box)
-        if out is not None and box.points(poly.axes) < box.size:
-            out = None
-        (power, first), rest = parts[0], parts[1:]
-        total = self.poly(first, box, out)
-        if wide and isinstance(total, np.ndarray):
-            total = total.astype(object)
-        owned = total is out and out is not None
-        for next_power, coefficient in [*rest, (0, None)] if parts[-1][0] else rest:
-            factor = self.atom(self.space.atoms[atom], box)
-            if wide and isinstance(factor, np.ndarray):
-                factor = factor.astype(object)
-            for _ in range(power - next_power):
-                if isinstance(total, int) and total == 1:
-                    total, owned = factor, False
-                    continue
-                total, owned = self.apply(np.multiply, total, factor, box, out, owned)
-            if coefficient is not None:
-                added = self.poly(coefficient, box)
-                total, owned = self.apply(np.add, total, added, box, out, owned)
-            power = next_power
+    def horner(self, poly: Poly, box: Box, dtype: Any, out: Array | None) -> Any:
+        """Horner's scheme; what is as large as the box is put into `out`."""
+
+        def step(ufunc: Any, left: Any, right: Any) -> Any:
+            whole = out is not None and prod(np.broadcast_shapes(np.shape(left), np.shape(right))) == box.size
+            return ufunc(left, right, out=out) if whole else ufunc(left, right)
+
+        self.box = self.box or box
+        plan = self.plan(poly)
+        factor = _as(dtype, self.atom(self.space.atoms[plan.atom], box))
+        power, first = plan.parts[0]
+        total = _as(dtype, self.poly(first, box, out))
+        for lower, coefficient in plan.parts[1:]:
+            for _ in range(power - lower):
+                total = factor if isinstance(total, int) and total == 1 else step(np.multiply, total, factor)
+            if coefficient.terms:
+                total = step(np.add, total, self.poly(coefficient, box))
+            power = lower
         return total
 
-    def apply(
-        self, ufunc: Any, left: Any, right: Any, box: Box, out: Array | None, owned: bool
-    ) -> tuple[Any, bool]:
-        """left op right, in place where left is a whole box of our own, into `out` where that is free."""
-        if owned:
-            return ufunc(left, right, out=left), True
-        if out is not None and prod(np.broadcast_shapes(np.shape(left), np.shape(right))) == box.size:
-            return ufunc(left, right, out=out), True
-        found = ufunc(left, right)
-        return found, isinstance(found, np.ndarray) and found.size == box.size
-
-    def plan(self, poly: Poly, box: Box) -> tuple[int, list[tuple[int, Poly]]]:
-        """The atom to factor out first, and the coefficients of its powers, highest first."""
-        if self.box is None:
-            self.box = box
+    def plan(self, poly: Poly) -> Plan:
+        """The cheapest way to evaluate a polynomial."""
         if poly.number not in self.plans:
-            atom = self.cheapest(poly)[1]
-            self.plans[poly.number] = (atom, self.split(poly, atom))
+            atoms = sorted({atom for monomial, _ in poly.terms for atom, _ in monomial}, key=self.extent)
+            if len(atoms) > 6:
+                atoms = atoms[-1:]  # the one that varies most within a box
+            self.plans[poly.number] = min(
+                (self.planned(poly, atom) for atom in atoms), default=Plan(0, -1, [])
+            )
         return self.plans[poly.number]
 
+    def planned(self, poly: Poly, atom: int) -> Plan:
+        """What it costs to factor out one atom first."""
+        parts = self.split(poly, atom)
+        if parts[-1][0]:
+            parts.append((0, self.space.constant(0)))
+        cost, axes = self.plan(parts[0][1]).cost, parts[0][1].axes
+        for (power, _), (lower, part) in pairwise(parts):
+            axes |= self.space.atoms[atom].axes
+            cost += (power - lower) * self.points(axes)
+            if part.terms:
+                axes |= part.axes
+                cost += self.plan(part).cost + self.points(axes)
+        return Plan(cost, atom, parts)
+
     def split(self, poly: Poly, atom: int) -> list[tuple[int, Poly]]:
+        """The coefficients of the powers of an atom, highest first."""
         powers: dict[int, dict[Any, int]] = {}
         for monomial, coefficient in poly.terms:
             power = next((p for a, p in monomial if a == atom), 0)
             powers.setdefault(power, {})[tuple(part for part in monomial if part[0] != atom)] = coefficient
         return [(power, self.space.poly(powers[power])) for power in sorted(powers, reverse=True)]
 
-    def cheapest(self, poly: Poly) -> tuple[int, int]:
-        """The cost of a polynomial in numbers computed, and the atom to factor out first for it."""
-        if poly.constant is not None:
-            return 0, -1
-        if poly.number in self.costs:
-            return self.costs[poly.number]
-        atoms = sorted({atom for monomial, _ in poly.terms for atom, _ in monomial}, key=self.extent)
-        if len(atoms) > 6:
-            atoms = atoms[-1:]  # the one that varies most within a box
-        best = min((self.cost(poly, atom), atom) for atom in atoms)
-        self.costs[poly.number] = best
-        return best
-
-    def cost(self, poly: Poly, atom: int) -> int:
-        parts = self.split(poly, atom)
-        total, axes, power = 0, frozenset[int](), parts[0][0]
-        for place, (next_power, part) in enumerate([*parts, (0, None)] if parts[-1][0] else parts):
-            if place:
-                axes |= self.space.atoms[atom].axes
-                total += (power - next_power) * self.extents(axes)
-            power = next_power
-            if part is not None:
-                axes |= part.axes
-                total += self.cheapest(part)[0] + (self.extents(axes) if place else 0)
-        return total
-
     def extent(self, atom: int) -> int:
-        return self.extents(self.space.atoms[atom].axes)
+        return self.points(self.space.atoms[atom].axes)
 
-    def extents(self, axes: frozenset[int]) -> int:
+    def points(self, axes: frozenset[int]) -> int:
         assert self.box is not None  # set before a plan is made
         return self.box.points(axes)
 
     def atom(self, atom: Atom, box: Box) -> Any:
         if atom.op == "axis":
             return box.axis(atom.args[0])
-        key = self.keep("atom", atom.number, box, atom.axes)
-        if key is not None and key in self.kept:
-            return self.kept[key]
+        return self.keep("atom", atom, box, lambda: self.operation(atom, box))
+
+    def operation(self, atom: Atom, box: Box) -> Any:
         if atom.op == "below":
-            found = np.searchsorted(np.array(atom.args[1]), self.poly(atom.args[0], box)).astype(np.int64)
-        elif atom.op in ("//", "%"):
-            left, right = (self.poly(arg, box) for arg in atom.args)
-            found = _UFUNCS[atom.op](left, right)
-        else:
-            found = _ROUNDED[atom.op](self.real(atom.args[0], box)).astype(np.int64)
-        return self.kept_as(key, found)
+            return np.searchsorted(np.array(atom.args[1]), self.poly(atom.args[0], box)).astype(np.int64)
+        if atom.op in _ROUNDED:
+            return _ROUNDED[atom.op](self.real(atom.args[0], box)).astype(np.int64)
+        return _UFUNCS[atom.op](*(self.poly(arg, box) for arg in atom.args))
 
     def real(self, real: Real, box: Box) -> Any:
         if real.op == "float":
             return real.args[0]
-        key = self.keep("real", real.number, box, real.axes)
-        if key is not None and key in self.kept:
-            return self.kept[key]
+        return self.keep("real", real, box, lambda: self.floats(real, box))
+
+    def floats(self, real: Real, box: Box) -> Any:
         if real.op == "int":
-            whole = self.poly(real.args[0], box)
-            found = whole.astype(np.float64) if isinstance(whole, np.ndarray) else float(whole)
-        else:
-            found = _UFUNCS[real.op](*(self.real(arg, box) for arg in real.args))
-        return self.kept_as(key, found)
+            return _as(np.float64, self.poly(real.args[0], box))
+        return _UFUNCS[real.op](*(self.real(arg, box) for arg in real.args))
 
     def holds(self, condition: Condition, box: Box) -> Any:
         """Where a condition holds: an array of bools, or one bool."""
-        left, right = (
-            self.value(condition.left, box),
-            0 if condition.right is None else self.value(condition.right, box),
-        )
+        left = self.value(condition.left, box)
+        right = 0 if condition.right is None else self.value(condition.right, box)
         found = left < right if condition.op == "<" else left == right
-        return np.logical_not(found) if not condition.holds else found
+        return found if condition.holds else np.logical_not(found)
+
+
+def _as(dtype: Any, found: Any) -> Any:
+    return found.astype(dtype, copy=False) if isinstance(found, np.ndarray) else found
