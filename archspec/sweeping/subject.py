@@ -31,6 +31,8 @@ from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
 from archspec.tree.counts import dtype_bytes, quantities_of
 
+CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # where numbers are not plain: a point alone
+
 
 class Region(NamedTuple):
     """Where the conditions hold: each column's closed form or value, or the reason why there is no count.
@@ -180,12 +182,7 @@ class Subject:
         exact, refusal = self._exact(point)
         try:
             path, found = self._run(point)
-        except (
-            TooLarge,
-            TypeError,
-            ValueError,
-            AttributeError,
-        ):  # what numbers of a trace cannot do: this point alone
+        except CANNOT:
             return self._alone(point, exact, refusal)
         failed = found if isinstance(found, ArchspecError) else None
         if failed is not None and refusal is None and _limited(failed):
@@ -226,8 +223,7 @@ class Subject:
             if axis.numeric:
                 values[axis.name] = path.number(self.space.axis(number), values[axis.name])
             else:
-                here = self.space.subtract(self.space.axis(number), self.space.constant(point[number]))
-                path.decide("==", here, None, True)
+                path.compare("==", self.space.axis(number), self.space.constant(point[number]), True)
         config = self.configured(self.settled(values))
         scope = Scope(self.spec, config.raw, config.origin, SweptDomain())
         try:
@@ -247,8 +243,8 @@ class Subject:
     def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
         path = Path(self.space)
         for number, axis in enumerate(self.axes):
-            here = self.space.subtract(self.space.axis(number), self.space.constant(axis.code(point[number])))
-            path.decide("==", here, None, True)
+            code = self.space.constant(axis.code(point[number]))
+            path.compare("==", self.space.axis(number), code, True)
         if refusal is not None:
             return Region(tuple(path.conditions), (), False, refusal, point)
         return self._region(path, self.model(point).scope, dict(exact), point)

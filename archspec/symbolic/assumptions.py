@@ -95,8 +95,8 @@ class Guard(NamedTuple):
 class Assumptions(Path):
     """The path of a formula, which notes its decisions in words.
 
-    ``values`` are the fields that became symbols, ``pinned`` those that hold for one number alone,
-    ``definitions`` the symbols of a formula's own; ``guards`` are those under which the evaluation is now.
+    ``values`` are the numbers that became symbols, ``pinned`` those that hold for one value alone,
+    ``definitions`` those that are no field; ``guards`` are those under which the evaluation is now.
     """
 
     def __init__(self) -> None:
@@ -226,7 +226,7 @@ class Assumptions(Path):
         """Notes that fields are as they are: what follows holds for no others."""
         symbols = self.fields.shown(expr).free_symbols
         for name in sorted(symbol.name for symbol in symbols if not isinstance(symbol, sympy.Dummy)):
-            self.note(f"{name} == {self.values[name] if name in self.values else self.definitions[name][1]}")
+            self.note(f"{name} == {self.values[name]}")
             self.pinned.add(name)
 
     def fix_turns(self, loops: Iterable[Loop]) -> None:
@@ -246,5 +246,5 @@ class Assumptions(Path):
         for name in [*known, *names, *(f"{names[0]}_{number}" for number in range(2, 1000))]:
             if self.meant.setdefault(name, meant) == meant:
                 self.definitions[name] = (definition, value)
-                return Number(self, self.fields.field(name, True), value)
+                return self.field(name, value)
         raise AssertionError("a formula has fewer than a thousand symbols of its own")

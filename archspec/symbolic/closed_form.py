@@ -44,10 +44,7 @@ class ClosedForm:
         self.definitions = {
             name: text for name, (text, _) in builder.path.definitions.items() if self._has(name)
         }
-        values = {
-            **builder.path.values,
-            **{name: value for name, (_, value) in builder.path.definitions.items()},
-        }
+        values = builder.path.values
         self.symbols: dict[str, int | float] = {
             name: values[name] for name in sorted(values) if self._has(name)
         }
@@ -55,7 +52,7 @@ class ClosedForm:
         self.flags = dict(builder.flags)
         self.conditions = builder.path.words
         self.pinned = {name for name in builder.path.pinned if not self._has(name)}
-        fields = _numeric_fields(builder.scope, "")
+        fields = _numeric_fields(builder.scope)
         self.unused = tuple(name for name in fields if not self._has(name) and name not in self.pinned)
         self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
@@ -250,10 +247,10 @@ def _exact(value: int | float) -> Any:
     return sympy.Rational(repr(value)) if isinstance(value, float) else sympy.Integer(value)
 
 
-def _numeric_fields(scope: Scope, prefix: str) -> list[str]:
+def _numeric_fields(scope: Scope) -> list[str]:
     names = []
     for name in scope.spec.fields:
         value = scope.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and not name.endswith("_token_id"):
-            names.append(prefix + name)
+            names.append(name)
     return names

@@ -34,9 +34,7 @@ class Path:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.conditions: dict[Condition, None] = {}
-        self.turns: list[
-            tuple[Any, int]
-        ] = []  # of loops that are open: (its stop, the index), which is below it
+        self.turns: list[tuple[Any, int]] = []  # of open loops: the stop, and the index, which is below it
 
     def number(self, expr: Poly | Real, value: Any, guards: frozenset[Any] = NONE) -> Any:
         """A number; a plain int where the expression is a constant."""

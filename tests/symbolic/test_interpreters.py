@@ -239,3 +239,41 @@ architectures:
     assert formula.conditions == {"a > 5": False, "b > 5": True}
     with pytest.raises(ArchspecError, match="does not hold"):
         formula.evaluate(a=7, b=3)
+
+
+def test_layers_that_are_tied_one_by_one_are_told_apart() -> None:
+    text = f"""{CONFIG}  tie_word_embeddings: true
+modules:
+  Layer:
+    w: Linear(a, b, bias=False)
+architectures:
+  ToyModel:
+    first: Linear(a, b, bias=False)
+    layers: Layer() for i in range(n)
+    tied: {{layers.1.w.weight: first.weight}}
+"""
+    formula = Formula.of(Scope(toy(text), {}), "ToyModel")
+    assert formula.evaluate() == 5 * 4 * 6 and formula.conditions == {"n == 5": True}
+    assert [(row.name, row.tied_to) for row in formula.tensors] == [
+        ("first.weight", None),
+        ("layers.{i}.w.weight", None),
+        ("layers.{i}.w.weight", "first.weight"),
+    ]
+
+
+def test_a_bool_of_the_index_is_known_wherever_it_is_passed() -> None:
+    """A test counts in closed form also where a module is given its outcome, alone or with a flag."""
+    text = f"""{CONFIG}modules:
+  Layer(first, last):
+    w: Parameter(a) if first else Parameter(b)
+    v: Parameter(c) if not last else None
+architectures:
+  ToyModel:
+    layers: Layer(flag and i < k, i == n - 1) for i in range(n)
+"""
+    found, builder = formulas(toy(text), "ToyModel", {})
+    assert not builder.path.definitions
+    assert [found["params"].evaluate(n=n, k=k) for n, k in ((5, 2), (7, 3))] == [
+        2 * 4 + 3 * 6 + 4 * 3,
+        3 * 4 + 4 * 6 + 6 * 3,
+    ]
