@@ -102,7 +102,7 @@ class Engine:
             inner, place, mask = part_of(box, mask)
             count = inner.size if mask is True else int(np.count_nonzero(np.broadcast_to(mask, inner.shape)))
             if region.refusal is not None:
-                self.refused[_reason(region.refusal)] += count
+                self.refused[region.refusal.problems[0].message] += count
                 self.refusal = self.refusal or (region.refusal, region.point)
                 continue
             if not region.keep:
@@ -162,7 +162,7 @@ class Engine:
         kinds: dict[type, Any] = {
             bool: np.bool_,
             float: np.float64,
-            int: np.int64 if _fits(value) else object,
+            int: np.int64 if isinstance(value, int) and abs(value) <= MAX_INT else object,
         }
         return np.full(box.shape, value, dtype=kinds.get(type(value), object))
 
@@ -219,15 +219,6 @@ def _last(mask: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The last index at which a mask holds; the last of all along dimensions that it does not depend on."""
     found = np.argwhere(mask)[-1]
     return tuple(shape[axis] - 1 if mask.shape[axis] == 1 else int(i) for axis, i in enumerate(found))
-
-
-def _fits(value: Any) -> bool:
-    return isinstance(value, int) and abs(value) <= MAX_INT
-
-
-def _reason(refusal: ArchspecError) -> str:
-    problem = refusal.problems[0]
-    return problem.message
 
 
 def part_of(box: Box, mask: Any) -> tuple[Box, Any, Any]:

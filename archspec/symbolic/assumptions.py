@@ -71,14 +71,14 @@ class Loop:
             return False
         return len(self.outcomes(text)) == 2 or any(map(self.path.indexed, self.relations(text)))
 
-    def relation(self, text: str) -> Relation | None:
-        """The comparison that a test is, the same one in all turns."""
+    def relation(self, text: str) -> tuple[str, Any, Any] | None:
+        """The comparison that a test is, the same one in all turns, and its sides."""
         found = self.relations(text)
         given = {other for relation in found for other in relation.given}
         if len({relation[:2] for relation in found}) != 1 or given & self.decisive:
             return None
-        relation = found.pop()
-        return relation if relation.op else None
+        op, sides, _ = found.pop()
+        return (op, *map(self.path.fields.shown, sides)) if op else None
 
 
 class Guard(NamedTuple):

@@ -107,16 +107,16 @@ class Counter:
 
     def count(self, row: Row, loop: Loop, members: int, alone: bool) -> Any:
         """How many turns have the row: the loop's length, a closed form, or a symbol of its own."""
-        length = loop.turns
         if not row.guards and members == loop.length:
-            return length
+            return loop.turns
         if not row.guards or not alone or any(guard.loop is not loop for guard in row.guards):
             self.listed(row, members)
             return sympy.Integer(members)
         guards = sorted(row.guards, key=str)
         for guard in guards:
-            relation = self.relation(guard)
-            if relation is None or (closed := self.closed(relation, loop)) is None:
+            relation = loop.relation(guard.text)
+            closed = None if relation is None else self.closed(relation, loop)
+            if closed is None:
                 continue
             found = closed[0] if guard.outcome else closed[1]
             if self.here(found) == members:
@@ -124,20 +124,10 @@ class Counter:
                     if other is not guard:
                         self.trace.note(f"every {loop.variable} with {guard} has {other}")
                 return found
-        text = _said(row.guards)
-        over = f"{loop.variable} in range({length})"
         after = [part for part in row.place.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
-        words = f"number of {over} with {text}"
+        words = f"number of {loop.variable} in range({loop.turns}) with {_said(row.guards)}"
         return self.trace.shown(self.trace.define(names or ["L_some"], words, members, (loop, row.guards)))
-
-    def relation(self, guard: Guard) -> tuple[str, Any, Any] | None:
-        """The comparison that a guard is, where it is one."""
-        relation = guard.loop.relation(guard.text)
-        if relation is None:
-            return None
-        left, right = map(self.trace.fields.shown, relation.sides)
-        return relation.op, left, right
 
     def here(self, expr: Any) -> Any:
         """The number that an expression is at the config."""
@@ -156,7 +146,7 @@ class Counter:
 
     def varies(self, guard: Guard) -> bool:
         """Whether a test depends on more than the loop's index."""
-        relation = self.relation(guard)
+        relation = guard.loop.relation(guard.text)
         if relation is None:
             return True
         return bool((relation[1].free_symbols | relation[2].free_symbols) - {guard.loop.symbol})

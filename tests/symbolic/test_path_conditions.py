@@ -189,6 +189,17 @@ def test_exact_division_needs_no_new_atom() -> None:
     assert isinstance(quotient.expr, Poly) and quotient.expr is (n * 3).expr and len(path.space.atoms) == 1
 
 
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-4, 4)), min_size=1, max_size=4))
+def test_a_product_divided_by_a_factor_is_the_other(terms: list[tuple[int, int, int]]) -> None:
+    space = Space([(1, 100), (1, 100)])
+    divisor = space.poly({((0, 1),): 2, ((1, 1),): 3, (): 1})
+    powers = {tuple((axis, p) for axis, p in enumerate(pair) if p): c for *pair, c in terms}
+    factor = space.poly(powers)
+    assert space.quotient(space.multiply(factor, divisor), divisor) is factor
+    rest = space.add(space.multiply(factor, divisor), space.axis(1))
+    assert space.quotient(rest, divisor) is None
+
+
 def test_large_integers_are_not_rounded_to_floats() -> None:
     path, n = number(1, 2**60, at=2**54 + 1)
     half = n / 2
