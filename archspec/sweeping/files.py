@@ -28,10 +28,10 @@ def whole_file(path: str) -> Iterator[str]:
     folder, name = os.path.split(target)
     hidden = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.partial")
     try:
-        nameless = _nameless(folder)
-        number = os.open(hidden, os.O_CREAT | os.O_EXCL, 0o666) if nameless is None else nameless
+        number = _nameless(folder)
         try:
-            if nameless is None:
+            if number is None:
+                open(hidden, "x").close()
                 yield hidden
             else:
                 partial = f"/proc/self/fd/{number}"
@@ -40,7 +40,8 @@ def whole_file(path: str) -> Iterator[str]:
                 os.link(partial, hidden, src_dir_fd=number, follow_symlinks=True)
             os.replace(hidden, target)
         finally:
-            os.close(number)
+            if number is not None:
+                os.close(number)
             with suppress(FileNotFoundError):
                 os.unlink(hidden)
     except OSError as error:
