@@ -74,7 +74,8 @@ def progress(doing: str) -> Iterator[Callable[..., None]]:
     try:
         yield show
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
 
 
 def number(value: int) -> str:
