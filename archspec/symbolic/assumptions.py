@@ -25,6 +25,7 @@ class Loop:
         self.place = 0  # of the turn that is being built
         self.tests: dict[str, dict[frozenset[Guard], dict[int, Outcomes]]] = {}  # in each branch and turn
         self.decisive: set[str] = set()  # tests, once all are known
+        self.chose: set[str] = set()  # tests that chose a text, by which anything may be looked up
 
     def __str__(self) -> str:
         ends = f"{self.first}, {self.stop}" if self.start else f"{self.stop}"
@@ -41,6 +42,12 @@ class Loop:
 
     def outcomes(self, text: str) -> set[bool]:
         return {holds for holds, _ in self._noted(text)}
+
+    def count(self, text: str) -> int:
+        """In how many turns a test holds."""
+        branches = self.tests[text].values()
+        held = {place for turns in branches for place, found in turns.items() if any(h for h, _ in found)}
+        return len(held)
 
     def relations(self, text: str) -> set[Relation]:
         """What a test was decided on, where that is numbers."""
@@ -211,6 +218,8 @@ class Assumptions(Path):
                 self.note(text, outcome, relation)
         for loop in self.loops:
             loop.decisive = set(filter(loop.decides, loop.tests))
+            for text in sorted(loop.chose & loop.decisive):
+                self.note(f"{loop.count(text)} of {loop} with {text}")
             for text in loop.tests:
                 outcomes, relations = loop.outcomes(text), loop.relations(text)
                 if not relations or len(outcomes) == 2 or not loop.depends(text):

@@ -82,6 +82,9 @@ class Formal(SweptDomain):
             value = at.visit(node.body if test else node.orelse, local)
         finally:
             del self.path.guards[depth:]
+        if isinstance(value, str):
+            for guard in new:
+                guard.loop.chose.add(guard.text)
         expr = None if isinstance(value, bool) else self.path.expr_of(value)
         return Number(self.path, expr, here(value), new | guards_of([value])) if new and expr else value
 

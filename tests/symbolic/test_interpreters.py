@@ -277,3 +277,16 @@ architectures:
         2 * 4 + 3 * 6 + 4 * 3,
         3 * 4 + 4 * 6 + 6 * 3,
     ]
+
+
+def test_turns_are_counted_where_a_test_chooses_the_text_that_a_size_is_looked_up_by() -> None:
+    text = f"""{CONFIG}modules:
+  Layer(kind):
+    w: "Parameter({{'x': a, 'y': b}}[kind])"
+architectures:
+  ToyModel:
+    layers: "Layer('x' if i < k else 'y') for i in range(n)"
+"""
+    found, _ = formulas(toy(text), "ToyModel", {})
+    assert found["params"].conditions == {"2 of i in range(n) with i < k": True, "n == 5": True}
+    assert agree(toy(text), "ToyModel", {}, [{"k": 3}, {"k": 1}, {"a": 7}]) == len(QUANTITIES)
