@@ -94,10 +94,10 @@ class SymbolicBuilder(Builder):
         for value in numbers_in(list(deciding(name, arguments, keywords))):
             if not isinstance(value.value, bool):
                 value.fixed()
-        guards = set(self.path.guards)
         named = [(keywords[part.arg], part.value) for part in node.keywords if part.arg in keywords]
+        guards = set(self.path.guards)
         for value, part in [*zip(arguments, node.args, strict=False), *named]:
-            if isinstance(here(value), bool):
+            if isinstance(here(value), bool) and not isinstance(part, ast.Constant):
                 guards |= self.domain.tested(value, part, self)
         built.guards = frozenset(guards)
         return built

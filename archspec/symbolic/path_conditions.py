@@ -17,6 +17,7 @@ from archspec.symbolic.polynomials import PYTHON, ROUNDING, Poly, Real, Space, T
 
 MAX_BITS = 4_096  # of a number that is handled symbolically
 NONE: frozenset[Any] = frozenset()
+_NUMBERS = (int, float)
 
 
 class Condition(NamedTuple):
@@ -155,7 +156,7 @@ class Number:
         path = _path(left, right)
         one, other = path.expr_of(left), path.expr_of(right)
         first, second = here(left), here(right)
-        if not all(isinstance(side, int | float) for side in (first, second)):
+        if not (isinstance(first, _NUMBERS) and isinstance(second, _NUMBERS)):
             return NotImplemented
         holds = first < second if op == "<" else first == second
         try:
