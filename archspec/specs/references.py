@@ -124,3 +124,15 @@ def reads(tree: ast.AST) -> frozenset[str]:
     given = {text_of(call.args[0]) for call in calls(tree) if callee(call) == "given" and call.args} - {""}
     attributes = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     return names(tree) | given | {path for path in attributes if all(map(str.isidentifier, path.split(".")))}
+
+
+def modules_of(spec: Spec, architecture: str) -> set[str]:
+    """The modules that an architecture may have, by name."""
+    found, pending = set[str](), [architecture]
+    while pending:
+        module = spec.module(pending.pop())
+        if module is not None and module.name not in found:
+            found.add(module.name)
+            every = (*leaves(module.body), *module.where.values(), *module.parameters.values())
+            pending += [read for one in every if one is not None for read in names(one.tree)]
+    return found

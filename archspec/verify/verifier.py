@@ -18,9 +18,9 @@ from archspec.specs.records import Spec
 from archspec.verify.attribution import blamed
 from archspec.verify.both_sides import BothSides
 from archspec.verify.comparison import Config, Count, Difference, counted, tree_of
-from archspec.verify.generate.guided_parts import aimed
 from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
+from archspec.verify.generate.search import Search
 from archspec.verify.undeclared import Other, applied, layer_lists, others, source_texts
 
 AIM_FROM = 10  # samples from which on configs are also aimed at each branch and condition of the spec
@@ -114,10 +114,8 @@ class Verifier(BothSides):
 
     def aimed(self, default: Config) -> None:
         """Configs for the branches and conditions of the spec that no random config came to."""
-        configs = self.sampler.accepted or [
-            default
-        ]  # the default is deep: each step from it would cost a hundred others
-        for raw in aimed(self.spec, self.architecture, self.sampler, configs):
+        search = Search(self.spec, self.architecture, self.sampler)
+        for raw in search.configs([*self.sampler.accepted, default]):
             if len(self.differences) >= MAX_DIFFERENCES:
                 return
             try:
@@ -188,7 +186,7 @@ class Verifier(BothSides):
         return True
 
     def one(self, raw: Config, ours: Count | None = None) -> None:
-        """One config on both sides; ``ours`` is the spec's, if known. Errors: :class:`Unavailable`."""
+        """One config on both sides; ``ours`` is what the spec gives. Errors: :class:`Unavailable`."""
         differences, cause = self.compare(raw, ours)
         if differences and self.shrunk < _SHRUNK:
             self.shrunk += 1
@@ -255,7 +253,7 @@ class Verifier(BothSides):
             settings = []
         for kind, name, expected, found, places in settings:
             self.add({}, kind, name, expected, found, places)
-        small = self.sampler.shallow()
+        small = self.sampler.fresh(0)
         try:
             start = default if self.differs(small) else small  # few layers tell a null as well as many do
         except Unavailable:
@@ -270,7 +268,10 @@ class Verifier(BothSides):
                 continue
 
     def edges(self) -> None:
-        """With the base model: misfits of a valid config; what transformers refuses is not to be counted."""
+        """With the base model: each number zero in a valid config, each text and list a misfit.
+
+        What transformers refuses there is not to be counted.
+        """
         if self.architecture != next(iter(self.spec.architectures), None):
             return
         for raw in (

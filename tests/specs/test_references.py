@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from archspec.specs import references
-from archspec.specs.field_kinds import branches, ints, is_deep, kinds_of, part_types, runs
+from archspec.specs.field_kinds import is_deep, kinds_of, part_types
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec, leaves
 
@@ -87,9 +87,7 @@ def test_leaves_are_in_order(spec: Spec) -> None:
 
 def test_model_types_that_a_sub_config_may_have(spec: Spec) -> None:
     fields = spec.fields
-    assert branches(shipped(), fields["audio"]) == ["bert", "gpt2"]
-    assert branches(shipped(), fields["text_config"]) == []
-    assert branches(shipped(), fields["text_config"], sole=True) == ["llama"]
+    assert part_types(shipped(), fields["audio"]) == ["bert", "gpt2"]
     assert part_types(shipped(), fields["text_config"]) == ["llama"]
     assert part_types(shipped(), fields["size"]) == []
 
@@ -103,9 +101,3 @@ def test_kinds_of_a_field(spec: Spec) -> None:
 )
 def test_fields_that_say_how_deep_a_model_is(name: str, deep: bool) -> None:
     assert is_deep(name) is deep
-
-
-def test_lists_of_runs_and_of_ints() -> None:
-    assert runs([[["a", "b"], 2], [["c"], 1]])
-    assert not any(map(runs, ([], [["a", 2]], [[["a"], True]], [[["a"], 1, 2]], [3])))
-    assert ints([1, 2]) and not any(map(ints, ([], [1, True], [1.0], ["1"])))

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.records import Spec
+from archspec.specs.references import modules_of
 from archspec.specs.torch_layers import Size
 from archspec.tree.builder import Node
 from archspec.verify.attribution import blamed
 from archspec.verify.comparison import Config, Count, compare, counted
 from archspec.verify.defaults import SettingDifference, settings_differences
-from archspec.verify.generate.aim import modules_of
-from archspec.verify.generate.guided_parts import aimed
 from archspec.verify.generate.misfits import misfits
 from archspec.verify.generate.sampling import Sampler
+from archspec.verify.generate.search import Search
 from archspec.verify.refusals import refusing
 from archspec.verify.undeclared import layer_lists, source_texts
 from tools.mutation.alterations import Alteration, alterations
@@ -91,11 +91,8 @@ def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
                 break
         for small in sampler.accepted[:1]:
             own += [_answer(spec, architecture, raw) for raw in misfits(spec, small, layer_lists(spec))]
-        built = [answer.raw for answer in own if answer is not None and answer.rows is not None]
-        valid_ones = [
-            raw for raw in built if accepts(raw)
-        ]  # the spec may refuse what transformers takes under two names
-        own += [_answer(spec, architecture, raw) for raw in aimed(spec, architecture, sampler, valid_ones)]
+        search = Search(spec, architecture, sampler)
+        own += [_answer(spec, architecture, raw) for raw in search.configs([*sampler.accepted, default])]
         told += [answer for answer in own if answer is not None]
     return sorted(told, key=lambda answer: answer.rows is None)
 

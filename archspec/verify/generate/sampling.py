@@ -1,268 +1,102 @@
-"""Random configs of a spec: seeded, small, and led to every flag, null, text and list length in turn.
-
-A sampler draws blindly at first. What was accepted is told back to it, so that later configs are near
-valid ones, and so that it knows which of its goals (a flag flipped, a null, one layer, an odd size)
-have not been seen in a valid config yet.
-"""
+"""Random configs of a spec: seeded and small; near those that are known to be valid, once there are some."""
 
 from __future__ import annotations
 
 import copy
-import itertools
 import random
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from archspec.configs.scope import SubConfig
 from archspec.errors import ArchspecError
-from archspec.language.expression import names
-from archspec.specs.field_kinds import WIDE, branches, is_deep, kinds_of
+from archspec.specs.field_kinds import WIDE, is_deep, part_types
 from archspec.specs.records import Field, Spec
-from archspec.specs.references import conditions
-from archspec.verify.generate.drawing import IMAGES, LAYERS, ODD, SIZES, Drawing, Texts
-from archspec.verify.generate.mending import mended
+from archspec.verify.generate.drawing import LAYERS, Drawing, Texts
 
-EDGES = (1, 4, 5, 6, 7, 9)  # what conditions divide by, or compare with
-_TRIES = 8
+Config = dict[str, Any]
 _BLIND = 600  # draws until one is valid, where the default config is not
 
 
-class Goal(NamedTuple):
-    """A value that a field should have in some valid config; () for an empty list."""
-
-    field: str
-    value: Any
-
-    @property
-    def given(self) -> Any:
-        return [] if self.value == () else self.value
-
-
 class Sampler(Drawing):
-    """Draws raw configs for one spec; which values are valid is for transformers to say.
-
-    ``texts`` are more texts to try, by field, beside those that the spec itself compares a field with.
-    """
+    """Draws raw configs for one spec; which of them are valid is for transformers to say, and told back."""
 
     def __init__(self, spec: Spec, seed: int, texts: Texts | None = None) -> None:
         super().__init__(spec, random.Random(f"{spec.model_type}:{seed}"), texts)
         self.children: dict[str, Sampler] = {}
-        self.accepted: list[dict[str, Any]] = []
-        self.drawn: dict[str, Any] = {}
-        self.goals = dict.fromkeys(self.wanted(), 0)
-        self.flags = [goal.field for goal in self.goals if goal.value is True]
-        self.aimed: list[int] = []
-        self.blind = _BLIND
-        self.turns = [
-            name
-            for name, field in spec.fields.items()
-            if is_deep(name) and type(self.default(field, {})) is int
-        ]
-        held = {layers for name, layers in self.depths.items() if not spec.fields[name].computed}
-        self.stacks = [name for name in self.turns if name not in held and not spec.fields[name].computed]
+        self.accepted: list[Config] = []
+        self.drawn: Config = {}
+        self.hopeless = False
 
-    def sample(self) -> dict[str, Any]:
-        """One config: a fresh one or a valid one with a few fields drawn anew, a few goals, some old
-        names.
-        """
-        open_goals = [goal for goal, tries in self.goals.items() if tries < _TRIES]
-        count = self.random.randint(0, min(len(open_goals), 2 + len(open_goals) // 8))
-        if self.accepted and open_goals and self.random.random() < 0.3:  # one step from a valid config
-            raw, count = copy.deepcopy(self.random.choice(self.accepted)), 1
-        else:
-            raw = self.near() if self.accepted and self.random.random() < 0.4 else self.fresh()
-        self.aimed = self.random.sample(range(len(open_goals)), count)
-        for index in self.aimed:
-            goal = open_goals[index]
-            self.goals[goal] += 1
-            if goal.value is True and self.random.random() < 0.5:  # a flag may need others
-                raw |= {name: self.random.random() < 0.5 for name in self.flags if self.random.random() < 0.5}
-            raw[goal.field] = goal.given
-            for name in [
-                name for name, layers in self.depths.items() if layers == goal.field
-            ]:  # lists are as long
-                field = self.spec.fields[name]
-                known = self.default(field, raw)  # null where the rest of the config allows none
-                if isinstance(known, list) and (drawn := self.draw_list(field, known, raw)) is not ...:
-                    raw[name] = drawn
-        self.drawn = copy.deepcopy(raw)
-        return self.renamed(raw)
-
-    def mend(self, accepts: Callable[[dict[str, Any]], bool]) -> dict[str, Any] | None:
-        """The config drawn last, brought near to a valid one; None where there is none to start from."""
-        drawn = self.drawn
-        start = self.random.choice(self.accepted) if self.accepted else self.shallow()
-        if not self.accepted and not accepts(start):
-            draws = (draw() for draw in (self.fresh, self.sparse) for _ in range(self.blind))
-            found = next(
-                filter(accepts, itertools.chain([{"model_type": self.spec.model_type}], draws)), None
-            )
-            if found is None:
-                self.blind = 0  # searched once and for all
-                return None
-            start = found
-        self.draw_last(mended(drawn, start, accepts, self.random))
-        return self.renamed(copy.deepcopy(self.drawn))
-
-    def draw_last(self, raw: dict[str, Any]) -> None:
-        """Holds a config as the one drawn last, each field under its own name, and its sub-configs
-        likewise.
-        """
-        self.drawn = {self.spec.attribute_map.get(key, key): value for key, value in raw.items()}
-        for name, child in self.children.items():
-            if isinstance(raw.get(name), dict):
-                child.draw_last({"model_type": child.spec.model_type, **raw[name]})
+    def sample(self) -> Config:
+        """One config: a fresh one, or a valid one with a few fields drawn anew; some under another name."""
+        near = self.accepted and self.random.random() < 0.5
+        self.drawn = self.near() if near else self.fresh(self.random.choice((0.15, 0.4, 0.8)))
+        return self.renamed(self.drawn)
 
     def accept(self) -> None:
         """Tells that the config drawn last is a valid one."""
         self.accepted.append(self.drawn)
-        for goal in list(self.goals):
-            value = self.drawn.get(goal.field, ...)
-            if type(value) is type(goal.given) and value == goal.given:
-                del self.goals[goal]
         for name, child in self.children.items():
             if isinstance(self.drawn.get(name), dict):
+                child.drawn = {"model_type": child.spec.model_type, **self.drawn[name]}
                 child.accept()
 
-    def renamed(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """The same config with some fields under another name that the spec knows them by."""
-        names = {name: alias for alias, name in self.spec.attribute_map.items() if alias not in raw}
-        return {
-            names[key] if key in names and self.random.random() < 0.15 else key: value
-            for key, value in raw.items()
-        }
-
-    def wanted(self) -> list[Goal]:
-        """Both values of a flag, null where it is allowed, each text, one layer, an odd size, another
-        size.
-        """
-        goals = []
-        demanded = {name for condition in conditions(self.spec) for name in names(condition.tree)}
-        for field in self.spec.fields.values():
-            value = self.default(field, {})
-            kinds = kinds_of(field)
-            values: list[Any] = []
-            if isinstance(value, SubConfig):
-                continue
-            if "None" in kinds or field.computed:
-                values.append(None)
-            if field.falsy and type(value) in (int, list):
-                values.append(0 if type(value) is int else ())
-            if isinstance(value, bool) or kinds == {"bool", "None"}:
-                values += [True, False]
-            elif isinstance(value, str) or ("str" in kinds and value is None):
-                values += self.strings.get(field.name, ())
-                values += [f"{value}-{value}"] if field.name in demanded else []
-            elif isinstance(value, int) and not field.name.endswith(("_token_id", "_idx")):
-                deep = is_deep(field.name) or value < 8
-                values += [1] if deep else [self.random.choice(ODD[1:]), self.random.choice(SIZES)]
-                values += EDGES if field.name in demanded else ()
-            goals += [Goal(field.name, chosen) for chosen in values]
-        return list(dict.fromkeys(goals))
-
-    def fresh(self) -> dict[str, Any]:
-        raw: dict[str, Any] = {"model_type": self.spec.model_type}
-        share = self.random.choice((0.15, 0.4, 0.8))
-        self.lengths = {} if self.random.random() < 0.4 else None
-        for field in sorted(self.spec.fields.values(), key=lambda field: field.computed):
+    def fresh(self, share: float) -> Config:
+        """Fields drawn each with a probability; with none, the default config with few layers."""
+        raw: Config = {"model_type": self.spec.model_type}
+        self.lengths = {}
+        for field in sorted(self.spec.fields.values(), key=lambda one: (one.computed, not is_deep(one.name))):
             value = self.default(field, raw)
-            if types := self.parts(field, value):
-                if value is not None or self.random.random() < 0.5:
-                    raw[field.name] = self.sub_config(field, value, types)
-                continue
-            deep = is_deep(field.name) and isinstance(value, int) and value > 4 and not field.computed
-            resized = isinstance(value, list) and self.lengths is not None and not field.computed
-            misfit = isinstance(value, list) and len(value) != self.depth(field, raw, len(value))
-            if (
+            if is_deep(field.name) and type(value) is int and not field.computed:
+                few = value > 2 or self.random.random() < share
+                raw[field.name] = self.random.choice(LAYERS) if few else value
+                self.lengths |= {value: raw[field.name]} if value > 4 else {}
+            elif (
                 self.random.random() < share
-                or deep
+                or isinstance(value, SubConfig)
                 or field.name == WIDE
-                or resized
-                or misfit
                 or field.default is None
+                or (isinstance(value, list) and len(value) in self.lengths)
             ):
-                drawn = self.draw(field, value, raw)
-                if drawn is not ...:
-                    raw[field.name] = drawn
-        if self.random.random() < 0.3:
+                self.set(raw, field, value, share)
+        if self.random.random() < share:
             labels = self.random.choice((1, 3, 7))
-            if self.random.random() < 0.3:
-                raw["id2label"] = {str(index): f"label {index}" for index in range(labels)}
-            else:
-                raw["num_labels"] = labels
+            names = {str(index): f"label {index}" for index in range(labels)}
+            raw |= {"id2label": names} if self.random.random() < 0.3 else {"num_labels": labels}
         return raw
 
-    def sparse(self) -> dict[str, Any]:
-        """The default config with one or two fields drawn, also within its parts: one may be all that it
-        lacks.
-        """
-        raw: dict[str, Any] = (
-            self.shallow() if self.random.random() < 0.8 else {"model_type": self.spec.model_type}
-        )
-        fields = list(self.spec.fields.values())
-        for field in self.random.sample(fields, min(len(fields), self.random.randint(1, 2))):
-            value = self.default(field, raw)
-            if types := self.parts(field, value):
-                child = self.child(field, self.random.choice(types))
-                own = value.raw if isinstance(value, SubConfig) else {}
-                raw[field.name] = {**own, **(child.sparse() if child is not None else {})}
-            elif (drawn := self.draw(field, value, raw)) is not ...:
-                raw[field.name] = drawn
-        return raw
-
-    def shallow(self) -> dict[str, Any]:
-        """The default config with few layers, also within its parts."""
-        raw: dict[str, Any] = {"model_type": self.spec.model_type}
-        for name in self.stacks:
-            raw[name] = self.random.choice(LAYERS)
-        for field in self.spec.fields.values():
-            value = self.default(field, {})
-            if isinstance(value, SubConfig) and (child := self.child(field, value.model_type)) is not None:
-                raw[field.name] = {**value.raw, **child.shallow()}
-        return raw
-
-    def near(self) -> dict[str, Any]:
+    def near(self) -> Config:
         """A valid config with one to three fields drawn anew, or left out."""
-        raw = copy.deepcopy(self.random.choice(self.accepted))
-        fields = list(self.spec.fields.values())
-        for field in self.random.sample(fields, min(len(fields), self.random.randint(1, 3))):
-            value = self.default(field, raw)
-            if types := self.parts(field, value):
-                raw[field.name] = self.sub_config(field, value, types)
-            elif self.random.random() < 0.1 and field.name != WIDE:
+        return self.changed(self.random.choice(self.accepted), self.random.randint(1, 3))
+
+    def changed(self, valid: Config, count: int) -> Config:
+        raw, fields = copy.deepcopy(valid), [*self.spec.fields.values()]
+        for field in self.random.sample(fields, min(len(fields), count)):
+            if self.random.random() < 0.1 and field.name != WIDE:
                 raw.pop(field.name, None)
-            elif (drawn := self.draw(field, value, raw)) is not ...:
-                raw[field.name] = drawn
+            else:
+                self.set(raw, field, self.default(field, raw), 0.3)
         return raw
 
-    def narrowed(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """The config, with a small image where that would be as large as it is by default."""
-        field = self.spec.fields.get(WIDE)
-        default = self.default(field, {}) if field is not None else None
-        if type(default) is int and raw.get(WIDE, default) == default:
-            raw[WIDE] = self.random.choice(IMAGES)
-        return raw
+    def set(self, raw: Config, field: Field, default: Any, share: float) -> None:
+        """Draws one field, a sub-config also where it is null by default."""
+        types = part_types(self.spec.library, field)
+        if isinstance(default, SubConfig):
+            drawn: Any = self.part(field, dict(default.raw), types or [default.model_type], share)
+        else:
+            drawn = self.part(field, {}, types, share) if types else self.draw(field, default, raw)
+        if drawn is not ...:
+            raw[field.name] = drawn
 
-    def parts(self, field: Field, value: Any) -> list[str]:
-        """The model types that a sub-config may be of, also where it is null by default; none for any
-        other field.
-        """
-        if isinstance(value, SubConfig):
-            return branches(self.spec.library, field) or [value.model_type]
-        return branches(self.spec.library, field, sole=True) if value is None else []
-
-    def sub_config(self, field: Field, value: SubConfig | None, types: list[str]) -> dict[str, Any]:
+    def part(self, field: Field, own: Config, types: list[str], share: float) -> Config:
         """A drawn sub-config; where its model type is not described yet, its defaults will do."""
-        own = dict(value.raw) if value is not None else {}
         child = self.child(field, self.random.choice(types))
         if child is None:
             return own
-        drawn = child.sample()
-        if self.random.random() < 0.5:
-            return drawn
+        drawn = child.near() if child.accepted and self.random.random() < share else child.fresh(share)
         called = child.spec.attribute_map
         known = {called.get(key, key) for key in drawn}  # maybe under another name
-        return {key: default for key, default in own.items() if called.get(key, key) not in known} | drawn
+        return {key: value for key, value in own.items() if called.get(key, key) not in known} | drawn
 
     def child(self, field: Field, model_type: str) -> Sampler | None:
         """The sampler of a sub-config: one for each field and model type remembers what was valid there."""
@@ -274,3 +108,67 @@ class Sampler(Drawing):
                 return None
             self.children[field.name] = child
         return child
+
+    def texts(self, path: tuple[Any, ...]) -> list[str]:
+        """The texts that the field at a path is compared with."""
+        child = self.children.get(path[0])
+        if path[1:]:
+            return child.texts(path[1:]) if child is not None else []
+        return self.strings.get(path[0], [])
+
+    def renamed(self, raw: Config) -> Config:
+        """The same config with some fields under another name that the spec knows them by."""
+        names = {name: alias for alias, name in self.spec.attribute_map.items() if alias not in raw}
+        chosen = {key for key in raw if key in names and self.random.random() < 0.15}
+        return {names[key] if key in chosen else key: copy.deepcopy(value) for key, value in raw.items()}
+
+    def mend(self, accepts: Callable[[Config], bool]) -> Config | None:
+        """As much of the config drawn last as can be had with a valid one; None where there is none."""
+        start = self.random.choice(self.accepted) if self.accepted else self.first(accepts)
+        if start is None:
+            return None
+        self.drawn = mended(self.drawn, start, accepts, self.random)
+        return self.renamed(self.drawn)
+
+    def first(self, accepts: Callable[[Config], bool]) -> Config | None:
+        """A config to start from: few layers, the default, or the first of many draws that is valid."""
+        default: Config = {"model_type": self.spec.model_type}
+        for raw in (self.fresh(0), default):
+            if accepts(raw):
+                return raw
+        for turn in range(0 if self.hopeless else _BLIND):
+            start = self.fresh(0) if turn % 2 else default
+            for raw in (self.changed(start, 1 + turn // 2 % 2), self.fresh((0.15, 0.4, 0.8)[turn % 3])):
+                if accepts(raw):
+                    return raw
+        self.hopeless = True  # searched once and for all
+        return None
+
+
+def mended(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chance: random.Random) -> Config:
+    """``valid`` with every value of ``drawn`` that can be had beside the others, halves before single fields.
+
+    >>> divides = lambda raw: raw.get("width", 8) % raw["heads"] == 0
+    >>> mended({"heads": 5, "width": 7}, {"heads": 2}, divides, random.Random(1))
+    {'heads': 2}
+    >>> mended({"heads": 5, "depth": 7}, {"heads": 2}, lambda raw: 8 % raw["heads"] == 0, random.Random(0))
+    {'heads': 2, 'depth': 7}
+    """
+    together: dict[Any, Config] = {}  # lists of one length, and the number of their items, may have to agree
+    for name in dict.fromkeys((*drawn, *valid)):
+        value = drawn.get(name, ...)
+        if value != valid.get(name, ...):
+            size = value if is_deep(name) and type(value) is int else name
+            together.setdefault(len(value) if isinstance(value, list) else size, {})[name] = value
+    groups = list(together.values())
+    chance.shuffle(groups)
+    kept, pending = valid, [groups]
+    while pending:
+        some = pending.pop()
+        changes = {name: value for group in some for name, value in group.items()}
+        trial = {name: value for name, value in {**kept, **changes}.items() if value is not ...}
+        if accepts(trial):
+            kept = trial
+        elif len(some) > 1:
+            pending += [some[len(some) // 2 :], some[: len(some) // 2]]
+    return copy.deepcopy(kept)

@@ -1,73 +1,20 @@
-"""Configs at the edge: zero within a sub-config, lists that meet, all or none, one name beside the other;
-and the lines named.
-"""
+"""Values at an edge: null under another name, what transformers computes, no layers; and the lines named."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import ConfigError
 from archspec.specs.library import shipped
-from archspec.specs.references import conditions
 from archspec.verify.attribution import blamed
 from archspec.verify.comparison import counted
 from archspec.verify.defaults import settings_differences
-from archspec.verify.generate.guided import Guide, without
 from archspec.verify.generate.misfits import misfits
-from archspec.verify.generate.sampling import Sampler
 from archspec.verify.refusals import refusing
 from archspec.verify.undeclared import layer_lists
 from archspec.verify.verifier import Verifier
 from tools.mutation.alterations import alterations
-
-
-def guide_of(model_type: str, seed: int = 0) -> Guide:
-    spec = shipped().load(model_type)
-    return Guide(spec, spec.architectures[0], Sampler(spec, seed))
-
-
-def broken_alone(guide: Guide, text: str, configs: list[dict[str, Any]]) -> bool:
-    (condition,) = (one for one in conditions(guide.spec) if one.text.startswith(text))
-    spec = without(guide.spec, condition, guide.owners.get(id(condition)))
-    found = list(guide.violations(configs))
-    return any(Guide(spec, guide.architecture, guide.sampler).watched(raw).place is None for raw in found)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_number_of_a_sub_config_may_be_zero(seed: int) -> None:
-    small = {"model_type": "idefics", "num_hidden_layers": 1, "use_resampler": True}
-    assert broken_alone(guide_of("idefics", seed), "perceiver_config.resampler_head_dim", [small])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_fields_that_must_be_equal_change_together(seed: int) -> None:
-    small = {"model_type": "dots3_note_vision_encoder", "num_hidden_layers": 1, "mlp_layer_types": ["dense"]}
-    assert broken_alone(guide_of("dots3_note_vision_encoder", seed), "hidden_size > 0", [small])
-
-
-def test_lists_meet_at_one_place() -> None:
-    """Florence-2 demands as wide a stage as it has heads: one more head would break that where both are
-    equal.
-    """
-    small = {"model_type": "florence_vision", "depths": [1, 1, 1, 1]}
-    found = [{**small, **raw} for raw in guide_of("florence_vision").branches([small])]
-    pairs = [
-        (raw.get("embed_dim", [128, 256, 512, 1024]), raw.get("num_heads", [4, 8, 16, 32])) for raw in found
-    ]
-    assert any(
-        width == heads for widths, all_heads in pairs for width, heads in zip(widths, all_heads, strict=False)
-    )
-
-
-def test_a_default_is_read() -> None:
-    raw = {"model_type": "llava_next_video", "spatial_pool_mode": "conv", "spatial_pool_out_channels": 8}
-    raw |= {"text_config": {"num_hidden_layers": 1}, "vision_config": {"num_hidden_layers": 1}}
-    guide = guide_of("llava_next_video")
-    found = list(guide.left_out([(raw, guide.watched(raw))]))
-    assert {key: value for key, value in raw.items() if key != "spatial_pool_out_channels"} in found
 
 
 def test_null_under_another_name_is_no_value() -> None:
@@ -139,26 +86,6 @@ def test_a_computed_name_that_the_spec_lacks_is_a_difference() -> None:
     assert (found.kind, found.name, found.expected) == ("readonly", "layer_types", "readonly")
     more = {"hidden_act": spec.readonly["layer_types"], **spec.readonly}
     assert [one.found for one in settings_differences(spec._replace(readonly=more))] == ["readonly"]
-
-
-def test_a_field_of_a_sub_config_is_aimed_at_alone() -> None:
-    """Florence-2's temporal positions want a last stage wider than 1, which its heads and groups must
-    divide as well.
-    """
-    small = {"model_type": "florence2", "text_config": {"encoder_layers": 1, "decoder_layers": 1}}
-    small |= {"vision_config": {"depths": [1, 1, 1, 1]}}
-    assert broken_alone(guide_of("florence2"), "embed_dim == 3 or", [small])
-
-
-def test_what_an_equation_wants_is_computed() -> None:
-    """Granite Speech Plus wants a Q-Former as wide as all encoder layers that it reads."""
-    small = {
-        "model_type": "granite_speech_plus",
-        "encoder_config": {"num_layers": 1},
-        "projector_config": {"num_hidden_layers": 1},
-    }
-    small |= {"text_config": {"num_hidden_layers": 1}}
-    assert broken_alone(guide_of("granite_speech_plus"), "all(0 <= i", [small])
 
 
 def test_true_is_no_number_of_heads() -> None:
