@@ -16,7 +16,7 @@ from archspec.language.expression import Locals
 from archspec.language.values import here
 from archspec.specs.torch_layers import deciding
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.formal import Formal, bare, numbers_in
+from archspec.symbolic.formal import Derived, Formal, bare, numbers_in
 from archspec.tree.builder import Builder, Frame
 from archspec.tree.node import Node
 
@@ -57,7 +57,7 @@ class SymbolicBuilder(Builder):
     def fixed_field(self, scope: Scope, name: str, value: Any) -> Any:
         """A derived field is what it is derived from; no symbol of its own."""
         if isinstance(value, list) and all(isinstance(item, bool | str | None) for item in value):
-            return self.symbol("", value)
+            return Derived(value)
         self.frames.append(Frame(scope, {}, {}))
         try:
             found = self.evaluate(scope.spec.fixed[name], {})

@@ -31,6 +31,16 @@ _SIGNS: dict[type[ast.cmpop], str] = {
 }
 
 
+class Derived(list[Any]):
+    """Flags or texts of layers that a spec derives: with other sizes they may be others."""
+
+
+class LayerText(str):
+    """A text of a :class:`Derived` list, with the index that it was found by."""
+
+    index: Any
+
+
 class Formal(SweptDomain):
     """Numbers are on the path of a formula; ``opaque_floats``: int() of a float is a new symbol."""
 
@@ -90,6 +100,8 @@ class Formal(SweptDomain):
 
     def compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare, at: Walk) -> Any:
         outcome = super().compare(op, left, right, node, at)
+        if isinstance(left, LayerText):
+            return self.path.test(Relation("", (left.index,)), bool(outcome))
         found = numbers_in([left, right])
         nothing = isinstance(op, ast.In | ast.NotIn) and not right
         if not found or nothing or isinstance(op, ast.Is | ast.IsNot):
@@ -103,6 +115,18 @@ class Formal(SweptDomain):
             return self.path.test(relation, bool(outcome))
         self.path.tested(text_of(at.meaning(node)), bool(outcome), relation)
         return outcome
+
+    def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
+        """A flag or a text that is derived is one of the index: its list may be another elsewhere."""
+        found = super().item(value, index, node, at)
+        if not isinstance(value, Derived) or not isinstance(index, Number):
+            return found
+        if isinstance(found, bool):
+            return self.path.test(Relation("", (index.expr,)), found)
+        if isinstance(found, str):
+            found = LayerText(found)
+            found.index = index.expr
+        return found
 
     def apart(self, value: Any) -> None:
         """Modules that stand for several are in lists like any other."""

@@ -87,6 +87,9 @@ config:
   n: 9
   k: 3
   a: 4
+fixed:
+  late: = [i >= k for i in range(n)]
+  kinds: '= ["late" if i >= k else "early" for i in range(n)]'
 modules:
   Layer(i):
     dense: {dense}
@@ -150,3 +153,9 @@ def test_rows_that_stand_on_both_sides_of_a_guard_lose_it() -> None:
     found, _ = rows("Linear(a, 2, bias=i < k)")
     weight, bias = sorted(found, key=lambda row: row.name, reverse=True)
     assert (weight.guard, str(weight.repetition)) == ("", "n") and "i < k" in bias.guard
+
+
+@pytest.mark.parametrize("asked", ["late[i]", "kinds[i] == 'late'"])
+def test_what_every_layer_answers_alike_is_said_of_derived_flags_and_texts(asked: str) -> None:
+    _, builder = rows(f"Parameter(a) if {asked} else None", k=9)
+    assert builder.path.words == {f"no i in range(n) has {asked}": True}
