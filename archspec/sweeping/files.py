@@ -78,6 +78,7 @@ def write(rows: Batches, schema: Any, swept: list[str], path: str, ending: str) 
         for group in _groups(rows):
             writer.write_table(arrow().Table.from_batches(group, schema))
             written += sum(batch.num_rows for batch in group)
+            group.clear()  # not to be held while the next ones are counted
     return written
 
 
