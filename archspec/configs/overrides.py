@@ -18,6 +18,14 @@ _SAYS_THE_SAME = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labe
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
 
 
+def owner(scope: Scope, path: str) -> tuple[Scope, str]:
+    """The config that has the last name of a field's dotted path, and that name."""
+    *outer, leaf = path.split(".")
+    for name in outer:
+        scope = scope.get(name).scope
+    return scope, leaf
+
+
 def parse_override(text: str) -> tuple[str, Any]:
     """A field's dotted path and its value; the value is JSON, or else text.
 

@@ -9,7 +9,7 @@ from itertools import count, takewhile
 from math import prod
 from typing import Any, NamedTuple
 
-from archspec.configs.overrides import parse_override
+from archspec.configs.overrides import owner, parse_override
 from archspec.configs.scope import Scope
 from archspec.errors import Place, Source, SweepError
 
@@ -116,9 +116,7 @@ def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) ->
 
 def value_at(scope: Scope, path: str) -> Any:
     """The value of a field by its dotted path."""
-    *outer, leaf = path.split(".")
-    for name in outer:
-        scope = scope.get(name).scope
+    scope, leaf = owner(scope, path)
     return scope.get(leaf)
 
 

@@ -46,10 +46,8 @@ class SymbolicBuilder(Builder):
         path = scope.origin.path + name
         if isinstance(value, SubConfig):
             return value.scope
-        if name in scope.overridden or isinstance(
-            value, Scope
-        ):  # given at a call: its own expression, no field's
-            return value
+        if name in scope.overridden or isinstance(value, Scope):
+            return value  # given at a call: its own expression, no field's
         if name in scope.spec.fixed:
             return self.fixed_field(scope, name, value)
         return self.symbol(path, value)
@@ -63,23 +61,17 @@ class SymbolicBuilder(Builder):
             found = self.evaluate(scope.spec.fixed[name], {})
         finally:
             self.frames.pop()
-        return found if bare(found) == value else self.symbol("", value)
+        return found if bare(found) == value else value
 
     def symbol(self, path: str, value: Any) -> Any:
         if isinstance(value, bool) or value is None or isinstance(value, str):
-            if path:
-                self.flags[path] = value
+            self.flags[path] = value
             return value
         if isinstance(value, list):
-            if path:
-                numeric = all(isinstance(item, int) and not isinstance(item, bool) for item in value)
-                self.flags[f"len({path})" if numeric else path] = len(value) if numeric else value
-            return (
-                [self.symbol(f"{path}[{index}]" if path else "", item) for index, item in enumerate(value)]
-                if path
-                else value
-            )
-        if not isinstance(value, int | float) or not path:
+            numeric = all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+            self.flags[f"len({path})" if numeric else path] = len(value) if numeric else value
+            return [self.symbol(f"{path}[{index}]", item) for index, item in enumerate(value)]
+        if not isinstance(value, int | float):
             return value
         return self.path.field(path, value)
 

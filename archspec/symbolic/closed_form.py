@@ -10,6 +10,7 @@ import sympy
 
 from archspec.configs.json_text import as_json
 from archspec.configs.origin import RawConfig
+from archspec.configs.overrides import owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, FormulaError, Problem
@@ -212,9 +213,7 @@ class ClosedForm:
 def value_at(scope: Scope, path: str) -> Any:
     """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
     field, indices = _indexed(path)
-    *outer, leaf = field.split(".")
-    for name in outer:
-        scope = scope.get(name).scope
+    scope, leaf = owner(scope, field)
     value = scope.get(leaf) if scope.has(leaf) else scope.raw.get(leaf)
     for index in indices:
         value = value[index] if isinstance(value, list | tuple) and index < len(value) else None

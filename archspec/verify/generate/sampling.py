@@ -12,8 +12,8 @@ from archspec.errors import ArchspecError
 from archspec.specs.field_kinds import WIDE, is_deep, part_types
 from archspec.specs.records import Field, Spec
 from archspec.verify.generate.drawing import LAYERS, Drawing, Texts
+from archspec.verify.generate.runs import Config
 
-Config = dict[str, Any]
 _BLIND = 600  # draws until one is valid, where the default config is not
 
 
