@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from archspec.errors import Problem, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
-from archspec.specs.records import Module, Spec, leaves
+from archspec.specs.records import Module, Spec, cost_expressions, leaves
 from archspec.specs.torch_layers import LEAVES
 
 _HELP = "write Name() or Name(argument) of a module that lists its attributes"
@@ -49,6 +49,9 @@ class Inheritance:
             ties=tuple(ties.values()),
             layer=base.layer,
             output_embeddings=module.output_embeddings or base.output_embeddings,
+            runs={**base.runs, **module.runs},
+            ops=module.ops or base.ops,
+            cache=module.cache or base.cache,
         )
         needed = _used(merged) | module.where.keys()  # what only a replaced attribute needed goes with it
         return merged._replace(where={name: v for name, v in merged.where.items() if name in needed})
@@ -122,6 +125,7 @@ def _used(module: Module) -> set[str]:
     """The names that a module's attributes, conditions and ties read, through its local names."""
     own = (module.layer, module.output_embeddings, *(tie.turns for tie in module.ties))
     pending = [*leaves(module.body), *module.require, *(one for one in own if one is not None)]
+    pending += cost_expressions(module)
     found: set[str] = set()
     while pending:
         for name in names(pending.pop().tree) - found:

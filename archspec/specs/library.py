@@ -18,11 +18,14 @@ from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec, camel_case
 
 if TYPE_CHECKING:
+    from archspec.specs.contractions import Contraction
     from archspec.specs.index import Entry
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRANSFORMERS_VERSION = "5.23.0"  # which the specs describe
-NOTATION = "notation.yaml"  # the one file of a folder that is no spec
+NOTATION = "notation.yaml"
+CONTRACTIONS = "contractions.yaml"
+NO_SPECS = {NOTATION, CONTRACTIONS}  # the files of a folder that are no specs
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*$")
 LIST_HELP = "archspec list shows what is described"
 
@@ -51,6 +54,7 @@ class Library:
         self.folders = folders
         self._specs: dict[str, Spec] = {}
         self._index: dict[str, tuple[str, ...]] = {}
+        self._contractions: dict[str, Contraction] = {}
 
     @property
     def folder(self) -> str:
@@ -82,6 +86,16 @@ class Library:
     def with_spec(self, spec: Spec) -> Library:
         """This library with another spec of one model type, for the sub-configs of that type, too."""
         return _Changed(self, spec)
+
+    def contractions(self) -> dict[str, Contraction]:
+        """The kinds of products that `ops:` may name."""
+        from archspec.specs.contractions import contractions
+
+        if not self._contractions:
+            path = next(p for f in self.folders if os.path.isfile(p := os.path.join(f, "contractions.yaml")))
+            with open(path, encoding="utf-8") as file:
+                self._contractions = contractions(Source(_shown(path), file.read()))
+        return self._contractions
 
     def entries(self) -> dict[str, Entry]:
         """What each file describes and needs, as :mod:`archspec.specs.index` tells without parsing."""
@@ -182,7 +196,7 @@ def _listed(folders: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in folders:
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            if name.endswith(".yaml") and name != NOTATION:
+            if name.endswith(".yaml") and name not in NO_SPECS:
                 found.setdefault(name.removesuffix(".yaml"), os.path.join(folder, name))
     return found
 

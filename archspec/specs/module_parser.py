@@ -8,7 +8,7 @@ import re
 from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
-from archspec.specs.records import RESERVED, Body, Module, Tie
+from archspec.specs.records import AXES, RESERVED, Body, Module, Runs, Tie
 
 _TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
 
@@ -61,10 +61,7 @@ class ModuleParser:
             return Module(name, parameters, self.part(node, name), {}, (), (), place, home)
         own = {key: value for key, value in node.items.items() if key not in RESERVED}
         body = self.part(Mapping(own, node.keys, node.place), name)
-        where = {}
-        for local, value in self.mapping(node, "where").items.items():
-            if isinstance(value, Scalar) and (parsed := self.parsed(value, f"{name}.where.{local}")):
-                where[local] = parsed
+        where = self.named(self.mapping(node, "where"), f"{name}.where")
         base = node.items.get("extends")
         if isinstance(base, Scalar) and (call := self.parsed(base, f"{name}.extends")):
             self.bases[name] = call
@@ -77,7 +74,42 @@ class ModuleParser:
             ties += self.ties(self.mapping(node, key), f"{name}.{key}", key == "alias")
         said = node.items.get("output_embeddings")
         output = self.parsed(said, f"{name}.output_embeddings") if isinstance(said, Scalar) else None
-        return Module(name, parameters, body, where, require, tuple(ties), place, home, None, output)
+        return Module(
+            *(name, parameters, body, where, require, tuple(ties), place, home, None, output),
+            runs=self.runs(self.mapping(node, "runs"), f"{name}.runs"),
+            ops=tuple(self.expressions(node, "ops", f"{name}.")),
+            cache=self.shapes(self.mapping(node, "cache"), f"{name}.cache"),
+        )
+
+    def named(self, mapping: Mapping, path: str) -> dict[str, Expression]:
+        """`name: expression`, a line each."""
+        found = {}
+        for key, value in mapping.items.items():
+            if isinstance(value, Scalar) and (parsed := self.parsed(value, f"{path}.{key}")):
+                found[key] = parsed
+        return found
+
+    def shapes(self, mapping: Mapping, path: str) -> dict[str, Expression]:
+        """`name: batch, size, size`, a line each."""
+        found = {}
+        for key, value in mapping.items.items():
+            text = self.scalar(value)
+            if (made := self.made(f"[{text}]", value.place, f"{path}.{key}")) is not None:
+                found[key] = made
+        return found
+
+    def runs(self, mapping: Mapping, path: str) -> dict[str, Runs]:
+        """Attribute -> positions, or axes of the call -> what they are inside it."""
+        found: dict[str, Runs] = {}
+        for key, value in mapping.items.items():
+            if isinstance(value, Scalar) and (parsed := self.parsed(value, f"{path}.{key}")):
+                found[key] = parsed
+            elif isinstance(value, Mapping):
+                found[key] = self.named(value, f"{path}.{key}")
+                for axis in found[key].keys() - {*AXES, "times"}:  # type: ignore[union-attr]
+                    help_ = f"axes: {', '.join([*AXES, 'times'])}"
+                    self.problem(f"{axis} is no axis of a call", value.keys[axis], path, help_)
+        return found
 
     def part(self, node: Node, path: str) -> Body:
         if isinstance(node, Mapping):

@@ -34,7 +34,8 @@ KEYS = {
 }
 CONFIGS = ("Config", "AutoConfig")  # what a default calls that is a sub-config
 OPTIONS = ("optional", "legacy", "merge", "formerly")  # of these calls; other keywords are fields
-RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings")
+RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings", "runs", "ops", "cache")
+AXES = ("batch", "tokens", "past", "context", "memory", "encoded")  # of a call, by name
 TYPES = tuple(KINDS)
 
 
@@ -87,6 +88,7 @@ class Tie(NamedTuple):
 
 
 Body = Expression | dict[str, Any] | list[Any]
+Runs = Expression | dict[str, Expression]  # positions, or axes of the call for all that is inside
 
 
 class Module(NamedTuple):
@@ -94,7 +96,8 @@ class Module(NamedTuple):
 
     ``layer`` is the torch layer that the class is a subclass of, whose own tensors come before the
     attributes; ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the
-    attribute `lm_head`.
+    attribute `lm_head`. ``runs`` says on how many positions attributes work, ``ops`` what is multiplied beside
+    them, ``cache`` what is kept for the next call.
     """
 
     name: str
@@ -107,6 +110,9 @@ class Module(NamedTuple):
     home: str
     layer: Expression | None = None
     output_embeddings: Expression | None = None
+    runs: dict[str, Runs] = {}
+    ops: tuple[Expression, ...] = ()
+    cache: dict[str, Expression] = {}
 
 
 def leaves(part: Body) -> Iterator[Expression]:
@@ -116,6 +122,14 @@ def leaves(part: Body) -> Iterator[Expression]:
     else:
         for item in part.values() if isinstance(part, dict) else part:
             yield from leaves(item)
+
+
+def cost_expressions(module: Module) -> Iterator[Expression]:
+    """The expressions of a module's `runs:`, `ops:` and `cache:`."""
+    for runs in module.runs.values():
+        yield from runs.values() if isinstance(runs, dict) else [runs]
+    yield from module.ops
+    yield from module.cache.values()
 
 
 class SpecLibrary(Protocol):

@@ -14,8 +14,9 @@ from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import describe
-from archspec.specs.records import Body, Module, Tie
+from archspec.specs.records import Body, Module, Runs, Tie
 from archspec.specs.torch_layers import LEAVES, concrete
+from archspec.tree.costs import Axes, Cost, Kept, Products, inner_axes, weight_costs
 from archspec.tree.inside import Frame as Frame
 from archspec.tree.inside import Inside
 from archspec.tree.node import Node as Node
@@ -29,8 +30,8 @@ _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 class Builder(Inside):
     """Builds the tree of one architecture; a tree is built once and only read afterwards."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope, self.domain = scope, scope.domain
+    def __init__(self, scope: Scope, axes: Axes | None = None) -> None:
+        self.scope, self.domain, self.axes = scope, scope.domain, axes
         self.frames: list[Frame] = [Frame(scope, {}, {})]
         self.memo: dict[Any, tuple[Node, Any]] = {}
 
@@ -64,6 +65,7 @@ class Builder(Inside):
             self.fail(f"{module.name} contains itself", node, "a module tree has an end")
         local = dict(arguments)
         frame = Frame(scope, local, module.where)
+        frame.axes, frame.runs = self.axes, module.runs
         self.frames.append(frame)
         try:
             for name, default in module.parameters.items():
@@ -86,6 +88,13 @@ class Builder(Inside):
             if module.layer is not None:
                 self.subclass(built, module.layer)
             built.ties = [*built.ties, *self.ties(module, scope)]
+            if self.axes is not None:
+                for op in module.ops:
+                    product = self.evaluate(op, frame.local)
+                    if product is not None:
+                        built.costs = [*built.costs, *product.costs]
+                        built.cache = [*built.cache, *product.kept]
+                built.cache = [*built.cache, *self.kept(module)]
         finally:
             self.frames.pop()
         if key is not None:
@@ -103,7 +112,55 @@ class Builder(Inside):
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
         known_by = self.domain.known_by
-        return (id(module), id(scope), tuple((name, known_by(value)) for name, value in arguments.items()))
+        axes = None if self.axes is None else tuple(map(known_by, self.axes.values()))
+        return (
+            *(id(module), id(scope), axes),
+            tuple((name, known_by(value)) for name, value in arguments.items()),
+        )
+
+    def contraction(self, found: Contraction, node: ast.Call, local: Locals) -> Products:
+        """One product at the axes of the call."""
+        frame = self.frames[-1]
+        arguments = [self.visit(argument, local) for argument in node.args]
+        given = dict(zip(found.parameters, arguments, strict=False))
+        given |= {str(keyword.arg): self.visit(keyword.value, local) for keyword in node.keywords}
+        if unknown := [name for name in given if name not in found.parameters]:
+            self.fail(f"{unknown[0]} is no parameter of {found.name}", node, did_you_mean(unknown[0], found.parameters))
+        defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
+        inner = Frame(frame.scope, given, {**defaults, **found.where})
+        inner.axes = frame.axes
+        self.frames.append(inner)
+        try:
+            flops = self.evaluate(found.flops, given) * frame.axes["times"]
+            masked = flops
+            if found.masked_flops is not None:
+                masked = self.evaluate(found.masked_flops, given) * frame.axes["times"]
+            kept = [Kept(name, tuple(self.evaluate(shape, given))) for name, shape in found.cache.items()]
+        finally:
+            self.frames.pop()
+        return Products([Cost(found.name, flops, masked)], kept)
+
+    def kept(self, module: Module) -> Iterator[Kept]:
+        """What a module's `cache:` comes to."""
+        for name, shape in module.cache.items():
+            sizes = self.evaluate(shape, self.frames[-1].local)
+            if sizes is not None:
+                yield Kept(name, tuple(sizes))
+
+    def costed(self, name: str, inner: Body) -> Node | None:
+        """An attribute's module at the axes that `runs:` gives it."""
+        frame = self.frames[-1]
+        runs = frame.runs.get(name)
+        if runs is None or frame.axes is None:
+            return self.part(inner)
+        given = runs if isinstance(runs, dict) else {"tokens": runs}
+        values = {axis: self.evaluate(value, frame.local) for axis, value in given.items()}
+        outer, self.axes = self.axes, inner_axes(frame.axes, values)
+        child = self.part(inner)
+        if child is not None and child.cls in ("Parameter", "Buffer"):
+            child.costs = weight_costs("Linear", child.tensors, self.axes)
+        self.axes = outer
+        return child
 
     def part(self, part: Body) -> Node | None:
         """A mapping is a module with named children, a list one with numbered children."""
@@ -111,7 +168,7 @@ class Builder(Inside):
             return self.made(part)
         children: dict[str, Node] = {}
         for name, inner in part.items() if isinstance(part, dict) else enumerate(part):
-            child = self.part(inner)
+            child = self.part(inner) if self.axes is None else self.costed(str(name), inner)
             if child is not None and isinstance(inner, Expression) and "{" in str(name):
                 children |= child.children  # attributes that a loop names
             elif child is not None:
@@ -164,6 +221,8 @@ class Builder(Inside):
         scope = self.frames[-1].scope
         if name == "given":
             return scope.call(name, node, local)
+        if self.axes is not None and (found := scope.spec.library.contractions().get(name)):
+            return self.contraction(found, node, local)
         arguments = [self.visit(argument, local) for argument in node.args]
         keywords: Locals = {}
         for keyword in node.keywords:

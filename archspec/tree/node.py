@@ -28,6 +28,7 @@ class Node:
     __slots__ = (
         *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
         *("output_embeddings", "routed", "scope", "tensors", "ties", "turn"),
+        *("cache", "costs"),
     )
 
     def __init__(
@@ -46,6 +47,8 @@ class Node:
         self.scope: Scope | None = None
         self.guards: frozenset[Any] = frozenset()
         self.turn: Any = None
+        self.costs: list[Any] = []
+        self.cache: list[Any] = []
 
     def copy(self) -> "Node":
         other = Node.__new__(Node)
