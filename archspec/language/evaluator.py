@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from archspec.errors import did_you_mean
-from archspec.language.domain import EXACT, SEQUENCES, Exact
+from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact, alike
 from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS
 from archspec.language.values import describe, here
@@ -187,6 +187,10 @@ class Evaluator:
 
     def visit_DictComp(self, node: ast.DictComp, local: Locals) -> Any:
         return self.domain.mapped(node, local, self)
+
+    def alike(self, node: Comprehension) -> bool:
+        """Whether every turn of a loop gives the same."""
+        return alike(node)
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
         """Gives the names of a loop what its turn has."""

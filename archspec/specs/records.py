@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from archspec.errors import Place, Source
-from archspec.language.expression import Expression
+from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
 from archspec.language.values import KINDS
 
@@ -166,6 +166,11 @@ class Spec(NamedTuple):
     header: str = ""
     extends: str = ""
     uses: tuple[str, ...] = ()
+
+    def reads_layer_idx(self) -> bool:
+        """Whether what a layer costs depends on which one it is."""
+        asked = (e for m in self.modules.values() for e in (*m.where.values(), *cost_expressions(m)))
+        return any("layer_idx" in names(expression.tree) for expression in asked)
 
     def module(self, name: str) -> Module | None:
         return self.modules.get(self.renames.get(name, name)) or self.modules.get(name)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from archspec.language.domain import Comprehension, Exact, Walk, alike
+from archspec.language.domain import Comprehension, Exact, Walk
 from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY
 from archspec.language.operations import FUNCTIONS as PLAIN
@@ -182,7 +182,7 @@ class Formal(SweptDomain):
         loop = Loop(self.path, _variable(first.target), ends, len(items))
         if not items and loop.free:
             self.path.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula
-        if alike(node) and not self.unroll:
+        if at.alike(node) and not self.unroll:
             at.spend(len(items) // 8, node)
             return self.shared(at.visit(node.elt, local), loop, ends) if items else []
         self.path.loops.append(loop)
@@ -230,7 +230,7 @@ class Formal(SweptDomain):
         """Named turns; where all build the same module, one that stands for all of them."""
         first = node.generators[0]
         same = ast.copy_location(ast.GeneratorExp(node.value, node.generators), node)
-        if not alike(same) or not (found := self.listed(same, local, at)) or not isinstance(found[0], Node):
+        if not at.alike(same) or not (found := self.listed(same, local, at)) or not isinstance(found[0], Node):
             return super().mapped(node, local, at)
         inner = dict(local)
         source = at.visit(first.iter, local)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from archspec.configs.scope import Scope
-from archspec.language.domain import Comprehension, Exact, Walk, alike
+from archspec.language.domain import Comprehension, Exact, Walk
 from archspec.language.expression import Locals
 from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.language.values import here
@@ -160,7 +160,7 @@ class SweptDomain(Exact):
         first = node.generators[0]
         if len(node.generators) == 1 and not first.ifs and not self.unroll:
             source = at.visit(first.iter, local)
-            if isinstance(source, SymRange) and alike(node):
+            if isinstance(source, SymRange) and at.alike(node):
                 return self.repeated(source, node, local, at)
             if isinstance(source, SymRange | Growing):
                 return self.looped(source, node, local, at)

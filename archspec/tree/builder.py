@@ -34,6 +34,7 @@ class Builder(Inside):
         self.scope, self.domain, self.axes = scope, scope.domain, axes
         self.frames: list[Frame] = [Frame(scope, {}, {})]
         self.memo: dict[Any, tuple[Node, Any]] = {}
+        self.layered: dict[int, bool] = {}  # specs in which a layer's costs depend on which one it is
 
     def build(self, architecture: str) -> Node:
         """The tree of an architecture of the scope's spec.
@@ -161,6 +162,30 @@ class Builder(Inside):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
         self.axes = outer
         return child
+
+    # In costs, `layer_idx` is what the innermost loop of modules counts; transformers gives it to each layer.
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
+        outer = self.axes
+        try:
+            return super().visit_ListComp(node, local)
+        finally:
+            self.axes = outer
+
+    def alike(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
+        return super().alike(node) and not self.reads_layer_idx()
+
+    def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
+        super().bind(target, item, local)
+        if isinstance(target, ast.Name) and self.reads_layer_idx():
+            self.axes = {**(self.axes or {}), "layer_idx": item}
+
+    def reads_layer_idx(self) -> bool:
+        if self.axes is None:
+            return False
+        spec = self.frames[-1].scope.spec
+        if id(spec) not in self.layered:
+            self.layered[id(spec)] = spec.reads_layer_idx()
+        return self.layered[id(spec)]
 
     def part(self, part: Body) -> Node | None:
         """A mapping is a module with named children, a list one with numbered children."""
