@@ -1,22 +1,23 @@
-"""What one call of a transformers class costs, as torch counts it on its meta device: FLOPs by module, and the cache.
+"""What one call of a transformers class costs, as torch counts it on meta: FLOPs by module, and the cache.
 
-FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. On meta no number is known: a
-test of a tensor's values is answered as for inputs without padding or global attention.
+FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. On meta no number is
+known: :mod:`archspec.oracle.meta` answers what asks for one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from archspec.oracle.classes import config_of, model_class
 from archspec.oracle.construction import built
-from archspec.oracle.verdicts import Unavailable, told, verdict
+from archspec.oracle.meta import on_meta
+from archspec.oracle.verdicts import Unavailable, told
 
 _CACHES = ("past_key_values", "cache_params", "mems", "past_buckets_states")
 _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
+_WHOLE = ("cpmant",)  # these are given the positions in the cache once more
 
 
 class Call(NamedTuple):
@@ -31,9 +32,14 @@ class Call(NamedTuple):
     memory: int = 0
     encoded: int = 0
 
+    @property
+    def context(self) -> int:
+        """Positions in the cache after the call."""
+        return self.past + self.tokens
+
 
 class Measured(NamedTuple):
-    """FLOPs of each module without its children's, by its name in `named_modules()`; the shapes in the cache."""
+    """FLOPs of each module without its children's, by its dotted name; the shapes of the tensors in the cache."""
 
     flops: dict[str, int]
     cache: dict[str, tuple[int, ...]]
@@ -49,9 +55,11 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
         one._attn_implementation = "eager"
         if hasattr(one, "_experts_implementation"):
             one._experts_implementation = "batched_mm"
-    if getattr(config, "pad_token_id", 0) is None:
-        config.pad_token_id = 0  # sequence classification looks for the last token that is none
-    return built(model_class(architecture, model_type), config).to("meta").eval()
+        if getattr(one, "pad_token_id", 0) is None:
+            one.pad_token_id = 0  # sequence classification looks for the last token that is none
+        if getattr(one, "languages", None) and one.default_language is None:
+            one.default_language = one.languages[0]  # whose adapters run (xmod)
+    return built(model_class(architecture, model_type), config).to("meta").eval().requires_grad_(False)
 
 
 def _configs(config: Any) -> Iterator[Any]:
@@ -79,14 +87,13 @@ def measured(model: Any, call: Call) -> Measured:
 
     Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or has no cache.
     """
-    import torch
     from torch.utils.flop_counter import FlopCounterMode
 
     given: dict[str, Any] = {}
     try:
-        with _meta(), torch.no_grad():
+        with on_meta():
             if call.past:
-                first = model(**_inputs(model, call._replace(tokens=call.past, encoded=call.memory)))
+                first = model(**_inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
                 given = _kept(first)
             with FlopCounterMode(display=False) as counter:
                 output = model(**_inputs(model, call, given), **given)
@@ -99,13 +106,15 @@ def measured(model: Any, call: Call) -> Measured:
 def _inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
     import torch
 
-    def ids(length: int) -> Any:
-        return torch.zeros(call.batch, length, dtype=torch.long, device="meta")
+    def ids(*lengths: int) -> Any:
+        return torch.zeros(call.batch, *lengths, dtype=torch.long, device="meta")
 
     if not call.memory:
-        return {"input_ids": ids(call.tokens)}
-    decoder = {"decoder_input_ids": ids(call.tokens)}
-    return decoder if given and "encoder_outputs" in given else {"input_ids": ids(call.memory), **decoder}
+        length = call.context if model.config.model_type in _WHOLE else call.tokens
+        boxes = {"bbox": ids(length, 4)} if "bbox" in _parameters(model) else {}
+        return {"input_ids": ids(length), **boxes}
+    first = None if given and "encoder_outputs" in given else ids(call.memory)
+    return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
 
 
 def _cache(output: Any) -> tuple[str, Any]:
@@ -115,11 +124,13 @@ def _cache(output: Any) -> tuple[str, Any]:
 
 def _kept(output: Any) -> dict[str, Any]:
     """What a first call hands on to the next one."""
+    from transformers.modeling_outputs import MoEModelOutput
+
     name, cache = _cache(output)
     if cache is None:
         raise ValueError("the class returns no cache")
     encoded = getattr(output, "encoder_last_hidden_state", None)
-    return {name: cache} if encoded is None else {name: cache, "encoder_outputs": (encoded,)}
+    return {name: cache} if encoded is None else {name: cache, "encoder_outputs": MoEModelOutput(encoded)}
 
 
 def tensors(holder: Any, path: str = "", seen: set[int] | None = None) -> dict[str, Any]:
@@ -160,26 +171,3 @@ def _own(counter: Any, model: Any) -> dict[str, int]:
         if path and parent in own:
             own[parent] -= whole[path]
     return {path: flops for path, flops in own.items() if flops}
-
-
-@contextmanager
-def _meta() -> Iterator[None]:
-    """New tensors on meta; what asks for their values is told there is no padding and nothing global."""
-    import torch
-    import transformers
-
-    tensor, model = torch.Tensor, transformers.PreTrainedModel
-    kept = tensor.__bool__, tensor.item, model.warn_if_padding_and_no_attention_mask
-    with ExitStack() as stack:
-        stack.callback(setattr, tensor, "__bool__", kept[0])
-        stack.callback(setattr, tensor, "item", kept[1])
-        stack.callback(setattr, model, "warn_if_padding_and_no_attention_mask", kept[2])
-        tensor.__bool__ = lambda self: True if self.device.type == "meta" else kept[0](self)
-        tensor.item = lambda self: _plain(self) if self.device.type == "meta" else kept[1](self)
-        model.warn_if_padding_and_no_attention_mask = lambda *_, **__: None
-        stack.enter_context(torch.device("meta"))
-        yield
-
-
-def _plain(tensor: Any) -> Any:
-    return False if tensor.dtype.is_floating_point is False and str(tensor.dtype) == "torch.bool" else 0
