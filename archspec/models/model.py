@@ -21,6 +21,7 @@ from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, tensors
 
 if TYPE_CHECKING:
+    from archspec.costs.forward import Forward
     from archspec.models.formula import Formula
 
 
@@ -116,6 +117,28 @@ class Model:
         Errors: :class:`ArchspecError` for a dtype that is not in the table.
         """
         return self.params * dtype_bytes(dtype or self.dtype)
+
+    def forward(
+        self,
+        batch: int = 1,
+        tokens: int = 2048,
+        past: int = 0,
+        memory: int | None = None,
+        encoded: int | None = None,
+    ) -> Forward:
+        """What one call costs: of ``tokens`` positions a sequence, on a cache of ``past``.
+
+        ``memory`` is the number of encoder positions that are attended to, ``encoded`` of those that are
+        computed in this call: all without a past, none with one.
+
+        >>> import archspec
+        >>> step = archspec.load("LlamaForCausalLM").forward(tokens=1, past=2047)
+        >>> step.flops, step.cache_bytes("bfloat16")
+        (14287896576, 1073741824)
+        """
+        from archspec.costs.forward import Forward
+
+        return Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded)
 
     @property
     def dtype(self) -> str:

@@ -55,6 +55,9 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
         one._attn_implementation = "eager"
         if hasattr(one, "_experts_implementation"):
             one._experts_implementation = "batched_mm"
+        one.return_dict = True
+        if hasattr(one, "use_cache"):
+            one.use_cache = True
         if getattr(one, "pad_token_id", 0) is None:
             one.pad_token_id = 0  # sequence classification looks for the last token that is none
         if getattr(one, "languages", None) and one.default_language is None:
@@ -99,7 +102,11 @@ def measured(model: Any, call: Call) -> Measured:
                 output = model(**_inputs(model, call, given), **given)
     except Exception as error:  # whatever a forward raises on meta, it says nothing of the model's costs
         raise Unavailable(told(error)) from None
-    found = {path: tuple(tensor.shape) for path, tensor in tensors(_cache(output)[1]).items() if tensor.ndim}
+    found = {
+        path: tuple(tensor.shape)
+        for path, tensor in tensors(_cache(output)[1]).items()
+        if tensor.ndim and tensor.numel()
+    }
     return Measured(_own(counter, model), found)
 
 

@@ -1,4 +1,4 @@
-"""The closed table of `ops:`: what modules multiply beside their layers, as `formulas/contractions.yaml` says it."""
+"""The closed table of `ops:`: what modules multiply beside their layers, read from contractions.yaml."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from archspec.specs.module_parser import ModuleParser
 class Contraction(NamedTuple):
     """One kind of product: its parameters, local names, and its FLOPs over the axes of a call.
 
-    ``masked_flops`` is None where no mask leaves anything out.
+    ``masked_flops`` is None where no mask leaves anything out; ``kind`` says what of the past `cache` holds.
     """
 
     name: str
@@ -22,6 +22,7 @@ class Contraction(NamedTuple):
     where: dict[str, Expression]
     flops: Expression
     masked_flops: Expression | None
+    kind: Expression | None
     cache: dict[str, Expression]
 
 
@@ -38,7 +39,9 @@ def contractions(source: Source) -> dict[str, Contraction]:
         cache = parser.shapes(parser.mapping(node, "cache"), f"{name}.cache")
         inner = {key: value for key, value in node.items.items() if key not in ("where", "cache")}
         own = parser.named(Mapping(inner, node.keys, node.place), name)
-        found[name] = Contraction(name, parameters, where, own["flops"], own.get("masked_flops"), cache)
+        found[name] = Contraction(
+            name, parameters, where, own["flops"], own.get("masked_flops"), own.get("kind"), cache
+        )
     if parser.problems:
         raise SpecError(parser.problems)
     return found

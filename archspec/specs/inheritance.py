@@ -51,7 +51,7 @@ class Inheritance:
             output_embeddings=module.output_embeddings or base.output_embeddings,
             runs={**base.runs, **module.runs},
             ops=module.ops or base.ops,
-            cache=module.cache or base.cache,
+            cache=base.cache if module.cache == {} else module.cache,
         )
         needed = _used(merged) | module.where.keys()  # what only a replaced attribute needed goes with it
         return merged._replace(where={name: v for name, v in merged.where.items() if name in needed})

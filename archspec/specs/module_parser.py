@@ -78,7 +78,7 @@ class ModuleParser:
             *(name, parameters, body, where, require, tuple(ties), place, home, None, output),
             runs=self.runs(self.mapping(node, "runs"), f"{name}.runs"),
             ops=tuple(self.expressions(node, "ops", f"{name}.")),
-            cache=self.shapes(self.mapping(node, "cache"), f"{name}.cache"),
+            cache=self.cache(node, f"{name}.cache"),
         )
 
     def named(self, mapping: Mapping, path: str) -> dict[str, Expression]:
@@ -88,6 +88,13 @@ class ModuleParser:
             if isinstance(value, Scalar) and (parsed := self.parsed(value, f"{path}.{key}")):
                 found[key] = parsed
         return found
+
+    def cache(self, node: Mapping, path: str) -> dict[str, Expression] | None:
+        """What a module keeps by name, or None for `cache: none`."""
+        value = node.items.get("cache")
+        if isinstance(value, Scalar) and self.scalar(value) == "none":
+            return None
+        return self.shapes(self.mapping(node, "cache"), path)
 
     def shapes(self, mapping: Mapping, path: str) -> dict[str, Expression]:
         """`name: batch, size, size`, a line each."""

@@ -5,7 +5,7 @@ The grammar is in docs/spec-grammar.md; the keys of a file are :data:`KEYS`.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from archspec.errors import Place, Source
@@ -88,7 +88,8 @@ class Tie(NamedTuple):
 
 
 Body = Expression | dict[str, Any] | list[Any]
-Runs = Expression | dict[str, Expression]  # positions, or axes of the call for all that is inside
+Runs = Expression | dict[str, Expression]  # positions, or axes of the call for all inside
+_NOTHING: Mapping[str, Any] = {}
 
 
 class Module(NamedTuple):
@@ -96,8 +97,8 @@ class Module(NamedTuple):
 
     ``layer`` is the torch layer that the class is a subclass of, whose own tensors come before the
     attributes; ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the
-    attribute `lm_head`. ``runs`` says on how many positions attributes work, ``ops`` what is multiplied beside
-    them, ``cache`` what is kept for the next call.
+    attribute `lm_head`. ``runs`` says on how many positions attributes work, ``ops`` what is multiplied
+    beside them, ``cache`` what is kept for the next call; None says that nothing inside is handed on.
     """
 
     name: str
@@ -110,9 +111,9 @@ class Module(NamedTuple):
     home: str
     layer: Expression | None = None
     output_embeddings: Expression | None = None
-    runs: dict[str, Runs] = {}
+    runs: Mapping[str, Runs] = _NOTHING
     ops: tuple[Expression, ...] = ()
-    cache: dict[str, Expression] = {}
+    cache: Mapping[str, Expression] | None = _NOTHING
 
 
 def leaves(part: Body) -> Iterator[Expression]:
@@ -129,7 +130,7 @@ def cost_expressions(module: Module) -> Iterator[Expression]:
     for runs in module.runs.values():
         yield from runs.values() if isinstance(runs, dict) else [runs]
     yield from module.ops
-    yield from module.cache.values()
+    yield from (module.cache or {}).values()
 
 
 class SpecLibrary(Protocol):
@@ -142,6 +143,8 @@ class SpecLibrary(Protocol):
     def model_types(self) -> list[str]: ...
 
     def with_spec(self, spec: "Spec") -> "SpecLibrary": ...
+
+    def contractions(self) -> dict[str, Any]: ...
 
 
 class Spec(NamedTuple):

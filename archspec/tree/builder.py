@@ -14,9 +14,8 @@ from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import describe
-from archspec.specs.records import Body, Module, Runs, Tie
+from archspec.specs.records import Body, Module, Tie
 from archspec.specs.torch_layers import LEAVES, concrete
-from archspec.tree.costs import Axes, Cost, Kept, Products, inner_axes, weight_costs
 from archspec.tree.inside import Frame as Frame
 from archspec.tree.inside import Inside
 from archspec.tree.node import Node as Node
@@ -30,11 +29,10 @@ _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 class Builder(Inside):
     """Builds the tree of one architecture; a tree is built once and only read afterwards."""
 
-    def __init__(self, scope: Scope, axes: Axes | None = None) -> None:
-        self.scope, self.domain, self.axes = scope, scope.domain, axes
+    def __init__(self, scope: Scope) -> None:
+        self.scope, self.domain = scope, scope.domain
         self.frames: list[Frame] = [Frame(scope, {}, {})]
         self.memo: dict[Any, tuple[Node, Any]] = {}
-        self.layered: dict[int, bool] = {}  # specs in which a layer's costs depend on which one it is
 
     def build(self, architecture: str) -> Node:
         """The tree of an architecture of the scope's spec.
@@ -65,8 +63,7 @@ class Builder(Inside):
         if len(self.frames) > MAX_DEPTH:
             self.fail(f"{module.name} contains itself", node, "a module tree has an end")
         local = dict(arguments)
-        frame = Frame(scope, local, module.where)
-        frame.axes, frame.runs = self.axes, module.runs
+        frame = self.frame_of(module, scope, local)
         self.frames.append(frame)
         try:
             for name, default in module.parameters.items():
@@ -89,18 +86,19 @@ class Builder(Inside):
             if module.layer is not None:
                 self.subclass(built, module.layer)
             built.ties = [*built.ties, *self.ties(module, scope)]
-            if self.axes is not None:
-                for op in module.ops:
-                    product = self.evaluate(op, frame.local)
-                    if product is not None:
-                        built.costs = [*built.costs, *product.costs]
-                        built.cache = [*built.cache, *product.kept]
-                built.cache = [*built.cache, *self.kept(module)]
+            self.completed(built, module)
         finally:
             self.frames.pop()
         if key is not None:
             self.memo[key] = (built, (scope, arguments))  # keeps alive what the key names by identity
         return built
+
+    def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
+        """What names mean inside a module."""
+        return Frame(scope, local, module.where)
+
+    def completed(self, built: Node, module: Module) -> None:
+        """A module is built: for builders that ask it for more."""
 
     def subclass(self, built: Node, layer: Expression) -> None:
         """Gives a module the tensors of the torch layer that its class is a subclass of."""
@@ -113,79 +111,7 @@ class Builder(Inside):
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
         known_by = self.domain.known_by
-        axes = None if self.axes is None else tuple(map(known_by, self.axes.values()))
-        return (
-            *(id(module), id(scope), axes),
-            tuple((name, known_by(value)) for name, value in arguments.items()),
-        )
-
-    def contraction(self, found: Contraction, node: ast.Call, local: Locals) -> Products:
-        """One product at the axes of the call."""
-        frame = self.frames[-1]
-        arguments = [self.visit(argument, local) for argument in node.args]
-        given = dict(zip(found.parameters, arguments, strict=False))
-        given |= {str(keyword.arg): self.visit(keyword.value, local) for keyword in node.keywords}
-        if unknown := [name for name in given if name not in found.parameters]:
-            self.fail(f"{unknown[0]} is no parameter of {found.name}", node, did_you_mean(unknown[0], found.parameters))
-        defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
-        inner = Frame(frame.scope, given, {**defaults, **found.where})
-        inner.axes = frame.axes
-        self.frames.append(inner)
-        try:
-            flops = self.evaluate(found.flops, given) * frame.axes["times"]
-            masked = flops
-            if found.masked_flops is not None:
-                masked = self.evaluate(found.masked_flops, given) * frame.axes["times"]
-            kept = [Kept(name, tuple(self.evaluate(shape, given))) for name, shape in found.cache.items()]
-        finally:
-            self.frames.pop()
-        return Products([Cost(found.name, flops, masked)], kept)
-
-    def kept(self, module: Module) -> Iterator[Kept]:
-        """What a module's `cache:` comes to."""
-        for name, shape in module.cache.items():
-            sizes = self.evaluate(shape, self.frames[-1].local)
-            if sizes is not None:
-                yield Kept(name, tuple(sizes))
-
-    def costed(self, name: str, inner: Body) -> Node | None:
-        """An attribute's module at the axes that `runs:` gives it."""
-        frame = self.frames[-1]
-        runs = frame.runs.get(name)
-        if runs is None or frame.axes is None:
-            return self.part(inner)
-        given = runs if isinstance(runs, dict) else {"tokens": runs}
-        values = {axis: self.evaluate(value, frame.local) for axis, value in given.items()}
-        outer, self.axes = self.axes, inner_axes(frame.axes, values)
-        child = self.part(inner)
-        if child is not None and child.cls in ("Parameter", "Buffer"):
-            child.costs = weight_costs("Linear", child.tensors, self.axes)
-        self.axes = outer
-        return child
-
-    # In costs, `layer_idx` is what the innermost loop of modules counts; transformers gives it to each layer.
-    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
-        outer = self.axes
-        try:
-            return super().visit_ListComp(node, local)
-        finally:
-            self.axes = outer
-
-    def alike(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
-        return super().alike(node) and not self.reads_layer_idx()
-
-    def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
-        super().bind(target, item, local)
-        if isinstance(target, ast.Name) and self.reads_layer_idx():
-            self.axes = {**(self.axes or {}), "layer_idx": item}
-
-    def reads_layer_idx(self) -> bool:
-        if self.axes is None:
-            return False
-        spec = self.frames[-1].scope.spec
-        if id(spec) not in self.layered:
-            self.layered[id(spec)] = spec.reads_layer_idx()
-        return self.layered[id(spec)]
+        return (id(module), id(scope), tuple((name, known_by(value)) for name, value in arguments.items()))
 
     def part(self, part: Body) -> Node | None:
         """A mapping is a module with named children, a list one with numbered children."""
@@ -193,12 +119,16 @@ class Builder(Inside):
             return self.made(part)
         children: dict[str, Node] = {}
         for name, inner in part.items() if isinstance(part, dict) else enumerate(part):
-            child = self.part(inner) if self.axes is None else self.costed(str(name), inner)
+            child = self.child(str(name), inner)
             if child is not None and isinstance(inner, Expression) and "{" in str(name):
                 children |= child.children  # attributes that a loop names
             elif child is not None:
                 children[str(name)] = child
         return Node("Sequential" if isinstance(part, list) else "ModuleDict", children=children)
+
+    def child(self, name: str, inner: Body) -> Node | None:
+        """What stands under an attribute of the module that is being built."""
+        return self.part(inner)
 
     def made(self, constructor: Expression) -> Node | None:
         """The module that a constructor expression gives; None where the attribute is not built."""
@@ -246,8 +176,6 @@ class Builder(Inside):
         scope = self.frames[-1].scope
         if name == "given":
             return scope.call(name, node, local)
-        if self.axes is not None and (found := scope.spec.library.contractions().get(name)):
-            return self.contraction(found, node, local)
         arguments = [self.visit(argument, local) for argument in node.args]
         keywords: Locals = {}
         for keyword in node.keywords:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from archspec.configs.checks import unmet
@@ -13,7 +14,6 @@ from archspec.language.expression import Expression, Locals, names
 from archspec.language.values import describe, here
 from archspec.specs.records import Runs
 from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, weight_norm
-from archspec.tree.costs import Axes, weight_costs
 from archspec.tree.node import Node, OutputEmbeddings, Routed
 
 MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
@@ -25,15 +25,14 @@ class Frame:
     def __init__(self, scope: Scope, local: Locals, where: dict[str, Expression]) -> None:
         self.scope, self.local, self.where = scope, local, where
         self.pending: set[str] = set()
-        self.axes: Axes | None = None
-        self.runs: dict[str, Runs] = {}
+        self.axes: dict[str, Any] | None = None  # of a call, where costs are asked for
+        self.runs: Mapping[str, Runs] = {}
 
 
 class Inside(Evaluator):
     """An environment of frames: that of the module that is being built is the last."""
 
     frames: list[Frame]
-    axes: Axes | None
 
     def name(self, name: str, node: ast.Name) -> Any:
         frame = self.frames[-1]
@@ -47,8 +46,6 @@ class Inside(Evaluator):
             frame.pending.discard(name)
             return frame.local[name]
         if not frame.scope.has(name):
-            if frame.axes is not None and name in frame.axes:
-                return frame.axes[name]
             known = [*frame.scope.spec.fields, *frame.scope.spec.fixed, *frame.where, *frame.local]
             self.fail(f"{name} is neither a config field nor a local name", node, did_you_mean(name, known))
         return self.read(frame.scope, name)
@@ -127,10 +124,7 @@ class Inside(Evaluator):
             self.fail(f"{name}: {detail}", node, "the arguments are those of torch's constructor")
         for tensor in tensors:
             self.check_shape(tensor, node)
-        built = Node(name, tensors)
-        if self.axes is not None:
-            built.costs = weight_costs(name, tensors, self.axes)
-        return built
+        return Node(name, tensors)
 
     def check_shape(self, tensor: Leaf, node: ast.Call) -> None:
         numel = 1

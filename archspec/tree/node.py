@@ -47,8 +47,8 @@ class Node:
         self.scope: Scope | None = None
         self.guards: frozenset[Any] = frozenset()
         self.turn: Any = None
-        self.costs: list[Any] = []
-        self.cache: list[Any] = []
+        self.costs: list[Any] = []  # see archspec.costs.records
+        self.cache: list[Any] | None = []  # None: nothing inside hands a tensor on to the next call
 
     def copy(self) -> "Node":
         other = Node.__new__(Node)

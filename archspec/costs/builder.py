@@ -1,0 +1,163 @@
+"""The builder of a tree whose modules know what they cost in a call of given lengths.
+
+:class:`Costed` adds to a builder what `runs:`, `ops:` and `cache:` say, over exact or symbolic numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from archspec.configs.scope import Scope
+from archspec.costs.records import Axes, Cost, Kept, Products, inner_axes, weight_costs
+from archspec.errors import did_you_mean
+from archspec.language.expression import Expression, Locals
+from archspec.specs.contractions import Contraction
+from archspec.specs.records import Body, Module
+from archspec.tree.builder import Builder
+from archspec.tree.inside import Frame
+from archspec.tree.node import Node
+
+
+class Costed(Builder):
+    """A builder at the axes of a call; None where what is built does not run."""
+
+    axes: Axes | None = None
+    encoder = False  # whether an encoder was built whose positions are `encoded`
+
+    def __init__(self, scope: Scope, **options: Any) -> None:
+        super().__init__(scope, **options)
+        self.layered: dict[str, bool] = {}  # model type -> whether costs of a layer depend on which it is
+
+    def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
+        frame = super().frame_of(module, scope, local)
+        frame.axes, frame.runs = self.axes, module.runs
+        return frame
+
+    def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
+        key = super().memo_key(module, scope, arguments)
+        if key is None or self.axes is None:
+            return key
+        return (key, tuple(map(self.domain.known_by, self.axes.values())))
+
+    def name(self, name: str, node: ast.Name) -> Any:
+        frame = self.frames[-1]
+        known = name in frame.local or name in frame.where or frame.scope.has(name)
+        if not known and frame.axes is not None and name in frame.axes:
+            return frame.axes[name]
+        return super().name(name, node)
+
+    def call(self, name: str, node: ast.Call, local: Locals) -> Any:
+        found = self.scope.spec.library.contractions().get(name)
+        return super().call(name, node, local) if found is None else self.contraction(found, node, local)
+
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
+        """`layer_idx` is what the innermost loop of modules counts; transformers gives it to each layer."""
+        outer = self.axes
+        try:
+            return super().visit_ListComp(node, local)
+        finally:
+            self.axes = outer
+
+    def alike(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
+        return super().alike(node) and not self.reads_layer_idx()
+
+    def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
+        super().bind(target, item, local)
+        if isinstance(target, ast.Name) and self.reads_layer_idx():
+            self.axes = {**(self.axes or {}), "layer_idx": item}
+
+    def reads_layer_idx(self) -> bool:
+        if self.axes is None:
+            return False
+        spec = self.frames[-1].scope.spec
+        if spec.model_type not in self.layered:
+            self.layered[spec.model_type] = spec.reads_layer_idx()
+        return self.layered[spec.model_type]
+
+    def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+        built = super().leaf(name, arguments, keywords, node)
+        if self.axes is not None:
+            built.costs = weight_costs(name, built.tensors, self.axes)
+        return built
+
+    def child(self, name: str, inner: Body) -> Node | None:
+        """An attribute at the axes that `runs:` gives it."""
+        frame = self.frames[-1]
+        runs = frame.runs.get(name)
+        if runs is None or frame.axes is None:
+            return super().child(name, inner)
+        given = runs if isinstance(runs, dict) else {"tokens": runs}
+        if isinstance(runs, dict) and "tokens" in runs and runs["tokens"].text == "encoded":
+            self.encoder = True
+        values = {axis: self.evaluate(value, frame.local) for axis, value in given.items()}
+        positions = values.get("tokens")
+        idle = type(positions) is int and positions == 0  # what does not run keeps nothing either
+        outer, self.axes = self.axes, None if idle else inner_axes(frame.axes, values)
+        child = super().child(name, inner)
+        if self.axes is not None and child is not None and child.cls in ("Parameter", "Buffer"):
+            child.costs = weight_costs("Linear", child.tensors, self.axes)
+        self.axes = outer
+        return child
+
+    def completed(self, built: Node, module: Module) -> None:
+        """Adds what a module multiplies beside its layers, and keeps."""
+        if self.axes is None:
+            return
+        products = [self.evaluate(op, self.frames[-1].local) for op in module.ops]
+        done = [product for product in products if product is not None]
+        built.costs = [*built.costs, *(product.cost for product in done)]
+        if built.cache is None or module.cache is None:
+            built.cache = None
+            return
+        kept = [tensor for product in done for tensor in product.kept]
+        built.cache = [*built.cache, *kept, *self.kept(module.cache, "state")]
+
+    def contraction(self, found: Contraction, node: ast.Call, local: Locals) -> Products:
+        """One product at the axes of the call."""
+        frame = self.frames[-1]
+        assert frame.axes is not None  # `ops:` are asked for where there are such
+        given = self.arguments(found, node, local)
+        defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
+        inner = Frame(frame.scope, given, {**defaults, **found.where})
+        inner.axes = frame.axes
+        self.frames.append(inner)
+        try:
+            flops = self.evaluate(found.flops, given) * frame.axes["times"]
+            masked = flops
+            if found.masked_flops is not None:
+                masked = self.evaluate(found.masked_flops, given) * frame.axes["times"]
+            kind = self.evaluate(found.kind, given) if found.kind is not None else "state"
+            kept = list(self.kept(found.cache, kind))
+        finally:
+            self.frames.pop()
+        return Products(Cost(found.name, flops, masked), kept)
+
+    def arguments(self, found: Contraction, node: ast.Call, local: Locals) -> Locals:
+        """The arguments of a contraction by its parameters."""
+        given = dict(zip(found.parameters, (self.visit(one, local) for one in node.args), strict=False))
+        given |= {str(keyword.arg): self.visit(keyword.value, local) for keyword in node.keywords}
+        for name in given:
+            if name not in found.parameters:
+                help_ = did_you_mean(name, found.parameters)
+                self.fail(f"{name} is no parameter of {found.name}", node, help_)
+        for name, default in found.parameters.items():
+            if default is None and name not in given:
+                self.fail(f"{found.name} needs {name}", node, f"parameters: {', '.join(found.parameters)}")
+        return given
+
+    def kept(self, shapes: Mapping[str, Expression], kind: str) -> Iterator[Kept]:
+        """The tensors that a `cache:` lists; one without elements is none."""
+        for name, shape in shapes.items():
+            sizes = self.evaluate(shape, self.frames[-1].local)
+            if sizes is not None and 0 not in sizes:
+                yield Kept(name, kind, tuple(sizes))
+
+
+class CostBuilder(Costed):
+    """Exact costs at the axes of one call."""
+
+    def __init__(self, scope: Scope, axes: Axes) -> None:
+        super().__init__(scope)
+        self.axes = axes

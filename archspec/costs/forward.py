@@ -1,0 +1,190 @@
+"""What one call of a model costs: FLOPs by module, what of them the masks let through, and the cache after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.costs.builder import CostBuilder
+from archspec.costs.records import Axes, Cost, Kept, axes_of
+from archspec.errors import ArchspecError
+from archspec.tree.counts import dtype_bytes
+from archspec.tree.node import Node, Routed
+
+ALLOCATIONS = ("exact", "static", "pages")
+PAGE = 16  # positions that a serving engine reserves at once
+
+
+class CacheTensor(NamedTuple):
+    """A tensor that a call hands on to the next one.
+
+    ``layer`` is the number of the layer that it belongs to; ``kind`` says what of the past it holds: all
+    positions (full), the last ones (window), the encoder's (cross), compressed ones (latent), or a state.
+    """
+
+    name: str
+    layer: int | None
+    kind: str
+    shape: tuple[int, ...]
+    module: str
+
+    @property
+    def numel(self) -> int:
+        """Its elements."""
+        return prod(self.shape)
+
+
+class Forward:
+    """The costs of one call, made by :meth:`archspec.Model.forward`.
+
+    FLOPs are those of transformers' own (eager) code, 2 per multiply-add, as torch's FlopCounterMode counts
+    them: products of matrices and convolutions; norms, activations and softmax count nothing.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        architecture: str,
+        batch: int,
+        tokens: int,
+        past: int = 0,
+        memory: int | None = None,
+        encoded: int | None = None,
+    ) -> None:
+        self.scope, self.architecture = scope, architecture
+        _whole(batch=batch, tokens=tokens)
+        _whole(0, past=past, memory=memory or 0, encoded=encoded or 0)
+        if encoded is None:
+            encoded = 0 if past else memory or 0
+        self.axes = axes_of(batch, tokens, past, memory or 0, encoded)
+        builder = CostBuilder(scope, self.axes)
+        self.tree = builder.build(architecture)
+        self._check(builder.encoder, memory)
+
+    def _check(self, encoder: bool, memory: int | None) -> None:
+        """Lengths that the architecture has no use for, or misses."""
+        if encoder and memory is None:
+            raise ArchspecError(
+                f"{self.architecture} reads what its encoder gives", help="say how many positions: memory=512"
+            )
+        if self.axes["encoded"] > self.axes["memory"]:
+            raise ArchspecError(
+                "more encoder positions are computed than there are", help="encoded is at most memory"
+            )
+        if self.axes["past"] and not self.cache:
+            raise ArchspecError(
+                f"{self.architecture} hands no cache on to a next call",
+                help="past is 0: give all tokens at once",
+            )
+
+    @cached_property
+    def flops(self) -> int:
+        """FLOPs of the call, all sequences of the batch together.
+
+        >>> import archspec
+        >>> archspec.load("LlamaForCausalLM").forward(batch=1, tokens=1).flops
+        13214679040
+        """
+        return int(self._totals.flops)
+
+    @cached_property
+    def masked_flops(self) -> int:
+        """The same, of attention only what the causal mask and the window let through."""
+        return int(self._totals.masked)
+
+    @cached_property
+    def _totals(self) -> Cost:
+        return total(self.tree)
+
+    @cached_property
+    def flops_by_module(self) -> dict[str, int]:
+        """Each module's own FLOPs, without those of the modules within it, by its name in `named_modules()`."""
+        found: dict[str, int] = {}
+        for path, cost in own_flops(self.tree):
+            found[path] = found.get(path, 0) + cost.flops
+        return {path: flops for path, flops in found.items() if flops}
+
+    @cached_property
+    def cache(self) -> list[CacheTensor]:
+        """The tensors that are handed on to the next call, in the order of their modules."""
+        return _cache(self.tree)
+
+    def cache_elements(self, allocation: str = "exact") -> int:
+        """Elements of the cache: see :meth:`cache_bytes`."""
+        if allocation not in ALLOCATIONS:
+            raise ArchspecError(f"{allocation} is no allocation", help=f"known: {', '.join(ALLOCATIONS)}")
+        if allocation == "exact":
+            return sum(tensor.numel for tensor in self.cache)
+        tree = CostBuilder(self.scope, _allocated(self.axes, allocation)).build(self.architecture)
+        return sum(tensor.numel for tensor in _cache(tree))
+
+    def cache_bytes(self, dtype: str, allocation: str = "exact") -> int:
+        """Bytes of the cache after this call, with elements of one dtype.
+
+        ``allocation``: `exact` is what transformers' DynamicCache holds; `static` what its StaticCache
+        reserves where these positions are its length; `pages` what an engine reserves that gives all layers
+        pages of 16 positions, those with a window in full length, too.
+        """
+        return self.cache_elements(allocation) * dtype_bytes(dtype)
+
+
+def _whole(least: int = 1, **lengths: Any) -> None:
+    for name, value in lengths.items():
+        if type(value) is not int or value < least:
+            raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
+
+
+def _allocated(axes: Axes, allocation: str) -> Axes:
+    if allocation == "static":
+        return {**axes, "allocation": allocation}
+    past = -(-axes["context"] // PAGE) * PAGE - axes["tokens"]
+    return {**axes, "past": past, "context": past + axes["tokens"], "allocation": allocation}
+
+
+def total(node: Node, known: dict[int, Cost] | None = None) -> Cost:
+    """All FLOPs of a module; layers that share one node are looked at once."""
+    known = {} if known is None else known
+    if id(node) not in known:
+        parts = [*node.costs, *(total(child, known) for child in node.children.values())]
+        whole = Cost("", sum(part.flops for part in parts), sum(part.masked for part in parts))
+        known[id(node)] = whole if node.routed is None else _routed(whole, node.routed)
+    return known[id(node)]
+
+
+def _routed(cost: Cost, routed: Routed) -> Cost:
+    """Of the products of all experts those of the chosen ones."""
+    if not routed.experts:
+        return cost
+    k, e = min(routed.chosen, routed.experts), routed.experts
+    return cost._replace(flops=cost.flops * k // e, masked=cost.masked * k // e)
+
+
+def own_flops(node: Node, prefix: str = "", routed: Routed | None = None) -> Iterator[tuple[str, Cost]]:
+    """Every product with the path of its module, those of routed experts as often as they work."""
+    routed = node.routed or routed
+    for cost in node.costs:
+        yield prefix, cost if routed is None else _routed(cost, routed)
+    for name, child in node.children.items():
+        own = child.cls in ("Parameter", "Buffer")
+        yield from own_flops(child, prefix if own else f"{prefix}.{name}" if prefix else name, routed)
+
+
+def kept_tensors(node: Node, prefix: str = "") -> Iterator[tuple[str, Kept]]:
+    """Every tensor that is handed on to the next call, with the path of its module."""
+    if node.cache is None:
+        return
+    for kept in node.cache:
+        yield prefix, kept
+    for name, child in node.children.items():
+        yield from kept_tensors(child, f"{prefix}.{name}" if prefix else name)
+
+
+def _cache(tree: Node) -> list[CacheTensor]:
+    found = []
+    for path, kept in kept_tensors(tree):
+        layer = next((int(part) for part in path.split(".") if part.isdigit()), None)
+        found.append(CacheTensor(kept.name, layer, kept.kind, kept.shape, path))
+    return found

@@ -1,0 +1,63 @@
+"""The axes of a call, and what one module computes and keeps in it; numbers may be symbolic."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from archspec.specs.torch_layers import Leaf
+
+Axes = dict[str, Any]  # by the names of `archspec.specs.records.AXES`, and `times` that a module runs
+_PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
+
+
+class Cost(NamedTuple):
+    """FLOPs of one product, 2 per multiply-add; ``masked`` of them are let through by its mask."""
+
+    name: str
+    flops: Any
+    masked: Any
+
+
+class Kept(NamedTuple):
+    """A tensor that a module keeps for the next call; its first size is the batch.
+
+    ``kind`` says what of the past it holds: full, window, cross, latent, or state.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[Any, ...]
+
+
+class Products(NamedTuple):
+    """What one contraction of `ops:` comes to."""
+
+    cost: Cost
+    kept: list[Kept]
+
+
+def axes_of(
+    batch: Any, tokens: Any, past: Any = 0, memory: Any = 0, encoded: Any = 0, allocation: str = "exact"
+) -> Axes:
+    """The axes of a call; ``context`` follows from tokens and past."""
+    lengths = {"batch": batch, "tokens": tokens, "past": past, "memory": memory, "encoded": encoded}
+    return {**lengths, "context": past + tokens, "times": 1, "allocation": allocation}
+
+
+def inner_axes(axes: Axes, given: Axes) -> Axes:
+    """The axes inside a module of which some are given anew."""
+    found = {**axes, **given}
+    if "context" not in given:
+        found["context"] = found["past"] + found["tokens"]
+    found["times"] = axes["times"] * given.get("times", 1)
+    return found
+
+
+def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
+    """The products of a layer: 2 FLOPs for each element of its weight, sequence and position."""
+    if layer not in _PRODUCTS:
+        return []
+    flops = 2 * axes["times"] * axes["batch"] * axes["tokens"]
+    for size in tensors[0].shape:
+        flops = flops * size
+    return [Cost(layer, flops, flops)]

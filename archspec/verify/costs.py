@@ -1,0 +1,124 @@
+"""Costs held to the instrument: FLOPs by module and cached tensors, at the default config and at random ones.
+
+A point is one call of one config: prefill, a decode step, or several tokens on a past; below, at and above
+the windows and chunks of the config.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
+from archspec.errors import ArchspecError
+from archspec.oracle.costs import Call, encodes, instance, measured
+from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.specs.records import Spec
+from archspec.verify.comparison import Config
+from archspec.verify.verifier import Verifier
+
+_CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
+_MEMORY = 33  # encoder positions
+_BOUNDS = ("window", "chunk", "block")  # in the names of fields that FLOPs or caches change at
+_LONGEST = 5000  # positions
+
+
+class CostDifference(NamedTuple):
+    """One way in which costs differ from what transformers computes: of a module's FLOPs, or the cache."""
+
+    config: Config
+    call: Call
+    kind: str  # flops, cache, or refused
+    name: str
+    expected: Any
+    found: Any
+
+
+class CostOutcome(NamedTuple):
+    """How the costs of one architecture did: points compared, and the differences.
+
+    ``unavailable`` says why nothing could be measured here.
+    """
+
+    architecture: str
+    model_type: str
+    compared: int
+    differences: tuple[CostDifference, ...]
+    unavailable: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """exact, wrong, or unavailable."""
+        return "wrong" if self.differences else "exact" if self.compared else "unavailable"
+
+
+def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
+    """Compares at the default config and at ``samples`` random valid ones."""
+    configs: list[Config] = [{"model_type": spec.model_type}]
+    if samples:
+        verifier = Verifier(spec, architecture, samples, seed)
+        verifier.run()
+        configs += [raw for raw in verifier.valid if raw != configs[0]][:samples]
+    compared, unavailable = 0, ""
+    for raw in configs:
+        try:
+            model = instance(architecture, raw, spec.model_type)
+        except (Refused, Unavailable) as error:
+            unavailable = unavailable or str(error)
+            continue
+        for call in calls(spec, raw, encodes(model)):
+            try:
+                differences = list(compared_at(spec, architecture, raw, model, call))
+            except Unavailable as error:
+                unavailable = unavailable or str(error)
+                continue
+            if differences:
+                return CostOutcome(architecture, spec.model_type, compared, tuple(differences))
+            compared += 1
+    return CostOutcome(architecture, spec.model_type, compared, (), unavailable)
+
+
+def calls(spec: Spec, raw: Config, encodes: bool) -> Iterator[Call]:
+    """The calls to compare at."""
+    bounds = sorted({bound for bound in _bounds(Scope(spec, raw)) if 1 < bound < _LONGEST})
+    around = [Call(1, bound + more) for bound in bounds for more in (-1, 0, 1)]
+    after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
+    for call in dict.fromkeys((*_CALLS, *around, *after)):
+        yield call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY) if encodes else call
+
+
+def _bounds(scope: Scope) -> Iterator[int]:
+    """Values of the config at which its costs may have a step."""
+    for name in scope.spec.fields:
+        if any(word in name for word in _BOUNDS):
+            value = scope.get(name)
+            if type(value) is int:
+                yield value
+
+
+def compared_at(
+    spec: Spec, architecture: str, raw: Config, model: Any, call: Call
+) -> Iterator[CostDifference]:
+    """The differences at one point. Errors: :class:`Unavailable`."""
+    theirs = measured(model, call)
+    try:
+        ours = Forward(Scope(spec, raw), architecture, *call)
+    except ArchspecError as error:
+        yield CostDifference(raw, call, "refused", "", "", str(error))
+        return
+    for path in dict.fromkeys((*theirs.flops, *ours.flops_by_module)):
+        expected, found = theirs.flops.get(path, 0), ours.flops_by_module.get(path, 0)
+        if expected != found:
+            yield CostDifference(raw, call, "flops", path, expected, found)
+    kept = sorted(tensor.shape for tensor in ours.cache)
+    if kept != sorted(theirs.cache.values()):
+        missing, extra = _apart(theirs.cache.values(), kept)
+        yield CostDifference(raw, call, "cache", "", missing, extra)
+
+
+def _apart(one: Iterable[tuple[int, ...]], other: Iterable[tuple[int, ...]]) -> tuple[Any, Any]:
+    """What each of two collections has beyond the other, with how often."""
+    counted, others = Counter(one), Counter(other)
+    return dict(counted - others), dict(others - counted)
