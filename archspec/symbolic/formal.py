@@ -230,7 +230,11 @@ class Formal(SweptDomain):
         """Named turns; where all build the same module, one that stands for all of them."""
         first = node.generators[0]
         same = ast.copy_location(ast.GeneratorExp(node.value, node.generators), node)
-        if not at.alike(same) or not (found := self.listed(same, local, at)) or not isinstance(found[0], Node):
+        if (
+            not at.alike(same)
+            or not (found := self.listed(same, local, at))
+            or not isinstance(found[0], Node)
+        ):
             return super().mapped(node, local, at)
         inner = dict(local)
         source = at.visit(first.iter, local)
