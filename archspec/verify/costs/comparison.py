@@ -17,12 +17,14 @@ from archspec.oracle.costs import Call, encodes, instance, measured
 from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
-from archspec.verify.verifier import Verifier
+from archspec.verify.verifier import TRIES, Verifier
 
 _CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
 _MEMORY = 33  # encoder positions
 _BOUNDS = ("window", "chunk", "block")  # in the names of fields that FLOPs or caches change at
 _LONGEST = 5000  # positions
+_LEAST_POINTS = 6
+_DRAWN = 6  # configs for each one that is to run
 
 
 class CostDifference(NamedTuple):
@@ -55,28 +57,56 @@ class CostOutcome(NamedTuple):
 
 
 def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
-    """Compares at the default config and at ``samples`` random valid ones."""
-    configs: list[Config] = [{"model_type": spec.model_type}]
-    if samples:
-        verifier = Verifier(spec, architecture, samples, seed)
-        verifier.run()
-        configs += [raw for raw in verifier.valid if raw != configs[0]][:samples]
+    """Compares at the default config and at ``samples`` random ones that run on meta."""
+    measured_configs = points = 0
+    unavailable = ""
+    for raw in configs(spec, architecture, samples, seed):
+        found = at_config(spec, architecture, raw)
+        unavailable = unavailable or found.unavailable
+        if found.differences:
+            return found._replace(compared=points + found.compared)
+        points += found.compared
+        measured_configs += found.compared > 0
+        if measured_configs > samples:
+            break
+    if points < _LEAST_POINTS or measured_configs <= samples // 2:
+        unavailable = unavailable or "too few configs run"
+        return CostOutcome(architecture, spec.model_type, 0, (), unavailable)
+    return CostOutcome(architecture, spec.model_type, points, ())
+
+
+def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[Config]:
+    """The default config, then random ones that both sides build; some set fields that no spec mentions.
+
+    More than ``samples``: not all that are built run.
+    """
+    yield {"model_type": spec.model_type}
+    verifier = Verifier(spec, architecture, samples, seed)
+    given = 0
+    for _ in range(TRIES * samples):
+        if given >= _DRAWN * samples:
+            return
+        verifier.draw()
+        yield from verifier.valid[given:]
+        given = len(verifier.valid)
+
+
+def at_config(spec: Spec, architecture: str, raw: Config) -> CostOutcome:
+    """The differences at the first call of a config that has any."""
+    try:
+        model = instance(architecture, raw, spec.model_type)
+    except (Refused, Unavailable) as error:
+        return CostOutcome(architecture, spec.model_type, 0, (), str(error))
     compared, unavailable = 0, ""
-    for raw in configs:
+    for call in calls(spec, raw, encodes(model)):
         try:
-            model = instance(architecture, raw, spec.model_type)
-        except (Refused, Unavailable) as error:
+            differences = tuple(compared_at(spec, architecture, raw, model, call))
+        except Unavailable as error:
             unavailable = unavailable or str(error)
             continue
-        for call in calls(spec, raw, encodes(model)):
-            try:
-                differences = list(compared_at(spec, architecture, raw, model, call))
-            except Unavailable as error:
-                unavailable = unavailable or str(error)
-                continue
-            if differences:
-                return CostOutcome(architecture, spec.model_type, compared, tuple(differences))
-            compared += 1
+        if differences:
+            return CostOutcome(architecture, spec.model_type, compared, differences)
+        compared += 1
     return CostOutcome(architecture, spec.model_type, compared, (), unavailable)
 
 

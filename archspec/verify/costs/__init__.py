@@ -1,0 +1,1 @@
+"""Costs held to what torch counts of transformers' own code."""
