@@ -1,4 +1,4 @@
-"""What one call of a model costs: FLOPs by module, what of them the masks let through, and the cache after it."""
+"""What one call of a model costs: FLOPs by module, those that masks let through, the cache after it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Forward:
 
     @cached_property
     def flops_by_module(self) -> dict[str, int]:
-        """Each module's own FLOPs, without those of the modules within it, by its name in `named_modules()`."""
+        """Each module's own FLOPs, without its children's, by its name in `named_modules()`."""
         found: dict[str, int] = {}
         for path, cost in own_flops(self.tree):
             found[path] = found.get(path, 0) + cost.flops

@@ -13,6 +13,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
@@ -138,6 +139,10 @@ class Model:
         """
         from archspec.costs.forward import Forward
 
+        gap = shipped().cost_gap(self.model_type, self.architecture)
+        if gap is not None:
+            message = f"the costs of {self.architecture} ({self.model_type}) are not given: {gap}"
+            raise ArchspecError(message, help="its parameters are counted as ever")
         return Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded)
 
     @property

@@ -73,8 +73,8 @@ def dependents(names: set[str], found: Entries) -> set[str]:
     return within
 
 
-def whole_digests(found: Entries, files: Mapping[str, str]) -> dict[str, str]:
-    """A digest of each file's text and of all that it needs, directly or through others."""
+def whole_digests(found: Entries, files: Mapping[str, str], beside: str = "") -> dict[str, str]:
+    """A digest of each file's text and of all that it needs, directly or through others, and of a text."""
     texts = {name: _read(path).decode("utf-8", "replace") for name, path in files.items()}
     whole = {}
     for name in found:
@@ -82,7 +82,7 @@ def whole_digests(found: Entries, files: Mapping[str, str]) -> dict[str, str]:
         while more := {need for one in needed for need in found[one].needs if need in found} - needed:
             needed |= more
         whole[name] = "\0".join(f"{one}\0{texts[one]}" for one in sorted(needed))
-    return {name: _short(joined.encode()) for name, joined in whole.items()}
+    return {name: _short((joined + beside).encode()) for name, joined in whole.items()}
 
 
 def _read(path: str) -> bytes:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archspec.errors import ConfigError, Place, Source, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.language.yaml_reader import MAX_SPEC_BYTES
@@ -25,6 +25,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRANSFORMERS_VERSION = "5.23.0"  # which the specs describe
 NOTATION = "notation.yaml"
 CONTRACTIONS = "contractions.yaml"
+COSTS = "costs.json"  # which classes' costs have met the instrument
 NO_SPECS = {NOTATION, CONTRACTIONS}  # the files of a folder that are no specs
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*$")
 LIST_HELP = "archspec list shows what is described"
@@ -55,6 +56,7 @@ class Library:
         self._specs: dict[str, Spec] = {}
         self._index: dict[str, tuple[str, ...]] = {}
         self._contractions: dict[str, Contraction] = {}
+        self._costs: dict[str, Any] = {}  # file -> what it records, by model type
 
     @property
     def folder(self) -> str:
@@ -92,10 +94,25 @@ class Library:
         from archspec.specs.contractions import contractions
 
         if not self._contractions:
-            path = next(p for f in self.folders if os.path.isfile(p := os.path.join(f, "contractions.yaml")))
+            path = next(p for f in self.folders if os.path.isfile(p := os.path.join(f, CONTRACTIONS)))
             with open(path, encoding="utf-8") as file:
                 self._contractions = contractions(Source(_shown(path), file.read()))
         return self._contractions
+
+    def cost_gap(self, model_type: str, architecture: str) -> str | None:
+        """Why the costs of a class are not given; None where they have met the instrument at every point."""
+        path = os.path.join(os.path.dirname(self.files()[model_type]), COSTS)
+        if path not in self._costs:
+            import json
+
+            self._costs[path] = {}
+            if os.path.isfile(path):
+                with open(path, encoding="utf-8") as file:
+                    self._costs[path] = json.load(file)["types"]
+        line = self._costs[path].get(model_type, {"exact": (), "gaps": {}})
+        if architecture in line["exact"]:
+            return None
+        return str(line["gaps"].get(architecture, "they were not held to transformers"))
 
     def entries(self) -> dict[str, Entry]:
         """What each file describes and needs, as :mod:`archspec.specs.index` tells without parsing."""

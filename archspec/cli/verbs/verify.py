@@ -32,12 +32,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", metavar="FILE", help="write the report as JSON; - is standard output")
     add("--coverage", action="store_true", help="verify what has changed and write docs/coverage.md")
     add("--check", action="store_true", help="with --coverage: write nothing, fail where it is stale")
+    add("--costs", action="store_true", help="FLOPs by module and the cache, in place of the tensors")
 
 
 def run(args: argparse.Namespace) -> int:
     from archspec.verify.pool import cores
 
     jobs = args.jobs if args.jobs > 0 else cores()
+    if args.costs:
+        from archspec.cli.verbs.verify_costs import run as run_costs
+
+        return run_costs(args, jobs)
     if args.coverage or args.check:
         return _coverage(args, jobs)
     from archspec import __version__

@@ -1,0 +1,73 @@
+"""`archspec verify --costs`: FLOPs by module and the cache, held to what torch counts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from archspec.errors import ArchspecError
+from archspec.terminal import progress
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from archspec.verify.costs.comparison import CostOutcome
+
+_SHOWN = 3
+
+
+def run(args: argparse.Namespace, jobs: int) -> int:
+    """Names, --all or --changed; --coverage writes formulas/costs.json, --check says what of it is stale."""
+    from archspec.verify import campaign
+    from archspec.verify.costs import record
+
+    if args.check:
+        found = record.stale()
+        for model_type, names in found.items():
+            print(f"{model_type}: {', '.join(names)}")
+        print(f"{sum(map(len, found.values()))} stale: run {record.HOW}" if found else "fresh")
+        return 1 if found else 0
+    scope = record.in_scope()
+    if args.names:
+        scope = campaign.named(args.names)
+    elif args.changed:
+        scope = {name: scope[name] for name in campaign.changed(args.changed) if name in scope}
+    elif not args.all and not args.coverage:
+        raise ArchspecError("say what to verify: names, --all or --changed")
+    total = sum(map(len, (record.stale() if args.coverage and not args.all else scope).values()))
+    seen: list[CostOutcome] = []
+    with progress("measuring") as show:
+
+        def done(outcomes: list[CostOutcome]) -> None:
+            seen.extend(outcomes)
+            wrong = sum(outcome.verdict == "wrong" for outcome in seen)
+            show(len(seen), total, f"{wrong} wrong  {outcomes[-1].model_type:24.24}")
+
+        if args.coverage:
+            record.update(args.samples, args.seed, jobs, done, everything=args.all)
+        else:
+            record.run(scope, args.samples, args.seed, jobs, done)
+    for line in _report(seen):
+        print(line)
+    return 1 if not args.coverage and any(outcome.verdict == "wrong" for outcome in seen) else 0
+
+
+def _report(outcomes: list[CostOutcome]) -> Iterator[str]:
+    for outcome in sorted(outcomes, key=lambda one: (one.model_type, one.architecture)):
+        name = f"{outcome.architecture} ({outcome.model_type})"
+        if outcome.verdict == "unavailable":
+            yield f"{name}: not measured: {outcome.unavailable}"
+        for difference in outcome.differences[:_SHOWN]:
+            where = difference.name or "the model"
+            told = f"transformers {difference.expected}, the spec {difference.found}"
+            yield f"{name}: {difference.kind} of {where}: {told}"
+        if outcome.differences:
+            yield f"    at {json.dumps(outcome.differences[0].config, default=str)}"
+            yield f"    in {outcome.differences[0].call}"
+    counts = dict.fromkeys(("exact", "wrong", "unavailable"), 0)
+    for outcome in outcomes:
+        counts[outcome.verdict] += 1
+    points = sum(outcome.compared for outcome in outcomes)
+    shown = f"{counts['exact']} exact, {counts['wrong']} wrong, {counts['unavailable']} not measured"
+    yield f"{shown}: FLOPs by module and the cache at {points:,} points"

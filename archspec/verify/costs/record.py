@@ -1,0 +1,148 @@
+"""Which classes' costs are exact: formulas/costs.json, which a count of costs reads, and how it is written.
+
+A model type has one line: a digest of its spec files, the classes that met the instrument at every point, and
+for each of the others the first module that differs, or why it could not be measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from archspec.specs.index import whole_digests
+from archspec.specs.library import CONTRACTIONS, COSTS, shipped
+from archspec.verify.costs.comparison import CostOutcome, verify_costs
+from archspec.verify.pool import Failure, spread
+
+HOW = "archspec verify --costs --coverage"
+SCOPE = (
+    *(
+        "AutoModelForCausalLM",
+        "AutoModelForMaskedLM",
+        "AutoModelForSeq2SeqLM",
+        "AutoModelForQuestionAnswering",
+    ),
+    *("AutoModelForSequenceClassification", "AutoModelForTokenClassification"),
+)
+_PRELOAD = ("torch", "transformers", "archspec.verify.costs.comparison")
+_TIMEOUT = 600.0
+
+Chosen = dict[str, tuple[str, ...]]  # model type -> classes
+Done = Callable[[list[CostOutcome]], None]
+
+
+class Task(NamedTuple):
+    """A class to verify."""
+
+    model_type: str
+    architecture: str
+    samples: int
+    seed: int
+
+
+class Line(NamedTuple):
+    """What is recorded of a model type: the exact classes, and what is wrong with the others."""
+
+    digest: str
+    exact: tuple[str, ...]
+    gaps: dict[str, str]
+
+
+def in_scope() -> Chosen:
+    """The classes of text that specs describe: those of the auto classes in SCOPE, and their base models."""
+    from archspec.oracle import mapped
+
+    now, known = mapped(), shipped().index()
+    types = {model_type for (model_type, _), autos in now.items() if {*autos} & {*SCOPE}}
+    found: Chosen = {}
+    for (model_type, architecture), autos in now.items():
+        text = {*autos} & {*SCOPE, "AutoModel"} and model_type in types
+        if text and model_type in known.get(architecture, ()):
+            found[model_type] = (*found.get(model_type, ()), architecture)
+    return found
+
+
+def run(chosen: Chosen, samples: int, seed: int, jobs: int, done: Done | None = None) -> list[CostOutcome]:
+    """Verifies the costs of some classes; ``done`` is told of each as it comes."""
+    tasks = [Task(model_type, name, samples, seed) for model_type, names in chosen.items() for name in names]
+    outcomes = []
+    for task, result in spread(_work, tasks, jobs, _PRELOAD, _TIMEOUT):
+        if isinstance(result, Failure):
+            result = CostOutcome(task.architecture, task.model_type, 0, (), result.message)
+        outcomes.append(result)
+        if done:
+            done([result])
+    return sorted(outcomes, key=lambda outcome: (outcome.model_type, outcome.architecture))
+
+
+def _work(task: Task) -> CostOutcome:
+    return verify_costs(shipped().load(task.model_type), task.architecture, task.samples, task.seed)
+
+
+def recorded() -> dict[str, Line]:
+    """What formulas/costs.json says; empty where there is none."""
+    try:
+        with open(_path(), encoding="utf-8") as file:
+            types = json.load(file)["types"]
+    except FileNotFoundError:
+        return {}
+    return {name: Line(line["digest"], tuple(line["exact"]), line["gaps"]) for name, line in types.items()}
+
+
+def stale() -> Chosen:
+    """The classes whose record is missing, or of other spec files."""
+    digests, before = _digests(), recorded()
+    found = {}
+    for model_type, names in in_scope().items():
+        line = before.get(model_type, Line("", (), {}))
+        old = line.digest == digests[model_type]
+        if missing := tuple(name for name in names if not old or name not in (*line.exact, *line.gaps)):
+            found[model_type] = missing
+    return found
+
+
+def update(samples: int, seed: int, jobs: int, done: Done | None = None, everything: bool = False) -> int:
+    """Verifies what is stale, or everything, and writes the record; gives how many classes have a gap."""
+    digests, wanted, before = _digests(), in_scope(), recorded()
+    chosen = wanted if everything else stale()
+    found = run(chosen, samples, seed, jobs, done)
+    lines = {name: line for name, line in before.items() if name in wanted and name not in chosen}
+    for model_type in chosen:
+        own = [outcome for outcome in found if outcome.model_type == model_type]
+        exact = tuple(outcome.architecture for outcome in own if outcome.verdict == "exact")
+        gaps = {outcome.architecture: gap(outcome) for outcome in own if outcome.verdict != "exact"}
+        lines[model_type] = Line(digests[model_type], exact, gaps)
+    write(samples, seed, lines)
+    return sum(len(line.gaps) for line in lines.values())
+
+
+def gap(outcome: CostOutcome) -> str:
+    """Why the costs of a class are not given, in a few words."""
+    if not outcome.differences:
+        return f"transformers' code does not run without data: {outcome.unavailable}"[:160]
+    first = outcome.differences[0]
+    return f"{first.kind} of {first.name or 'the model'}"
+
+
+def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
+    """Writes formulas/costs.json, a line a model type."""
+    from archspec.oracle import versions
+
+    head = json.dumps({**versions(), "samples": samples, "seed": seed})
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(lines[name]._asdict())}" for name in sorted(lines))
+    with open(_path(), "w", encoding="utf-8") as file:
+        file.write(f'{head[:-1]}, "types": {{\n{rows}\n}}}}\n')
+
+
+def _path() -> str:
+    return os.path.join(shipped().folder, COSTS)
+
+
+def _digests() -> dict[str, str]:
+    """A digest of every model type's spec files and of the contractions."""
+    library = shipped()
+    with open(os.path.join(library.folder, CONTRACTIONS), encoding="utf-8") as file:
+        table = file.read()
+    return whole_digests(library.entries(), library.files(), table)
