@@ -6,7 +6,7 @@ first asked for: a count must not pay for SymPy or NumPy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from archspec.errors import ArchspecError

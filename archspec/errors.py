@@ -6,7 +6,8 @@ and one ``help:`` line.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from archspec.typing_light import NamedTuple
 
 _CONTEXT_WIDTH = 160
 

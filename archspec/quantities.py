@@ -7,7 +7,8 @@ entry here. Bytes are no quantity of their own: they are those of `params` at a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+
+from archspec.typing_light import Any, NamedTuple, Protocol
 
 
 class Countable(Protocol):

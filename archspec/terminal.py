@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+
+from archspec.typing_light import Any
 
 Cells = Sequence[str]
 PATIENCE = 1.0  # seconds before progress is worth a line

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
-from archspec.configs.overrides import parse_override
 from archspec.errors import ArchspecError
 from archspec.tree.ties import tied_groups
+from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
@@ -88,7 +87,11 @@ def load_model(args: argparse.Namespace) -> Model:
 def loaded(source: str, architecture: str | None, settings: list[str]) -> Model:
     from archspec.models.model import load
 
-    return load(source, architecture, dict(parse_override(text) for text in settings) or None)
+    if not settings:
+        return load(source, architecture)
+    from archspec.configs.overrides import parse_override
+
+    return load(source, architecture, dict(parse_override(text) for text in settings))
 
 
 def natural(text: str) -> int:

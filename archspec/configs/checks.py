@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
 
 from archspec.configs.origin import Origin
 from archspec.errors import ConfigError, Problem
@@ -15,7 +14,7 @@ from archspec.language.trees import calls
 from archspec.language.values import MAX_INT, describe, fits, has_negative, here, kind_of, numbers, shown
 from archspec.specs.layer_types import ALLOWED
 from archspec.specs.records import Field, Spec
-from archspec.specs.references import compared_texts
+from archspec.typing_light import Any
 
 
 def misfit(field: Field, kinds: Iterable[str], value: Any) -> str:
@@ -59,7 +58,11 @@ def _unknown_activation(spec: Spec, name: str, value: Any) -> bool:
     """Whether a value names an activation that has parameters, and the spec does not ask for it."""
     texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
     found = [text for text in texts if text.rpartition("-")[2] in ("prelu", "xielu")]  # T5 writes gated-prelu
-    return bool(found) and not set(found) <= set(compared_texts(spec).get(name, ()))
+    if not found:
+        return False
+    from archspec.specs.references import compared_texts
+
+    return not set(found) <= set(compared_texts(spec).get(name, ()))
 
 
 def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> tuple[str, str] | None:

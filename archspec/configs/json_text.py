@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
 
 from archspec.errors import ConfigError, Place, Source
 from archspec.language.values import describe
+from archspec.typing_light import Any, NoReturn
 
 MAX_DEPTH = 64
 MAX_BITS = 14_284  # 4,300 digits: more than that Python does not print

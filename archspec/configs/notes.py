@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
+from archspec.typing_light import Any
 
 VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
 

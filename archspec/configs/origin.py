@@ -1,10 +1,10 @@
 """A config as plain data, and where its values came from: a message points at the line that gave them."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
 
 from archspec.configs.json_text import locate, place_of
 from archspec.errors import Place, Problem, Source
+from archspec.typing_light import Any, NamedTuple
 
 
 class Origin(NamedTuple):

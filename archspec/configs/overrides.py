@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
 
 from archspec.configs.origin import Origin, RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Place, Problem, Source, did_you_mean
 from archspec.specs.records import Spec
+from archspec.typing_light import Any, NoReturn
 
 _PATH = r"[A-Za-z_]\w*(?:\.[\w\-]+)*$"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
@@ -71,6 +71,14 @@ def as_typed(path: str, value: Any) -> str:
     """An override as it would be typed, for messages."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return f"{path}={text[:200]}"
+
+
+def overridden(config: RawConfig, overrides: Mapping[str, Any]) -> RawConfig:
+    """A config with fields set anew, which its origin tells. Errors: those of :func:`apply`."""
+    raw, origin = config
+    texts = {path: as_typed(path, value) for path, value in overrides.items()}
+    origin = origin._replace(overrides={**origin.overrides, **texts})
+    return RawConfig(raw, origin._replace(opened=apply(raw, overrides, origin).union(origin.opened)))
 
 
 def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> frozenset[str]:

@@ -1,13 +1,13 @@
 """A config under the fields' own names, and the part that it flattens as a part."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from archspec.configs.checks import may_be_null
 from archspec.configs.origin import Origin
 from archspec.errors import ConfigError
 from archspec.specs.layer_types import renamed
 from archspec.specs.records import Spec
+from archspec.typing_light import Any, NamedTuple
 
 
 class OwnNames(NamedTuple):

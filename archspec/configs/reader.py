@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from archspec.configs.json_text import as_json, parse_json, place_of
 from archspec.configs.origin import Origin, RawConfig
-from archspec.configs.overrides import apply, as_typed
 from archspec.errors import ConfigError, Source, did_you_mean
 from archspec.specs.library import shipped
+from archspec.typing_light import Any
 
 MAX_BYTES = 10_000_000
 _HELP = "give a config.json, a folder that holds one, a hub id org/name, a dict, or a transformers config"
@@ -45,12 +44,11 @@ def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawC
     else:
         name = source.__name__ if isinstance(source, type) else type(source).__name__
         raise ConfigError(f"{name} is not a config", help=_HELP)
-    if overrides:
-        set_anew = {path: as_json(value) for path, value in overrides.items()}
-        texts = {path: as_typed(path, value) for path, value in set_anew.items()}
-        origin = origin._replace(overrides={**origin.overrides, **texts})
-        origin = origin._replace(opened=apply(raw, set_anew, origin).union(origin.opened))
-    return RawConfig(raw, origin)
+    if not overrides:
+        return RawConfig(raw, origin)
+    from archspec.configs.overrides import overridden
+
+    return overridden(RawConfig(raw, origin), {path: as_json(value) for path, value in overrides.items()})
 
 
 def _read_path(given: str | bytes) -> RawConfig:
@@ -108,9 +106,9 @@ def read_file(path: str) -> RawConfig:
         message = f"{name}: the file is larger than {MAX_BYTES:,} bytes"
         raise ConfigError(message, help="that is no config.json")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        before = Source(name, data[: error.start].decode("utf-8-sig", "replace") + "\ufffd")
+        before = Source(name, data[: error.start].decode().removeprefix("\ufeff") + "\ufffd")
         place = place_of(before, len(before.text) - 1)
         raise ConfigError(f"not UTF-8 text: {error.reason}", place, help="save the file as UTF-8") from None
     return RawConfig(parse_json(Source(name, text)), Origin(name, text))

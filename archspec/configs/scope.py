@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any, NoReturn
 
 from archspec.configs import checks
 from archspec.configs.origin import Origin as Origin
@@ -20,6 +19,7 @@ from archspec.language.expression import EvaluationError, Expression, Locals, na
 from archspec.language.trees import callee
 from archspec.language.values import describe, frozen, here, shown
 from archspec.specs.records import Field, Spec
+from archspec.typing_light import Any, NoReturn
 
 MAX_PATH = 300  # a sub-config within a sub-config, and so on
 

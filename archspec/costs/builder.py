@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from archspec.configs.scope import Scope
 from archspec.costs.records import Axes, Cost, Kept, Products, inner_axes, weight_costs
@@ -18,6 +17,7 @@ from archspec.specs.records import Body, Module
 from archspec.tree.builder import Builder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
+from archspec.typing_light import Any
 
 
 class Costed(Builder):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
@@ -13,6 +12,7 @@ from archspec.costs.records import Axes, Cost, Kept, axes_of
 from archspec.errors import ArchspecError
 from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node, Routed
+from archspec.typing_light import Any, NamedTuple
 
 ALLOCATIONS = ("exact", "static", "pages")
 PAGE = 16  # positions that a serving engine reserves at once

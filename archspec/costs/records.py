@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from archspec.specs.torch_layers import Leaf
+from archspec.typing_light import Any, NamedTuple
 
 Axes = dict[str, Any]  # by the names of `archspec.specs.records.AXES`, and `times` that a module runs
 _PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn, Protocol
 
 from archspec.language.expression import Locals, names
 from archspec.language.operations import COMPARE, FUNCTIONS, MAX_ITEMS
 from archspec.language.values import describe
+from archspec.typing_light import Any, NoReturn, Protocol
 
 Comprehension = ast.ListComp | ast.GeneratorExp
 SEQUENCES = (list, tuple, str, range)  # as a tuple: `list | tuple` would be made anew at each of many steps

@@ -12,13 +12,13 @@ import ast
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, NoReturn
 
 from archspec.errors import did_you_mean
 from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact, alike
 from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS
 from archspec.language.values import describe, here
+from archspec.typing_light import Any, NoReturn
 
 MAX_WORK = 1_000_000  # some seconds
 

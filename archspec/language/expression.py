@@ -6,11 +6,11 @@ Nothing is ever passed to ``eval``: :class:`archspec.language.evaluator.Evaluato
 import ast
 import warnings
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import Place, Problem, SpecError
 from archspec.language.operations import BINARY
 from archspec.language.yaml_nodes import Scalar
+from archspec.typing_light import Any, NamedTuple, NoReturn
 
 MAX_EXPRESSION = 4_000
 SEEN = 100_000  # trees of which is kept what they read: each is asked again for every config
@@ -20,10 +20,11 @@ _HELP = (
     "`x for i in range(n)`"
 )
 _LANGUAGE = (
-    "Constant Name Load Store Attribute Subscript Slice List Tuple Dict BinOp UnaryOp BoolOp Compare "
-    "IfExp Call keyword ListComp GeneratorExp DictComp comprehension boolop cmpop Not UAdd USub"
+    "Load Store Subscript Slice List Tuple Dict BoolOp And Or Not UAdd USub IfExp keyword "
+    "Compare Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn ListComp GeneratorExp DictComp comprehension"
 )
-_NODES = (*BINARY, *(getattr(ast, name) for name in _LANGUAGE.split()))
+_ALWAYS = frozenset({*BINARY, *(getattr(ast, name) for name in _LANGUAGE.split())})
+_SOME = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.UnaryOp)
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
 METHODS = frozenset(
@@ -131,10 +132,12 @@ def _check(expression: Expression) -> None:
 
 def _fault(node: ast.AST) -> tuple[str, str] | None:
     """What is wrong with a node, and what helps; None for one that is part of the language."""
-    what = _NAMES.get(type(node), type(node).__name__)
-    if not isinstance(node, _NODES):
+    if type(node) in _ALWAYS:
+        return None
+    if not isinstance(node, _SOME):
+        what = _NAMES.get(type(node), type(node).__name__)
         return f"{what} is not part of the spec language", _HELP
-    if isinstance(node, ast.UnaryOp | ast.BinOp) and not isinstance(node.op, _NODES):
+    if isinstance(node, ast.UnaryOp | ast.BinOp) and type(node.op) not in _ALWAYS:
         return f"the operator {type(node.op).__name__} is not part of the spec language", _HELP
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str | bool | None):
         return f"{node.value!r} has no meaning in a spec", _HELP
@@ -144,10 +147,8 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
         return f"{node.id} is not a name of the spec language", _HELP
     if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
         return f".{node.attr} is not part of the spec language", _HELP
-    if isinstance(node, ast.Call):
-        method = getattr(node.func, "attr", "")
-        if not isinstance(node.func, ast.Name) and method not in METHODS:
-            return "only names can be called", _HELP
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in METHODS:
+        return None if isinstance(node.func, ast.Name) else ("only names can be called", _HELP)
     return None
 
 

@@ -10,7 +10,8 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any
+
+from archspec.typing_light import Any
 
 MAX_ITEMS = 1_000_000
 MAX_BITS = 4_096

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from typing import Any
+
+from archspec.typing_light import Any
 
 MAX_INT = 2**63 - 1
 KINDS: dict[str, tuple[type, ...]] = {

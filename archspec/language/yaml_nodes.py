@@ -1,8 +1,7 @@
 """What YAML text becomes: texts, lists and mappings that know where they stand."""
 
-from typing import NamedTuple
-
 from archspec.errors import Place
+from archspec.typing_light import NamedTuple
 
 MAX_DEPTH = 32
 

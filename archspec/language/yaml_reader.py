@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import Any, NoReturn
 
 from archspec.errors import Place, Source, SpecError
 from archspec.language import yaml_subset
 from archspec.language.yaml_nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
+from archspec.typing_light import Any, NoReturn
 
 MAX_SPEC_BYTES = 1_000_000
 _HELP = "see docs/spec-grammar.md"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from archspec.configs.choice import choose
 from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig
-from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
@@ -20,6 +18,7 @@ from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, quantities_of
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, tensors
+from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archspec.costs.forward import Forward
@@ -202,6 +201,8 @@ def load(
     model_type, chosen = choose(found, architecture)
     spec = shipped().load(model_type)
     if overrides:
+        from archspec.configs.overrides import check_overrides
+
         check_overrides(spec, overrides, found)
     return Model(found, spec, chosen)
 

@@ -5,7 +5,7 @@ Source: transformers/configuration_utils.py.
 
 from __future__ import annotations
 
-from typing import Any
+from archspec.typing_light import Any
 
 RENAMED = {
     "mamba": "linear_attention",

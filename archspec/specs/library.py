@@ -10,12 +10,12 @@ import os
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from archspec.errors import ConfigError, Place, Source, SpecError, UnknownArchitectureError, did_you_mean
 from archspec.language.yaml_reader import MAX_SPEC_BYTES
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec, camel_case
+from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archspec.specs.contractions import Contraction

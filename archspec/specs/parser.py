@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
@@ -14,6 +13,7 @@ from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.inheritance import Inheritance
 from archspec.specs.module_parser import ModuleParser
 from archspec.specs.records import KEYS, Field, Module, Spec, SpecLibrary, camel_case
+from archspec.typing_light import Any
 
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STARTS = "-0123456789.[{("  # of numbers, lists, mappings and brackets

@@ -4,14 +4,13 @@ The grammar is in docs/spec-grammar.md; the keys of a file are :data:`KEYS`.
 """
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
 
 from archspec.errors import Place, Source
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
 from archspec.language.values import KINDS
+from archspec.typing_light import Any, NamedTuple, Protocol
 
 KEYS = {
     "model_type": "the config's model_type; the file has the same name",
@@ -184,4 +183,4 @@ def camel_case(model_type: str) -> str:
     >>> camel_case("qwen3_moe")
     'Qwen3Moe'
     """
-    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[_\-]", model_type))
+    return "".join(part[:1].upper() + part[1:] for part in model_type.replace("-", "_").split("_"))

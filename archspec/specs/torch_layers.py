@@ -6,7 +6,8 @@ operators (see :mod:`archspec.symbolic.builder`).
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+
+from archspec.typing_light import Any, NamedTuple
 
 Size = Any  # int, or a symbolic number that stands for one
 Shape = tuple[Size, ...]

@@ -8,6 +8,7 @@ the bounds prove that no step leaves them, and Python's own where they do not.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ MAX_INT = 2**63 - 1
 _KEPT = 4_096  # arrays, and
 _KEPT_NUMBERS = 1 << 18  # numbers in them, that are kept between boxes
 _UFUNCS: dict[str, Any] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
-_UFUNCS |= {"//": np.floor_divide, "%": np.remainder}
+_UFUNCS |= {"//": np.floor_divide, "%": np.remainder, "min": np.minimum, "max": np.maximum}
 _ROUNDED: dict[str, Any] = {"trunc": np.trunc, "floor": np.floor, "ceil": np.ceil, "round": np.rint}
 
 
@@ -163,7 +164,10 @@ class Evaluator:
             return np.searchsorted(np.array(atom.args[1]), self.poly(atom.args[0], box)).astype(np.int64)
         if atom.op in _ROUNDED:
             return _ROUNDED[atom.op](self.real(atom.args[0], box)).astype(np.int64)
-        return _UFUNCS[atom.op](*(self.poly(arg, box) for arg in atom.args))
+        values = [self.poly(arg, box) for arg in atom.args]
+        if any(isinstance(value, int) and abs(value) > MAX_INT for value in values):
+            values = [_as(object, value) for value in values]  # NumPy compares no such number to 64 bits
+        return reduce(_UFUNCS[atom.op], values)
 
     def real(self, real: Real, box: Box) -> Any:
         if real.op == "float":

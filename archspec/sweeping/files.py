@@ -87,7 +87,11 @@ def write_lines(rows: Batches, file: IO[str]) -> int:
     encode = json.JSONEncoder(default=int).encode
     written = 0
     for batch in rows:
-        file.writelines(f"{encode(row)}\n" for row in batch.to_pylist())
+        names = (encode(name).replace("%", "%%") for name in batch.schema.names)
+        line = f"{{{', '.join(f'{name}: %s' for name in names)}}}\n"
+        columns = (column.to_pylist() for column in batch.columns)
+        texts = [values if set(map(type, values)) == {int} else map(encode, values) for values in columns]
+        file.writelines(map(line.__mod__, zip(*texts, strict=True)))
         written += batch.num_rows
     return written
 

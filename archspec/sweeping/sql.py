@@ -178,6 +178,9 @@ class _Query:
             value = self.poly(atom.args[0])
             turns = (f"CASE WHEN {value} > {place} THEN 1 ELSE 0 END" for place in atom.args[1])
             return f"({' + '.join(turns)})"
+        if atom.op in ("min", "max"):
+            function = "LEAST" if atom.op == "min" else "GREATEST"
+            return f"{function}({', '.join(map(self.poly, atom.args))})"
         return self.divided(atom) if atom.op in ("//", "%") else self.rounded(atom)
 
     def divided(self, atom: Atom) -> str:

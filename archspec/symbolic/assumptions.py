@@ -61,22 +61,20 @@ class Loop:
         """Whether a test is decided on something else in one turn than in another."""
         if text not in self.tests:
             return False
-        if any(self.symbol in self.path.symbols(relation) for relation in self.relations(text)):
+        if any(self.symbol in relation.axes for relation in self.relations(text)):
             return True
         return any(self._differ(list(turns.values())) for turns in self.tests[text].values())
 
     def _differ(self, turns: list[Outcomes]) -> bool:
         """Whether a test came out in other ways in other turns, but for tests of another loop's index."""
-        apart = [
-            {(holds, on) for holds, on in found if not on or not self.path.indexed(on)} for found in turns
-        ]
+        apart = [{(holds, on) for holds, on in found if not on or not on.indexed} for found in turns]
         return any(other != apart[0] for other in apart)
 
     def decides(self, text: str) -> bool:
         """Whether a test may tell the turns apart: it did so, or is one of the index."""
         if not self.depends(text):
             return False
-        return len(self.outcomes(text)) == 2 or any(map(self.path.indexed, self.relations(text)))
+        return len(self.outcomes(text)) == 2 or any(relation.indexed for relation in self.relations(text))
 
     def relation(self, text: str) -> tuple[str, Any, Any] | None:
         """The comparison that a test is, the same one in all turns, and its sides."""
@@ -192,21 +190,11 @@ class Assumptions(Path):
         for loop in self.open:
             turns = loop.tests.setdefault(text, {}).setdefault(branch, {})
             turns.setdefault(loop.place, set()).add((outcome, relation))
-        if relation is not None and self.symbols(relation) and not self.indexed(relation):
+        if relation is not None and relation.axes and not relation.indexed:
             self.of_sizes[text, relation] = (outcome, tuple(self.open))
             if not self.open:
                 self.note(text, outcome, relation)
         return frozenset(Guard(text, outcome, loop) for loop in self.open)
-
-    def symbols(self, relation: Relation) -> set[Any]:
-        """The fields and indices that a test is decided on; none where its sides are the same."""
-        if relation.op and relation.sides[0] is relation.sides[1]:
-            return set()
-        return set[Any]().union(*(self.fields.shown(side).free_symbols for side in relation.sides))
-
-    def indexed(self, relation: Relation) -> bool:
-        """Whether a test is one of a loop's index."""
-        return any(isinstance(symbol, sympy.Dummy) for symbol in self.symbols(relation))
 
     def settle(self) -> None:
         """Notes what was decided within loops: tests of sizes, and those that every turn answers alike.
@@ -224,7 +212,7 @@ class Assumptions(Path):
                 outcomes, relations = loop.outcomes(text), loop.relations(text)
                 if not relations or len(outcomes) == 2 or not loop.depends(text):
                     continue
-                if loop.free or any(self.symbols(relation) - {loop.symbol} for relation in relations):
+                if loop.free or any(relation.axes - {loop.symbol} for relation in relations):
                     self.note(f"{'every' if True in outcomes else 'no'} {loop} has {text}")
 
     def decisive(self, guards: Iterable[Guard]) -> frozenset[Guard]:

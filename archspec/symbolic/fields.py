@@ -72,6 +72,18 @@ class Relation(NamedTuple):
     sides: tuple[Poly | Real, ...]
     given: tuple[str, ...] = ()
 
+    @property
+    def axes(self) -> frozenset[Any]:
+        """The fields and indices that it is decided on; none where its sides are the same."""
+        if self.op and self.sides[0] is self.sides[1]:
+            return frozenset()
+        return frozenset[Any]().union(*(side.axes for side in self.sides))
+
+    @property
+    def indexed(self) -> bool:
+        """Whether it is one of a loop's index."""
+        return any(isinstance(axis, sympy.Dummy) for axis in self.axes)
+
     def at(self, fields: Fields, places: Mapping[Any, int]) -> Relation:
         """The test in one turn of loops, where it no longer is one of others."""
         op = "" if self.given else self.op
@@ -94,6 +106,8 @@ class Fields(Space):
 
     def function(self, name: str, args: tuple[Poly | Real, ...]) -> Poly | Real:
         """One of :data:`FUNCTIONS`: a whole number where it gives one of whole numbers."""
+        if name in ("min", "max") and all(isinstance(arg, Poly) for arg in args):
+            return self.extreme(name, [arg for arg in args if isinstance(arg, Poly)])
         signed = name == "log2" or (name != "abs" and any(arg.low < 0 for arg in args))
         low = -LARGEST if signed else 0
         if name not in ("sqrt", "log2") and all(isinstance(arg, Poly) for arg in args):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from archspec.language.domain import Comprehension, Exact, Walk
+from archspec.language.domain import SEQUENCES, Comprehension, Exact, Walk
 from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY
 from archspec.language.operations import FUNCTIONS as PLAIN
@@ -111,7 +111,7 @@ class Formal(SweptDomain):
             relation = Relation(_SIGNS[type(op)], (one, other))
         else:
             relation = Relation("", tuple(number.expr for number in found))
-        if self.path.indexed(relation):
+        if relation.indexed:
             return self.path.test(relation, bool(outcome))
         self.path.tested(text_of(at.meaning(node)), bool(outcome), relation)
         return outcome
@@ -132,7 +132,7 @@ class Formal(SweptDomain):
         """Modules that stand for several are in lists like any other."""
 
     def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
-        if function is BINARY[ast.Mult] and any(isinstance(part, list | tuple | str) for part in arguments):
+        if function is BINARY[ast.Mult] and any(isinstance(part, SEQUENCES) for part in arguments):
             arguments = [fixed(part) for part in arguments]  # a list that is repeated so often
         return super().apply(function, arguments, node, at)
 

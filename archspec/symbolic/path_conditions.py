@@ -35,6 +35,7 @@ class Path:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.conditions: dict[Condition, None] = {}
+        self.results: dict[tuple[str, int, int], Poly | Real] = {}
         self.turns: list[tuple[Any, int]] = []  # of open loops: the stop, and the index, which is below it
 
     def number(self, expr: Poly | Real, value: Any, guards: frozenset[Any] = NONE) -> Any:
@@ -82,8 +83,14 @@ class Path:
             return self.space.constant(int(value))
         return self.space.literal(value) if kind is float and abs(value) < 1e300 else None
 
+    def result(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
+        """The expression of an operation, made once. Errors: :class:`TooLarge` where there is none."""
+        key = (op, left.number, right.number)
+        if key not in self.results:
+            self.results[key] = self.calculate(op, left, right)
+        return self.results[key]
+
     def calculate(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
-        """The expression of an operation. Errors: :class:`TooLarge` where there is none."""
         if isinstance(left, Poly) and isinstance(right, Poly) and op != "/":
             return self.space.whole_operation(op, left, right)
         if op not in "+-*/":
@@ -142,7 +149,7 @@ class Number:
                 if second == 0:
                     return PYTHON[op](first, second)  # raises
             try:  # what fails is done on plain numbers, where it fails again if it has to
-                expr = path.calculate(op, dividend, divisor)
+                expr = path.result(op, dividend, divisor)
                 return path.number(expr, PYTHON[op](first, second), guards_of((left, right)))
             except (TooLarge, ArithmeticError):
                 pass

@@ -33,6 +33,7 @@ ROUNDING: dict[str, Callable[[float], int]] = {
     "round": round,
 }
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floordiv", "%": "modulo"}
+_VARIABLES = ("axis", "field", "index")  # operations without operands
 EXACT_FLOAT = 2**53  # up to here an int is a float without rounding
 
 
@@ -41,12 +42,15 @@ class TooLarge(Exception):
 
 
 class Poly:
-    """An integer polynomial: monomial -> coefficient, with bounds and the axes that it depends on."""
+    """An integer polynomial: monomial -> coefficient, with bounds and the axes that it depends on.
+
+    In a formula the axes are fields, by their names, and loops' indices, by their symbols.
+    """
 
     __slots__ = ("axes", "high", "low", "number", "terms")
 
     def __init__(
-        self, number: int, terms: tuple[tuple[Monomial, int], ...], low: int, high: int, axes: frozenset[int]
+        self, number: int, terms: tuple[tuple[Monomial, int], ...], low: int, high: int, axes: frozenset[Any]
     ) -> None:
         self.number, self.terms, self.low, self.high, self.axes = number, terms, low, high, axes
 
@@ -64,7 +68,7 @@ class Operation:
     __slots__ = ("args", "axes", "high", "low", "number", "op")
 
     def __init__(
-        self, number: int, op: str, args: tuple[Any, ...], low: Any, high: Any, axes: frozenset[int]
+        self, number: int, op: str, args: tuple[Any, ...], low: Any, high: Any, axes: frozenset[Any]
     ) -> None:
         self.number, self.op, self.args, self.low, self.high, self.axes = number, op, args, low, high, axes
 
@@ -89,7 +93,7 @@ class Space:
         self._interned: dict[Any, Any] = {}
         self.count = 0
         for axis, (low, high) in enumerate(bounds):
-            self.atoms.append(Atom(axis, "axis", (axis,), low, high, frozenset((axis,))))
+            self._atom("axis", (axis,), low, high)
 
     def axis(self, number: int) -> Poly:
         return self.poly({((number, 1),): 1})
@@ -200,6 +204,18 @@ class Space:
             high = min(high, a.high)
         return self._atom("%", (a, b), low, high)
 
+    def extreme(self, name: str, args: Sequence[Poly]) -> Poly:
+        """`min` or `max` of some polynomials; what the bounds settle is none."""
+        if name == "min":
+            first = min(args, key=lambda arg: arg.high)
+            others = [arg for arg in args if arg is not first and arg.low < first.high]
+            ends = min(arg.low for arg in args), first.high
+        else:
+            first = max(args, key=lambda arg: arg.low)
+            others = [arg for arg in args if arg is not first and arg.high > first.low]
+            ends = first.low, max(arg.high for arg in args)
+        return self._atom(name, (first, *dict.fromkeys(others)), *ends) if others else first
+
     def below(self, places: Sequence[int], poly: Poly) -> Poly:
         """How many of some numbers, in ascending order, are below a polynomial's value."""
         return self._atom(
@@ -209,7 +225,7 @@ class Space:
     def _atom(self, op: str, args: tuple[Any, ...], low: int, high: int) -> Poly:
         key = (op, *(arg.number if isinstance(arg, Poly | Operation) else arg for arg in args))
         if key not in self._interned:
-            self._interned[key] = Atom(len(self.atoms), op, args, low, high, _axes(args))
+            self._interned[key] = Atom(len(self.atoms), op, args, low, high, _axes(op, args))
             self.atoms.append(self._interned[key])
         return self.poly({((self._interned[key].number, 1),): 1})
 
@@ -241,12 +257,14 @@ class Space:
         key = ("real", op, *(arg.number if isinstance(arg, Poly | Operation) else arg for arg in args))
         if key not in self._interned:
             self.count += 1
-            self._interned[key] = Real(self.count, op, args, low, high, _axes(args))
+            self._interned[key] = Real(self.count, op, args, low, high, _axes(op, args))
         return self._interned[key]  # type: ignore[no-any-return]
 
 
-def _axes(args: Iterable[Any]) -> frozenset[int]:
-    return frozenset[int]().union(*(arg.axes for arg in args if isinstance(arg, Poly | Operation)))
+def _axes(op: str, args: tuple[Any, ...]) -> frozenset[Any]:
+    if op in _VARIABLES:
+        return frozenset(args)
+    return frozenset[Any]().union(*(arg.axes for arg in args if isinstance(arg, Poly | Operation)))
 
 
 def _merged(one: Monomial, other: Monomial) -> Monomial:

@@ -58,6 +58,7 @@ class Counter:
 
     def __init__(self, trace: Assumptions) -> None:
         self.trace = trace
+        self.known: dict[Any, tuple[Any, Any] | None] = {}  # the counts of a test's turns
 
     def group(self, members: list[Row], alone: bool) -> SymbolicTensor:
         row = members[0]
@@ -115,7 +116,9 @@ class Counter:
         guards = sorted(row.guards, key=str)
         for guard in guards:
             relation = loop.relation(guard.text)
-            closed = None if relation is None else self.closed(relation, loop)
+            if (relation, loop) not in self.known:
+                self.known[relation, loop] = None if relation is None else self.closed(relation, loop)
+            closed = self.known[relation, loop]
             if closed is None:
                 continue
             found = closed[0] if guard.outcome else closed[1]

@@ -19,6 +19,7 @@ from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.language.values import here
 from archspec.symbolic.counts import Loops, key, kinds, quantities, repeated
 from archspec.symbolic.path_conditions import Number, SymRange, fixed
+from archspec.symbolic.polynomials import Poly
 from archspec.symbolic.standing import Turn
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
@@ -109,6 +110,8 @@ class SweptDomain(Exact):
             self.apart(argument)
         if name == "range":
             arguments = [fixed(argument) for argument in arguments]
+        if name in ("min", "max") and (best := extreme(name, arguments)) is not None:
+            return best
         if name in ("sum", "prod"):  # their rounding of floats is Python's own
             arguments = [_without_floats(plain(argument)) for argument in arguments]
         return super().function(name, arguments, node, at)
@@ -226,6 +229,17 @@ class SweptDomain(Exact):
 def plain(value: Any) -> Any:
     """A list or a range whose length varies as one of the length that it has here."""
     return value.plain() if isinstance(value, SymRange | Growing) else value
+
+
+def extreme(name: str, arguments: list[Any]) -> Any:
+    """`min` or `max` of whole numbers, one of which is on a path; None for anything else."""
+    listed = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], list) else arguments
+    path = next((part.path for part in listed if isinstance(part, Number)), None)
+    if path is None or not all(type(here(part)) is int for part in listed):
+        return None
+    value = {"min": min, "max": max}[name](map(here, listed))
+    exprs = [expr for part in listed if isinstance(expr := path.expr_of(part), Poly)]
+    return path.number(path.space.extreme(name, exprs), value)
 
 
 def length_of(ends: SymRange) -> Any:

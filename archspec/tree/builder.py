@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
@@ -21,6 +20,7 @@ from archspec.tree.inside import Inside
 from archspec.tree.node import Node as Node
 from archspec.tree.node import Routed as Routed
 from archspec.tree.node import auto_class as auto_class
+from archspec.typing_light import Any
 
 MAX_DEPTH = 60
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")

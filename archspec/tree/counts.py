@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.tree.tensors import Tensor
+from archspec.typing_light import Any
 
 DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
 DTYPE_BYTES |= dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "int8", "uint8"), 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any
 
 from archspec.configs.checks import unmet
 from archspec.configs.scope import Scope, opened
@@ -15,6 +14,7 @@ from archspec.language.values import describe, here
 from archspec.specs.records import Runs
 from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, weight_norm
 from archspec.tree.node import Node, OutputEmbeddings, Routed
+from archspec.typing_light import Any
 
 MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
 

@@ -1,11 +1,10 @@
 """A module tree: what a constructor builds, before its tensors are named."""
 
-from typing import Any, NamedTuple
-
 from archspec.configs.scope import Scope
 from archspec.errors import Place
 from archspec.specs.records import Module, Spec, Tie
 from archspec.specs.torch_layers import Leaf, Size
+from archspec.typing_light import Any, NamedTuple
 
 
 class OutputEmbeddings(NamedTuple):

@@ -1,9 +1,8 @@
 """A module tree with the parameters of each module, identical layers folded, as `print(model)` shows it."""
 
-from typing import NamedTuple
-
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, joined
+from archspec.typing_light import NamedTuple
 
 
 class Item(NamedTuple):

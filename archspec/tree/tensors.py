@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
 
 from archspec.errors import ConfigError, SpecError
 from archspec.tree.node import Node, Routed
+from archspec.typing_light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -1,8 +1,7 @@
 """What ties save: each tensor that is another one's copy, and the count with it counted again."""
 
-from typing import NamedTuple
-
 from archspec.tree.tensors import Tensor
+from archspec.typing_light import NamedTuple
 
 
 class TiedGroup(NamedTuple):

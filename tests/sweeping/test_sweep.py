@@ -176,6 +176,15 @@ def test_the_symbolic_formula_says_the_same(architecture: str, fields: dict[str,
     assert formula.evaluate(**values) == row["params"] == known.params
 
 
+def test_columns_of_numbers_beyond_64_bits() -> None:
+    columns = {"q": "params * params // 2**65", "r": "params % 2**66"}
+    columns["m"] = "max(params * hidden_size**3, 2**66)"
+    fields = {"hidden_size": [64, 2**14], "intermediate_size": [64, 300_000]}
+    for row in archspec.sweep("LlamaForCausalLM", fields, columns={"params": "params", **columns}).rows():
+        assert row["q"] == row["params"] ** 2 // 2**65 and row["r"] == row["params"] % 2**66
+        assert row["m"] == max(row["params"] * row["hidden_size"] ** 3, 2**66)
+
+
 def test_computed_defaults_follow_and_set_ones_do_not() -> None:
     fields = {"hidden_size": [2048, 4096], "num_attention_heads": [16, 32]}
     free = list(

@@ -19,6 +19,7 @@ from archspec.sweeping.boxes import Grid, boxes
 from archspec.sweeping.evaluator import Evaluator
 from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import Poly, Space
+from archspec.symbolic.swept import extreme
 
 Program = Callable[..., Any]
 
@@ -31,6 +32,12 @@ def _float(value: Any) -> Any:
     return value.real() if isinstance(value, Number) else float(value)
 
 
+def _extreme(name: str, *values: Any) -> Any:
+    """min() or max() as the spec language has it."""
+    found = extreme(name, list(values))
+    return found if found is not None else {"min": min, "max": max}[name](values)
+
+
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -40,6 +47,8 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "/": lambda a, b: a / b,
     "min": lambda a, b: min(a, b),
     "max": lambda a, b: max(a, b),
+    "least": lambda a, b: _extreme("min", a, b, 3),
+    "most": lambda a, b: _extreme("max", a, b, 3),
     "if": lambda a, b: a if a > b else b + 1,
     "==": lambda a, b: a if a == b else 3,
     "or": lambda a, b: a or b,
@@ -181,6 +190,14 @@ def test_a_number_is_no_int_but_says_what_it_is_here() -> None:
     _, n = number()
     assert not isinstance(n, int) and isinstance(here(n), int) and isinstance(here(n / 2), float)
     assert isinstance(here(n * 2), int) and isinstance(here(math.floor(n / 2)), int)
+
+
+def test_the_extreme_of_numbers_is_no_decision() -> None:
+    path, n = number(2, 50)
+    least = extreme("min", [n, 9])
+    assert (least.value, least.expr.low, least.expr.high) == (7, 2, 9) and not path.conditions
+    assert extreme("max", [n, 60, n]) == 60 and extreme("max", [[n, 2]]).expr is n.expr
+    assert extreme("min", [n, 1.5]) is None and extreme("min", [3, 4]) is None
 
 
 def test_exact_division_needs_no_new_atom() -> None:

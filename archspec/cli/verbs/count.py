@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from archspec.cli.arguments import add_dtype, add_model, load_model, print_json, tied_json
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
@@ -11,6 +9,7 @@ from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.terminal import number, share, size, table
 from archspec.tree.outline import shares
 from archspec.tree.ties import tie_notes
+from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse

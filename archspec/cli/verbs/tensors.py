@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from archspec.cli.arguments import add_model, load_model, print_json
 from archspec.terminal import number, table
+from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from archspec.cli.arguments import add_model, load_model, natural, print_json
 from archspec.render.html import module_rows
 from archspec.terminal import table
 from archspec.tree.outline import Item, outline
+from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     jobs = args.jobs if args.jobs > 0 else cores()
     if args.costs:
-        from archspec.cli.verbs.verify_costs import run as run_costs
+        from archspec.cli.verify_costs import run as run_costs
 
         return run_costs(args, jobs)
     if args.coverage or args.check:
