@@ -12,6 +12,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.records import Axes, Cost, Kept, Products, inner_axes, weight_costs
 from archspec.errors import did_you_mean
 from archspec.language.expression import Expression, Locals
+from archspec.language.values import here
 from archspec.specs.contractions import Contraction
 from archspec.specs.records import Body, Module
 from archspec.tree.builder import Builder
@@ -151,7 +152,7 @@ class Costed(Builder):
         """The tensors that a `cache:` lists; one without elements is none."""
         for name, shape in shapes.items():
             sizes = self.evaluate(shape, self.frames[-1].local)
-            if sizes is not None and 0 not in sizes:
+            if sizes is not None and all(here(size) for size in sizes):
                 yield Kept(name, kind, tuple(sizes))
 
 
