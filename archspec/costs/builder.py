@@ -125,6 +125,9 @@ class Costed(Builder):
         inner.axes = frame.axes
         self.frames.append(inner)
         try:
+            for condition in found.require:
+                if not self.truth(self.evaluate(condition, given), condition.tree):
+                    self.fail(f"{found.name} is described where `{condition.text}`", node)
             flops = self.evaluate(found.flops, given) * frame.axes["times"]
             masked = flops
             if found.masked_flops is not None:

@@ -14,7 +14,8 @@ from archspec.specs.module_parser import ModuleParser
 class Contraction(NamedTuple):
     """One kind of product: its parameters, local names, and its FLOPs over the axes of a call.
 
-    ``masked_flops`` is None where no mask leaves anything out; ``kind`` says what of the past `cache` holds.
+    ``masked_flops`` is None where no mask leaves anything out; ``kind`` says what of the past `cache` holds;
+    ``require`` says where the product is described.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Contraction(NamedTuple):
     masked_flops: Expression | None
     kind: Expression | None
     cache: dict[str, Expression]
+    require: tuple[Expression, ...] = ()
 
 
 def contractions(source: Source) -> dict[str, Contraction]:
@@ -37,10 +39,13 @@ def contractions(source: Source) -> dict[str, Contraction]:
         assert isinstance(node, Mapping)
         where = parser.named(parser.mapping(node, "where"), f"{name}.where")
         cache = parser.shapes(parser.mapping(node, "cache"), f"{name}.cache")
-        inner = {key: value for key, value in node.items.items() if key not in ("where", "cache")}
+        require = tuple(parser.expressions(node, "require", f"{name}."))
+        parts = ("where", "cache", "require")
+        inner = {key: value for key, value in node.items.items() if key not in parts}
         own = parser.named(Mapping(inner, node.keys, node.place), name)
         found[name] = Contraction(
-            name, parameters, where, own["flops"], own.get("masked_flops"), own.get("kind"), cache
+            *(name, parameters, where, own["flops"]),
+            *(own.get("masked_flops"), own.get("kind"), cache, require),
         )
     if parser.problems:
         raise SpecError(parser.problems)
