@@ -107,4 +107,21 @@ QUANTITIES: dict[str, Quantity] = {
         fact="in persistent buffers",
     ),
 }
+
+
+def _of_call(title: str, meaning: str, unit: str, kind: str) -> Quantity:
+    return Quantity(title, meaning, unit, lambda row: row.kind == kind, active=True)
+
+
+COSTS: dict[str, Quantity] = {  # of a call: they depend on its lengths, too
+    "flops": _of_call("FLOPs", "2 per multiply-add of transformers' eager code", "FLOPs", "flops"),
+    "masked_flops": _of_call(
+        "masked FLOPs",
+        "the same, of attention only what the causal mask and the window let through",
+        "FLOPs",
+        "masked_flops",
+    ),
+    "cache_elements": _of_call("cache", "elements that are kept for the next call", "elements", "cache"),
+}
+FORMULAS = {**QUANTITIES, **COSTS}  # what has a closed form
 BUDGETS = [*(name for name, quantity in QUANTITIES.items() if quantity.budget), "bytes"]  # what solve() takes

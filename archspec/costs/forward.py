@@ -8,7 +8,7 @@ from math import prod
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
-from archspec.costs.records import Axes, Cost, Kept, axes_of
+from archspec.costs.records import Call, Cost, Kept, axes_of
 from archspec.errors import ArchspecError
 from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node, Routed
@@ -59,8 +59,8 @@ class Forward:
         _whole(0, past=past, memory=memory or 0, encoded=encoded or 0)
         if encoded is None:
             encoded = 0 if past else memory or 0
-        self.axes = axes_of(batch, tokens, past, memory or 0, encoded)
-        builder = CostBuilder(scope, self.axes)
+        self.call = Call(batch, tokens, past, memory or 0, encoded)
+        builder = CostBuilder(scope, axes_of(self.call))
         self.tree = builder.build(architecture)
         self._check(builder.encoder, memory)
 
@@ -70,11 +70,11 @@ class Forward:
             raise ArchspecError(
                 f"{self.architecture} reads what its encoder gives", help="say how many positions: memory=512"
             )
-        if self.axes["encoded"] > self.axes["memory"]:
+        if self.call.encoded > self.call.memory:
             raise ArchspecError(
                 "more encoder positions are computed than there are", help="encoded is at most memory"
             )
-        if self.axes["past"] and not self.cache:
+        if self.call.past and not self.cache:
             raise ArchspecError(
                 f"{self.architecture} hands no cache on to a next call",
                 help="past is 0: give all tokens at once",
@@ -118,7 +118,8 @@ class Forward:
             raise ArchspecError(f"{allocation} is no allocation", help=f"known: {', '.join(ALLOCATIONS)}")
         if allocation == "exact":
             return sum(tensor.numel for tensor in self.cache)
-        tree = CostBuilder(self.scope, _allocated(self.axes, allocation)).build(self.architecture)
+        axes = axes_of(_allocated(self.call, allocation), allocation)
+        tree = CostBuilder(self.scope, axes).build(self.architecture)
         return sum(tensor.numel for tensor in _cache(tree))
 
     def cache_bytes(self, dtype: str, allocation: str = "exact") -> int:
@@ -131,17 +132,23 @@ class Forward:
         return self.cache_elements(allocation) * dtype_bytes(dtype)
 
 
+def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
+    """Lengths that a formula is made at: 2048 tokens, of an encoder 512 positions."""
+    builder = CostBuilder(scope, axes_of(Call(1, 1)))
+    builder.build(architecture)
+    return {"batch": 1, "tokens": 2048, **({"memory": 512} if builder.encoder else {})}
+
+
 def _whole(least: int = 1, **lengths: Any) -> None:
     for name, value in lengths.items():
         if type(value) is not int or value < least:
             raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
 
 
-def _allocated(axes: Axes, allocation: str) -> Axes:
-    if allocation == "static":
-        return {**axes, "allocation": allocation}
-    past = -(-axes["context"] // PAGE) * PAGE - axes["tokens"]
-    return {**axes, "past": past, "context": past + axes["tokens"], "allocation": allocation}
+def _allocated(call: Call, allocation: str) -> Call:
+    if allocation != "pages":
+        return call
+    return call._replace(past=-(-call.context // PAGE) * PAGE - call.tokens)
 
 
 def total(node: Node, known: dict[int, Cost] | None = None) -> Cost:

@@ -9,6 +9,24 @@ Axes = dict[str, Any]  # by the names of `archspec.specs.records.AXES`, and `tim
 _PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
 
 
+class Call(NamedTuple):
+    """The lengths of one call: sequences, positions computed now, positions in the cache, encoder positions.
+
+    ``encoded`` encoder positions are computed in this call: all of `memory`, or 0 where its output is given.
+    """
+
+    batch: int
+    tokens: int
+    past: int = 0
+    memory: int = 0
+    encoded: int = 0
+
+    @property
+    def context(self) -> int:
+        """Positions in the cache after the call."""
+        return self.past + self.tokens
+
+
 class Cost(NamedTuple):
     """FLOPs of one product, 2 per multiply-add; ``masked`` of them are let through by its mask."""
 
@@ -35,12 +53,9 @@ class Products(NamedTuple):
     kept: list[Kept]
 
 
-def axes_of(
-    batch: Any, tokens: Any, past: Any = 0, memory: Any = 0, encoded: Any = 0, allocation: str = "exact"
-) -> Axes:
-    """The axes of a call; ``context`` follows from tokens and past."""
-    lengths = {"batch": batch, "tokens": tokens, "past": past, "memory": memory, "encoded": encoded}
-    return {**lengths, "context": past + tokens, "times": 1, "allocation": allocation}
+def axes_of(call: Call, allocation: str = "exact") -> Axes:
+    """The axes of a call, and how its cache is allocated."""
+    return {**call._asdict(), "context": call.context, "times": 1, "allocation": allocation}
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:

@@ -12,6 +12,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
+from archspec.quantities import COSTS
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
@@ -162,11 +163,24 @@ class Model:
         """The closed form of :attr:`params`, specialised on this config's flags."""
         return self.quantity("params")
 
-    def quantity(self, name: str) -> Formula:
-        """The closed form of any quantity of :data:`archspec.quantities.QUANTITIES`."""
+    def quantity(self, name: str, **lengths: int) -> Formula:
+        """The closed form of any quantity of :data:`archspec.quantities.FORMULAS`.
+
+        Costs are those of a call of the lengths that :meth:`forward` takes: they choose the case (a prefill,
+        a step on a cache), and are symbols of the formula.
+
+        >>> import archspec
+        >>> archspec.load("DeepseekV3ForCausalLM").quantity("cache_elements").expr.free_symbols
+        {batch, tokens, past, num_hidden_layers, kv_lora_rank, qk_rope_head_dim}
+        """
         from archspec.models.formula import Formula
 
-        return Formula.of(self.scope, self.architecture, name)
+        if name not in COSTS:
+            return Formula.of(self.scope, self.architecture, name)
+        from archspec.costs.forward import usual_lengths
+
+        lengths = usual_lengths(self.scope, self.architecture) | lengths
+        return Formula.of(self.scope, self.architecture, name, self.forward(**lengths).call)
 
     def __repr__(self) -> str:
         return f"<{self.architecture} ({self.model_type}): {self.params:,} parameters>"
@@ -216,14 +230,16 @@ def source_of(config: Source, architecture: str | None = None) -> tuple[Source, 
     return {"model_type": shipped().model_type_of(config)}, architecture or config
 
 
-def formula(architecture: str, quantity: str = "params") -> Formula:
+def formula(architecture: str, quantity: str = "params", **lengths: int) -> Formula:
     """The closed form of an architecture's parameters, at the flags of its default config.
+
+    For the costs of a call see :meth:`Model.quantity`.
 
     >>> import archspec
     >>> archspec.formula("LlamaModel").symbols["hidden_size"]
     4096
     """
-    return load(architecture).quantity(quantity)
+    return load(architecture).quantity(quantity, **lengths)
 
 
 def architectures() -> list[str]:

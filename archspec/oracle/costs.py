@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from archspec.costs.records import Call
 from archspec.oracle.classes import config_of, model_class
 from archspec.oracle.construction import built
 from archspec.oracle.meta import on_meta
@@ -18,24 +19,6 @@ _CACHES = ("past_key_values", "cache_params", "mems", "past_buckets_states")
 _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
 _WHOLE = ("cpmant",)  # these are given the positions in the cache once more
-
-
-class Call(NamedTuple):
-    """The lengths of one call: sequences, positions computed now, positions in the cache, encoder positions.
-
-    ``encoded`` encoder positions are computed in this call: all of `memory`, or 0 where its output is given.
-    """
-
-    batch: int
-    tokens: int
-    past: int = 0
-    memory: int = 0
-    encoded: int = 0
-
-    @property
-    def context(self) -> int:
-        """Positions in the cache after the call."""
-        return self.past + self.tokens
 
 
 class Measured(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from archspec.quantities import QUANTITIES
+from archspec.quantities import FORMULAS
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
 
@@ -19,7 +19,7 @@ def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = Non
     """
     groups: dict[Any, list[Any]] = {}  # repetition -> what it repeats
     for tensor in formula.tensors if tensors is None else tensors:
-        part = sympy.expand(QUANTITIES[formula.quantity].term(tensor) * formula.scale)
+        part = sympy.expand(FORMULAS[formula.quantity].term(tensor) * formula.scale)
         repetition = sympy.sympify(tensor.repetition)
         once = part
         if repetition.free_symbols:

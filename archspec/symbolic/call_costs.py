@@ -9,7 +9,7 @@ from typing import Any
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import Costed
-from archspec.costs.records import Axes
+from archspec.costs.records import Call, axes_of
 from archspec.specs.torch_layers import Leaf
 from archspec.symbolic.builder import SymbolicBuilder
 from archspec.tree.node import Node
@@ -18,14 +18,10 @@ from archspec.tree.node import Node
 class SymbolicCostBuilder(Costed, SymbolicBuilder):
     """A symbolic builder at the axes of a call, which are symbols by their names."""
 
-    def __init__(self, scope: Scope, axes: Axes, **options: Any) -> None:
+    def __init__(self, scope: Scope, call: Call, **options: Any) -> None:
         super().__init__(scope, **options)
-        named = {
-            name: self.path.field(name, value)
-            for name, value in axes.items()
-            if name not in ("context", "times", "allocation")
-        }
-        self.axes = {**axes, **named, "context": named["past"] + named["tokens"]}
+        named = {name: self.path.field(name, value) for name, value in call._asdict().items()}
+        self.axes = {**axes_of(call), **named, "context": named["past"] + named["tokens"]}
 
 
 def priced(node: Node, keeps: bool = True) -> Node:

@@ -13,9 +13,12 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
+from archspec.costs.records import Call
 from archspec.errors import ArchspecError, FormulaError, Problem
-from archspec.quantities import QUANTITIES
+from archspec.quantities import COSTS, FORMULAS
 from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.call_costs import SymbolicCostBuilder, priced
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.tree.builder import Builder
@@ -33,12 +36,18 @@ class ClosedForm:
     """
 
     def __init__(
-        self, architecture: str, quantity: str, tensors: list[SymbolicTensor], builder: SymbolicBuilder
+        self,
+        architecture: str,
+        quantity: str,
+        tensors: list[SymbolicTensor],
+        builder: SymbolicBuilder,
+        call: Call | None = None,
     ) -> None:
+        self.call = call
         self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
         self.scope = builder.scope
         self.model_type = self.scope.spec.model_type
-        self.expr = self.plain(sympy.expand(sympy.Add(*map(QUANTITIES[quantity].term, tensors))))
+        self.expr = self.plain(sympy.expand(sympy.Add(*map(FORMULAS[quantity].term, tensors))))
         self.replacements: dict[Any, Any] = {}
         self.scale = 1
         self.quantity_name = quantity
@@ -59,24 +68,33 @@ class ClosedForm:
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
 
     @classmethod
-    def of(cls, scope: Scope, architecture: str, quantity: str = "params") -> Self:
+    def of(cls, scope: Scope, architecture: str, quantity: str = "params", call: Call | None = None) -> Self:
         """The closed form of a quantity, checked against the exact count of the same config.
 
+        Of :data:`archspec.quantities.COSTS` at a ``call``, whose lengths are symbols, too.
+
         Errors: :class:`FormulaError` when no closed form gives the count exactly, or for a quantity that
-        is not one of `archspec.quantities.QUANTITIES`.
+        is not one of `archspec.quantities.FORMULAS`.
         """
-        if quantity not in QUANTITIES:
-            raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(QUANTITIES)}")
-        wanted = quantities_of(tensors(Builder(scope).build(architecture)))[quantity]
+        if quantity not in FORMULAS:
+            raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(FORMULAS)}")
+        if quantity in COSTS and call is None:
+            raise FormulaError(f"{quantity} is one of a call: give its lengths")
+        wanted = exact(scope, architecture, quantity, call)
         # a float that int() rounds has no closed form where the decimal number rounds otherwise; layers that
         # are tied one by one are told apart
         for unroll, opaque in product((False, True), repeat=2):
-            builder = SymbolicBuilder(scope, opaque, unroll)
+            builder = (
+                SymbolicBuilder(scope, opaque, unroll)
+                if call is None
+                else SymbolicCostBuilder(scope, call, opaque_floats=opaque, unroll=unroll)
+            )
             try:
-                rows = symbolic_tensors(builder.build(architecture), builder)
+                tree = builder.build(architecture)
+                rows = symbolic_tensors(tree if call is None else priced(tree), builder)
             except Loops:
                 continue
-            found = cls(architecture, quantity, rows, builder)
+            found = cls(architecture, quantity, rows, builder, call)
             if found.substituted(found.symbols) == wanted:
                 return found
         raise FormulaError(f"{architecture}: the closed form does not give the exact {quantity}, {wanted:,}")
@@ -110,11 +128,14 @@ class ClosedForm:
     def _at(self, values: dict[str, int | float]) -> int:
         """The quantity at the config with other numbers, held against its exact count there."""
         said = ", ".join(f"{name}={value}" for name, value in values.items())
+        lengths = {name: int(value) for name, value in values.items() if self.call and name in Call._fields}
+        call = self.call._replace(**lengths) if self.call else None
+        values = {name: value for name, value in values.items() if name not in lengths}
         try:
             scope = self._with(values)
             if self.replacements:  # what follows from other fields is set to what follows
                 known = self._numbers(
-                    scope, [name for name in self.config_values if name not in self.definitions]
+                    scope, [name for name in self.config_values if name not in self.definitions], call
                 )
                 table = {sympy.Symbol(name): _exact(value) for name, value in known.items()}
                 follows = {
@@ -124,13 +145,11 @@ class ClosedForm:
                 scope = self._with(
                     {**{name: int(value) for name, value in follows.items() if value.is_Integer}, **values}
                 )
-            exact = (
-                quantities_of(tensors(Builder(scope).build(self.architecture)))[self.quantity] * self.scale
-            )
-            numbers = self._numbers(scope, list(self.symbols))
-            if len(numbers) == len(self.symbols) and self.substituted(numbers) == exact:
-                return exact
-            there = self.of(scope, self.architecture, self.quantity)
+            wanted = exact(scope, self.architecture, self.quantity, call) * self.scale
+            numbers = self._numbers(scope, list(self.symbols), call)
+            if len(numbers) == len(self.symbols) and self.substituted(numbers) == wanted:
+                return wanted
+            there = self.of(scope, self.architecture, self.quantity, call)
         except ArchspecError as error:
             raise FormulaError(
                 Problem(f"at {said}: {error.problems[0].message}", help=error.problems[0].help)
@@ -141,12 +160,13 @@ class ClosedForm:
         )
         raise FormulaError(Problem(message, help="build the formula of a config with these values"))
 
-    def _numbers(self, scope: Scope, names: list[str]) -> dict[str, Any]:
-        """What symbols are worth at another config; those that it lacks are left out."""
+    def _numbers(self, scope: Scope, names: list[str], call: Call | None) -> dict[str, Any]:
+        """What symbols are worth at another config and call; those that it lacks are left out."""
         if self.definitions:
-            found = self.of(scope, self.architecture, self.quantity).config_values
+            found = self.of(scope, self.architecture, self.quantity, call).config_values
         else:
-            found = {name: value_at(scope, name) for name in names}
+            lengths = call._asdict() if call else {}
+            found = {name: lengths.get(name, value_at(scope, name)) for name in names}
         return {name: found[name] for name in names if isinstance(found.get(name), int | float)}
 
     def _with(self, values: dict[str, int | float]) -> Scope:
@@ -208,6 +228,14 @@ class ClosedForm:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.architecture}.{self.quantity} = {self.expr})"
+
+
+def exact(scope: Scope, architecture: str, quantity: str, call: Call | None) -> int:
+    """The exact count of a quantity, of a call where it is one of its costs."""
+    if call is None:
+        return quantities_of(tensors(Builder(scope).build(architecture)))[quantity]
+    found = Forward(scope, architecture, *call)
+    return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
 
 
 def value_at(scope: Scope, path: str) -> Any:

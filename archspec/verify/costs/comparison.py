@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
+from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.oracle.costs import Call, encodes, instance, measured
+from archspec.oracle.costs import encodes, instance, measured
 from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
