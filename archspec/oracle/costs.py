@@ -1,7 +1,7 @@
 """What one call of a transformers class costs, as torch counts it on meta: FLOPs by module, and the cache.
 
-FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. On meta no number is
-known: :mod:`archspec.oracle.meta` answers what asks for one.
+FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. On meta no
+value is known: :mod:`archspec.oracle.meta` answers what asks for one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Call(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """FLOPs of each module without its children's, by its dotted name; the shapes of the tensors in the cache."""
+    """FLOPs of each module without its children's, by its dotted name; the shapes of the cache's tensors."""
 
     flops: dict[str, int]
     cache: dict[str, tuple[int, ...]]
