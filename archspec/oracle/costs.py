@@ -93,21 +93,30 @@ def measured(model: Any, call: Call) -> Measured:
     from torch.utils.flop_counter import FlopCounterMode
 
     given: dict[str, Any] = {}
+    if hasattr(model.config, "attention_type"):
+        _as_built(model)
     try:
         with on_meta():
             if call.past:
                 first = model(**_inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
-                given = _kept(first)
+                given = _kept(model, first)
             with FlopCounterMode(display=False) as counter:
                 output = model(**_inputs(model, call, given), **given)
     except Exception as error:  # whatever a forward raises on meta, it says nothing of the model's costs
         raise Unavailable(told(error)) from None
     found = {
         path: tuple(tensor.shape)
-        for path, tensor in tensors(_cache(output)[1]).items()
+        for path, tensor in tensors(_cache(model, output)[1]).items()
         if tensor.ndim and tensor.numel()
     }
     return Measured(_own(counter, model), found)
+
+
+def _as_built(model: Any) -> None:
+    """Undoes what a short call leaves behind: BigBird attends fully ever after."""
+    for module in model.modules():
+        if hasattr(module, "set_attention_type"):
+            module.set_attention_type(model.config.attention_type)
 
 
 def _inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -124,16 +133,18 @@ def _inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict
     return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
 
 
-def _cache(output: Any) -> tuple[str, Any]:
-    named = ((name, getattr(output, name, None)) for name in _CACHES)
+def _cache(model: Any, output: Any) -> tuple[str, Any]:
+    """What a call gives and the next one takes: heads of encoder-decoders give more than they take."""
+    taken = _parameters(model) if encodes(model) else _CACHES
+    named = ((name, getattr(output, name, None)) for name in _CACHES if name in taken)
     return next(((name, cache) for name, cache in named if cache is not None), ("", None))
 
 
-def _kept(output: Any) -> dict[str, Any]:
+def _kept(model: Any, output: Any) -> dict[str, Any]:
     """What a first call hands on to the next one."""
     from transformers.modeling_outputs import MoEModelOutput
 
-    name, cache = _cache(output)
+    name, cache = _cache(model, output)
     if cache is None:
         raise ValueError("the class returns no cache")
     encoded = getattr(output, "encoder_last_hidden_state", None)
