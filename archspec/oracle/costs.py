@@ -93,10 +93,9 @@ def measured(model: Any, call: Call) -> Measured:
     from torch.utils.flop_counter import FlopCounterMode
 
     given: dict[str, Any] = {}
-    if hasattr(model.config, "attention_type"):
-        _as_built(model)
     try:
         with on_meta():
+            _settle(model, call)
             if call.past:
                 first = model(**_inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
                 given = _kept(model, first)
@@ -112,11 +111,13 @@ def measured(model: Any, call: Call) -> Measured:
     return Measured(_own(counter, model), found)
 
 
-def _as_built(model: Any) -> None:
-    """Undoes what a short call leaves behind: BigBird attends fully ever after."""
-    for module in model.modules():
-        if hasattr(module, "set_attention_type"):
-            module.set_attention_type(model.config.attention_type)
+def _settle(model: Any, call: Call) -> None:
+    """BigBird attends fully from its first short call on, with modules that it makes in that call."""
+    if hasattr(model.config, "attention_type"):
+        for module in model.modules():
+            if hasattr(module, "set_attention_type"):
+                module.set_attention_type(model.config.attention_type)
+        model(**_inputs(model, call._replace(past=0, encoded=call.memory)))
 
 
 def _inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
