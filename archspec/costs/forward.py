@@ -171,10 +171,12 @@ def _routed(cost: Cost, routed: Routed) -> Cost:
 
 def own_flops(node: Node, prefix: str = "", routed: Routed | None = None) -> Iterator[tuple[str, Cost]]:
     """Every product with the path of its module, those of routed experts as often as they work."""
-    routed = node.routed or routed
+    routed, children = node.routed or routed, list(node.children.items())
+    if node.routed is not None and len(children) == node.routed.experts and children[0][1].children:
+        routed, children = None, children[: node.routed.chosen]  # experts with layers of their own
     for cost in node.costs:
         yield prefix, cost if routed is None else _routed(cost, routed)
-    for name, child in node.children.items():
+    for name, child in children:
         own = child.cls in ("Parameter", "Buffer")
         yield from own_flops(child, prefix if own else f"{prefix}.{name}" if prefix else name, routed)
 

@@ -1,7 +1,7 @@
 """What one call of a transformers class costs, as torch counts it on meta: FLOPs by module, and the cache.
 
-FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. On meta no number is
-known: :mod:`archspec.oracle.meta` answers what asks for one.
+FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. On meta no
+value is known: :mod:`archspec.oracle.meta` answers what asks for one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WHOLE = ("cpmant",)  # these are given the positions in the cache once more
 
 
 class Measured(NamedTuple):
-    """FLOPs of each module without its children's, by its dotted name; the shapes of the tensors in the cache."""
+    """FLOPs of each module without its children's, by its dotted name; the shapes of the cache's tensors."""
 
     flops: dict[str, int]
     cache: dict[str, tuple[int, ...]]
@@ -78,19 +78,29 @@ def measured(model: Any, call: Call) -> Measured:
     given: dict[str, Any] = {}
     try:
         with on_meta():
+            _settle(model, call)
             if call.past:
                 first = model(**_inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
-                given = _kept(first)
+                given = _kept(model, first)
             with FlopCounterMode(display=False) as counter:
                 output = model(**_inputs(model, call, given), **given)
     except Exception as error:  # whatever a forward raises on meta, it says nothing of the model's costs
         raise Unavailable(told(error)) from None
     found = {
         path: tuple(tensor.shape)
-        for path, tensor in tensors(_cache(output)[1]).items()
+        for path, tensor in tensors(_cache(model, output)[1]).items()
         if tensor.ndim and tensor.numel()
     }
     return Measured(_own(counter, model), found)
+
+
+def _settle(model: Any, call: Call) -> None:
+    """BigBird attends fully from its first short call on, with modules that it makes in that call."""
+    if hasattr(model.config, "attention_type"):
+        for module in model.modules():
+            if hasattr(module, "set_attention_type"):
+                module.set_attention_type(model.config.attention_type)
+        model(**_inputs(model, call._replace(past=0, encoded=call.memory)))
 
 
 def _inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -107,16 +117,18 @@ def _inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict
     return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
 
 
-def _cache(output: Any) -> tuple[str, Any]:
-    named = ((name, getattr(output, name, None)) for name in _CACHES)
+def _cache(model: Any, output: Any) -> tuple[str, Any]:
+    """What a call gives and the next one takes: heads of encoder-decoders give more than they take."""
+    taken = _parameters(model) if encodes(model) else _CACHES
+    named = ((name, getattr(output, name, None)) for name in _CACHES if name in taken)
     return next(((name, cache) for name, cache in named if cache is not None), ("", None))
 
 
-def _kept(output: Any) -> dict[str, Any]:
+def _kept(model: Any, output: Any) -> dict[str, Any]:
     """What a first call hands on to the next one."""
     from transformers.modeling_outputs import MoEModelOutput
 
-    name, cache = _cache(output)
+    name, cache = _cache(model, output)
     if cache is None:
         raise ValueError("the class returns no cache")
     encoded = getattr(output, "encoder_last_hidden_state", None)

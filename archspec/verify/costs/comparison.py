@@ -118,6 +118,8 @@ def calls(spec: Spec, raw: Config, encodes: bool) -> Iterator[Call]:
     after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
     for call in dict.fromkeys((*_CALLS, *around, *after)):
         yield call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY) if encodes else call
+        if encodes and not call.past:  # all that classifiers take; and the encoder at its own bounds
+            yield call._replace(memory=call.tokens, encoded=call.tokens)
 
 
 def _bounds(scope: Scope) -> Iterator[int]:
