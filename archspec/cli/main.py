@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from archspec.cli.plain_options import PlainOptions
-from archspec.typing_light import TYPE_CHECKING, NoReturn
+from archspec.typing_light import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +24,8 @@ VERBS = {
     "tree": "the modules, as print(model) shows them, with counts and shares",
     "tensors": "every parameter and persistent buffer: name, shape, ties",
     "formula": "the closed form of a count, in the config's own fields",
+    "flops": "the FLOPs of one call, by module",
+    "cache": "what one call keeps for the next, and how much of it a budget holds",
     "sensitivity": "how a count answers to each field, and which do not enter",
     "diff": "what differs between two architectures or configs, in numbers and symbols",
     "sweep": "counts over a grid of configs: a table, a file, a picture, a SQL query",
@@ -33,6 +35,7 @@ VERBS = {
     "derive": "draft a spec from the constructor of a class, and verify it",
     "lint": "check spec files; --schema prints their JSON Schema",
 }
+_COSTS = ("flops", "cache")  # their modules are in archspec.cli.costs
 _EPILOG = (
     "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."
 )
@@ -46,7 +49,7 @@ def command() -> NoReturn:
     """
     gc.disable()
     if sys.argv[1:2] and sys.argv[1] in VERBS:
-        importlib.import_module(f"archspec.cli.verbs.{sys.argv[1]}")
+        _module(sys.argv[1])
     gc.freeze()
     gc.enable()
     code = main()
@@ -110,7 +113,7 @@ def _run(given: list[str]) -> int:
 
 
 def _verb(verb: str, given: list[str]) -> int:
-    module = importlib.import_module(f"archspec.cli.verbs.{verb}")
+    module = _module(verb)
     plain = PlainOptions()
     module.add_arguments(plain)
     args: object = plain.read(given)
@@ -123,6 +126,11 @@ def _verb(verb: str, given: list[str]) -> int:
             return stop.code if isinstance(stop.code, int) else 2
     code: int = module.run(args)
     return code
+
+
+def _module(verb: str) -> Any:
+    room = "costs" if verb in _COSTS else "verbs"
+    return importlib.import_module(f"archspec.cli.{room}.{verb}")
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:

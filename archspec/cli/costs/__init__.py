@@ -1,0 +1,1 @@
+"""Verbs of what a call costs, a module a verb."""
