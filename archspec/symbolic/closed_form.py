@@ -17,8 +17,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.quantities import COSTS, FORMULAS
-from archspec.symbolic.builder import SymbolicBuilder
-from archspec.symbolic.call_costs import SymbolicCostBuilder, priced
+from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.tree.builder import Builder
