@@ -18,7 +18,17 @@ from archspec.specs.records import Body, Module
 from archspec.tree.builder import Builder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
-from archspec.typing_light import Any
+from archspec.typing_light import Any, NamedTuple
+
+
+class Layer(NamedTuple):
+    """A module in a loop of layers, and what it read by its index: lists with their items there.
+
+    Without a list it is the index itself.
+    """
+
+    built: Node
+    reads: list[tuple[Any, Any]]
 
 
 class Costed(Builder):
@@ -30,22 +40,58 @@ class Costed(Builder):
     def __init__(self, scope: Scope, **options: Any) -> None:
         super().__init__(scope, **options)
         self.layered: dict[str, bool] = {}  # model type -> whether costs of a layer depend on which it is
+        self.layer_idx: Any = None  # where a layer is built whose costs may depend on which it is
+        self.layers: dict[Any, list[Layer]] = {}  # the layers that were built of a module
+        self.layer_reads: list[
+            tuple[Any, Any]
+        ] = []  # by what is being built: lists, and what they have at layer_idx
 
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
         frame = super().frame_of(module, scope, local)
-        frame.axes, frame.runs = self.axes, module.runs
+        frame.axes, frame.layer_idx, frame.runs = self.axes, self.layer_idx, module.runs
         return frame
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
         key = super().memo_key(module, scope, arguments)
         if key is None or self.axes is None:
             return key
-        return (key, tuple(map(self.domain.known_by, self.axes.values())))
+        known_by = self.domain.known_by
+        key = (key, tuple(map(known_by, self.axes.values())))
+        return key if self.layer_idx is None else (key, known_by(self.layer_idx))
+
+    def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
+        """One module; a layer is the same as another one where it reads the same in its place of lists."""
+        key = self.memo_key(module, scope, arguments) if self.layer_idx is not None else None
+        if key is None:
+            return super().instantiate(module, scope, arguments, node)
+        layers = self.layers.setdefault(key[0], [])
+        for layer in layers:
+            if all(items[self.layer_idx] == item for items, item in layer.reads):
+                self.layer_reads += layer.reads
+                return layer.built
+        outer, self.layer_reads = self.layer_reads, []
+        layer = Layer(super().instantiate(module, scope, arguments, node), self.layer_reads)
+        if (None, None) not in layer.reads:
+            layers.append(layer)
+        self.layer_reads = outer + layer.reads
+        return layer.built
+
+    def visit_Subscript(self, node: ast.Subscript, local: Locals) -> Any:
+        before = len(self.layer_reads)
+        found = super().visit_Subscript(node, local)
+        if isinstance(node.slice, ast.Name) and self.layer_reads[before:] == [(None, None)]:
+            self.layer_reads[before:] = [(self.visit(node.value, local), found)]
+        return found
 
     def name(self, name: str, node: ast.Name) -> Any:
         frame = self.frames[-1]
         known = name in frame.local or name in frame.where or frame.scope.has(name)
-        if not known and frame.axes is not None and name in frame.axes:
+        if known or frame.axes is None:
+            return super().name(name, node)
+        if name == "layer_idx" and frame.layer_idx is not None:
+            self.layer_reads.append((None, None))
+            return frame.layer_idx
+        if name in frame.axes:
             return frame.axes[name]
         return super().name(name, node)
 
@@ -55,11 +101,11 @@ class Costed(Builder):
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
         """`layer_idx` is what the innermost loop of modules counts; transformers gives it to each layer."""
-        outer = self.axes
+        outer = self.layer_idx
         try:
             return super().visit_ListComp(node, local)
         finally:
-            self.axes = outer
+            self.layer_idx = outer
 
     def alike(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
         return super().alike(node) and not self.reads_layer_idx()
@@ -67,7 +113,7 @@ class Costed(Builder):
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
         super().bind(target, item, local)
         if isinstance(target, ast.Name) and self.reads_layer_idx():
-            self.axes = {**(self.axes or {}), "layer_idx": item}
+            self.layer_idx = item
 
     def reads_layer_idx(self) -> bool:
         if self.axes is None:
@@ -122,7 +168,7 @@ class Costed(Builder):
         given = self.arguments(found, node, local)
         defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
         inner = Frame(frame.scope, given, {**defaults, **found.where})
-        inner.axes = frame.axes
+        inner.axes, inner.layer_idx = frame.axes, frame.layer_idx
         self.frames.append(inner)
         try:
             for condition in found.require:

@@ -26,6 +26,7 @@ class Frame:
         self.scope, self.local, self.where = scope, local, where
         self.pending: set[str] = set()
         self.axes: dict[str, Any] | None = None  # of a call, where costs are asked for
+        self.layer_idx: Any = None
         self.runs: Mapping[str, Runs] = {}
 
 
