@@ -116,7 +116,8 @@ class ClosedForm:
         Errors: :class:`FormulaError` for a name that does not enter, for a config that is refused with these
         values, and where an assumption no longer holds, so that the formula would give a wrong number.
         """
-        known = {*self.symbols, *self.unused, *self.pinned} - set(self.definitions)
+        lengths = self.call._fields if self.call else ()
+        known = {*self.symbols, *self.unused, *self.pinned, *lengths} - set(self.definitions)
         if unknown := sorted(set(values) - known):
             fields = [name for name in self.symbols if name in known]
             raise FormulaError(

@@ -1,0 +1,52 @@
+"""`archspec flops` and `archspec cache`, as a person and as a program read them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from archspec.cli.main import main
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_flops_by_module(capsys: Captured) -> None:
+    assert main(["flops", "LlamaForCausalLM", "--tokens", "1", "--past", "2047"]) == 0
+    text = capsys.readouterr().out
+    assert "14,287,896,576" in text
+    assert "model.layers.*.self_attn.q_proj" in text
+    assert text.splitlines()[-1].split()[0] == "lm_head"
+
+
+def test_flops_json_adds_up(capsys: Captured) -> None:
+    assert main(["flops", "t5", "--tokens", "4", "--memory", "9", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["flops"] == sum(module["flops"] for module in found["modules"])
+    assert (found["tokens"], found["memory"], found["encoded"]) == (4, 9, 9)
+
+
+def test_cache_says_what_each_allocation_reserves(capsys: Captured) -> None:
+    assert main(["cache", "GptOssForCausalLM", "--tokens", "4096", "--dtype", "bf16", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bytes"]["pages"] == 73_728 * 4096
+    assert found["bytes"]["exact"] < found["bytes"]["static"] < found["bytes"]["pages"]
+
+
+def test_a_budget_holds_weights_and_cache(capsys: Captured) -> None:
+    command = ["cache", "LlamaForCausalLM", "--dtype", "bf16", "--memory", "24GiB", "--json"]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    left = found["budget_bytes"] - found["weights_bytes"]
+    assert found["holds"]["exact"] == {"tokens": left // 524_288, "batch": left // (524_288 * 2048)}
+    assert main([*command[:-3], "--memory", "12GiB"]) == 0
+    assert "do not hold the weights" in capsys.readouterr().out
+
+
+def test_what_cannot_be_answered_is_refused(capsys: Captured) -> None:
+    assert main(["cache", "BertModel"]) == 2
+    assert "hands no cache on" in capsys.readouterr().err
+    assert main(["flops", "T5Model"]) == 2
+    assert "memory=512" in capsys.readouterr().err
+    assert main(["cache", "LlamaModel", "--memory", "many"]) == 2
+    assert "write 80GiB" in capsys.readouterr().err

@@ -1,0 +1,127 @@
+"""What a call costs: FLOPs and caches that papers and model cards give, lengths that are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
+from archspec.errors import ArchspecError
+from archspec.specs.library import shipped
+
+Call = Callable[..., Forward]
+LLAMA_3_1_8B = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+}
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Call:
+    """A call of the first class of a spec whose architectures are given."""
+
+    def made(body: str, *lengths: int, **named: Any) -> Forward:
+        path = tmp_path / "toy.yaml"
+        lines = "".join(f"  {line}\n" for line in body.splitlines())
+        path.write_text(f"model_type: toy\nconfig: {{n: 3, h: 2, layers: 2}}\narchitectures:\n{lines}")
+        spec = shipped().load_file(str(path))
+        return Forward(Scope(spec, {}), spec.architectures[0], *lengths, **named)
+
+    return made
+
+
+def test_a_linear_costs_two_for_each_weight_and_position(call: Call) -> None:
+    found = call("Toy:\n  proj: Linear(n, 5)\n  norm: LayerNorm(n)", 2, 7)
+    assert found.flops_by_module == {"proj": 2 * 2 * 7 * 3 * 5}
+    assert found.flops == found.masked_flops == 420
+
+
+def test_runs_says_on_how_many_positions(call: Call) -> None:
+    body = "Toy:\n  runs: {one: 1, none: 0, often: {times: 3}}\n"
+    body += "".join(f"  {name}: Linear(n, n)\n" for name in ("one", "none", "often", "all"))
+    assert call(body, 1, 4).flops_by_module == {"one": 18, "often": 3 * 72, "all": 72}
+
+
+def test_a_parameter_works_where_it_is_named(call: Call) -> None:
+    body = "Toy:\n  runs: {used: tokens}\n  used: Parameter(n, n)\n  scale: Parameter(n, n)"
+    assert call(body, 1, 4).flops_by_module == {"": 72}
+
+
+def test_of_routed_experts_the_chosen_ones_work(call: Call) -> None:
+    body = "Toy:\n  experts: Experts().routed(2, 8)\nExperts:\n  runs: {up: tokens}\n  up: Parameter(8, n, n)"
+    assert call(body, 1, 4).flops_by_module == {"experts": 2 * 4 * 2 * 9}
+
+
+def test_what_does_not_run_keeps_nothing(call: Call) -> None:
+    body = "Toy:\n  runs: {tower: 0}\n  tower: Layer()\n  layer: Layer()\nLayer:\n"
+    body += "  runs: {k: context}\n  ops: causal_attention(h, h, n)\n  k: Linear(n, n)"
+    found = call(body, 1, 4, 5)
+    assert {tensor.module for tensor in found.cache} == {"layer"}
+    assert found.flops_by_module == {"layer": 4 * 2 * 4 * 9 * 3, "layer.k": 2 * 9 * 9}
+
+
+def test_none_of_a_head_s_cache_is_handed_on(call: Call) -> None:
+    body = "Toy:\n  cache: none\n  layer: Layer()\nLayer:\n  ops: causal_attention(h, h, n)"
+    assert call(body, 1, 4).cache == []
+    with pytest.raises(ArchspecError, match="hands no cache on"):
+        call(body, 1, 1, 4)
+
+
+def test_layers_differ_by_their_index(call: Call) -> None:
+    body = "Toy:\n  layers: '[Layer() for i in range(4)]'\nLayer:\n  where: {kinds: '[1, 2, 1, 2]'}\n"
+    body += "  runs: {proj: 'kinds[layer_idx]'}\n  proj: Linear(n, n)"
+    assert [call(body, 1, 9).flops_by_module[f"layers.{i}.proj"] for i in range(4)] == [18, 36, 18, 36]
+
+
+@pytest.mark.parametrize("lengths", [(0, 1), (1, 0), (1, 1, -1), (True, 1), (1, 1.5)])
+def test_lengths_are_whole(call: Call, lengths: tuple[Any, ...]) -> None:
+    with pytest.raises(ArchspecError, match="is "):
+        call("Toy:\n  proj: Linear(n, n)", *lengths)
+
+
+def test_an_encoder_needs_positions() -> None:
+    with pytest.raises(ArchspecError, match="reads what its encoder gives"):
+        archspec.load("T5ForConditionalGeneration").forward(tokens=8)
+    with pytest.raises(ArchspecError, match="more encoder positions are computed"):
+        archspec.load("T5ForConditionalGeneration").forward(tokens=8, memory=3, encoded=4)
+
+
+def test_llama_3_1_8b_keeps_128_kib_a_token() -> None:
+    model = archspec.load(LLAMA_3_1_8B)
+    assert model.forward(tokens=1).cache_bytes("bfloat16") == 128 * 1024
+
+
+def test_deepseek_v3_keeps_latents() -> None:
+    found = archspec.load("DeepseekV3ForCausalLM").forward(tokens=1)
+    assert found.cache_bytes("bfloat16") == 61 * (512 + 64) * 2 == 70_272
+    assert {tensor.kind for tensor in found.cache} == {"latent"}
+
+
+def test_gpt_oss_reserves_by_allocation() -> None:
+    found = archspec.load("GptOssForCausalLM").forward(
+        tokens=4096
+    )  # 36 layers, every second one with a window
+    one = 8 * 64 * 2  # elements of a layer and position
+    assert found.cache_elements() == 18 * one * (4096 + 127)
+    assert found.cache_elements("static") == 18 * one * (4096 + 128)
+    assert found.cache_bytes("bfloat16", "pages") == 73_728 * 4096
+    with pytest.raises(ArchspecError, match="no allocation"):
+        found.cache_elements("paged")
+
+
+def test_a_class_that_was_not_verified_is_refused() -> None:
+    model = archspec.load("ResNetModel")
+    assert model.params > 0
+    with pytest.raises(ArchspecError, match="are not given"):
+        model.forward()

@@ -1,0 +1,44 @@
+"""Closed forms of costs: the lengths of a call are symbols beside the config's fields."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+import archspec
+from archspec.errors import FormulaError
+
+
+def symbols(names: str) -> tuple[sympy.Symbol, ...]:
+    return tuple(map(sympy.Symbol, names.split()))
+
+
+def test_gpt_2_is_two_for_each_weight_and_attention() -> None:
+    found = archspec.formula("GPT2LMHeadModel", "flops").expr
+    d, ff, layers, vocab, heads = symbols("n_embd n_inner n_layer vocab_size n_head")
+    batch, tokens, past = symbols("batch tokens past")
+    weights = layers * (4 * d**2 + 2 * d * ff) + vocab * d
+    attention = 4 * layers * heads * sympy.floor(d / heads) * (past + tokens)
+    assert sympy.expand(found - batch * tokens * (2 * weights + attention)) == 0
+
+
+def test_a_formula_holds_at_other_lengths_and_fields() -> None:
+    found = archspec.formula("GptOssForCausalLM", "cache_elements", tokens=1, past=4095)
+    exact = archspec.load("GptOssForCausalLM", overrides={"head_dim": 80}).forward(2, 1, 500)
+    assert found.evaluate(head_dim=80, batch=2, past=500) == exact.cache_elements()
+
+
+def test_a_prefill_s_formula_is_none_of_a_step() -> None:
+    found = archspec.formula("Mamba2ForCausalLM", "flops")
+    step = archspec.load("Mamba2ForCausalLM").forward(1, 1, 9).flops
+    with pytest.raises(FormulaError, match="does not hold"):
+        found.evaluate(tokens=1, past=9)
+    assert archspec.formula("Mamba2ForCausalLM", "flops", tokens=1, past=4).evaluate(past=9) == step
+
+
+def test_the_latents_of_deepseek_v3() -> None:
+    found = archspec.formula("DeepseekV3ForCausalLM", "cache_elements").expr
+    batch, tokens, past, layers, rank, rope = symbols(
+        "batch tokens past num_hidden_layers kv_lora_rank qk_rope_head_dim"
+    )
+    assert sympy.expand(found - batch * (tokens + past) * layers * (rank + rope)) == 0
