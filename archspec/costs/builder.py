@@ -139,12 +139,15 @@ class Costed(Builder):
         if isinstance(runs, dict) and "tokens" in runs and runs["tokens"].text == "encoded":
             self.encoder = True
         values = {axis: self.evaluate(value, frame.local) for axis, value in given.items()}
-        positions = values.get("tokens")
+        positions, chosen = values.get("tokens"), values.pop("routed", None)
         idle = type(positions) is int and positions == 0  # what does not run keeps nothing either
         outer, self.axes = self.axes, None if idle else inner_axes(frame.axes, values)
         child = super().child(name, inner)
         if self.axes is not None and child is not None and child.cls in ("Parameter", "Buffer"):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
+        if chosen is not None and child is not None and child.routed is not None:
+            child = child.copy()
+            child.routed = child.routed._replace(chosen=chosen)  # transformers computes others, too
         self.axes = outer
         return child
 

@@ -59,7 +59,8 @@ def _configs(config: Any) -> Iterator[Any]:
 
 def encodes(model: Any) -> bool:
     """Whether a model has an encoder beside its decoder."""
-    return "decoder_input_ids" in _parameters(model)
+    decodes = any("decoder" in name for name, _ in model.named_modules())
+    return decodes and "decoder_input_ids" in _parameters(model)
 
 
 def _parameters(model: Any) -> set[str]:

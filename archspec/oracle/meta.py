@@ -1,7 +1,7 @@
-"""Torch's meta device: tensors have shapes only. Who asks for their values is answered as inputs could answer.
+"""Torch's meta device: tensors have shapes only. Who asks for a value is answered as inputs could answer.
 
 There is no padding and no global attention; a mask that chooses positions chooses all of them; of all experts
-one is hit, and it has all tokens. No product is replaced, only branches are chosen where numbers would choose.
+one is hit, and has all tokens. No product is replaced, only branches are chosen where numbers would choose.
 """
 
 from __future__ import annotations
