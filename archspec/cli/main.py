@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 from archspec.cli.plain_options import PlainOptions
 from archspec.typing_light import TYPE_CHECKING, NoReturn
@@ -113,12 +114,12 @@ def _verb(verb: str, given: list[str]) -> int:
     module = importlib.import_module(f"archspec.cli.verbs.{verb}")
     plain = PlainOptions()
     module.add_arguments(plain)
-    args: object = plain.read(given)
+    args = plain.read(given)
     if args is None:
         parser = _parser(verb)
         module.add_arguments(parser)
         try:
-            args = parser.parse_args(given)
+            args = parser.parse_args(given, SimpleNamespace())
         except SystemExit as stop:  # argparse has said what is wrong, or shown its help
             return stop.code if isinstance(stop.code, int) else 2
     code: int = module.run(args)

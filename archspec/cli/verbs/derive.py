@@ -8,18 +8,16 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_samples
+from archspec.cli.arguments import Parser, Values, add_samples
 from archspec.errors import ArchspecError, SpecError
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.verify.verifier import Outcome
 
 _SHOWN = 3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     names = "CLASS|MODEL_TYPE|MODULE:CLASS"
     add("name", metavar=names, help="a class of transformers, a model type, or your own class")
@@ -33,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="the drafts and how they did, as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.derive import compiled, draft, find, overlay, params, verified
 
     target = find(args.name, args.config)
@@ -63,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if drafts[0].failed or any(outcome.verdict == "wrong" for outcome in outcomes) else 0
 
 
-def _write(args: argparse.Namespace, drafts: list[Any], outcomes: list[Any]) -> None:
+def _write(args: Values, drafts: list[Any], outcomes: list[Any]) -> None:
     from archspec.specs.library import shipped
 
     described = set(shipped().model_types())

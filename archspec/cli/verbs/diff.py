@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.cli.arguments import (
     MODEL_HELP,
+    Parser,
+    Values,
     add_choices,
     add_repeated,
     loaded,
@@ -20,13 +22,11 @@ from archspec.terminal import number, signed, table
 from archspec.tree.ties import tie_notes
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.compare.formulas import Forms
     from archspec.models.model import Model
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("a", metavar="A", help=MODEL_HELP)
     about_b = "the same; with --config, both are architectures of that config"
     parser.add_argument("b", metavar="B", help=about_b)
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_choices(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     found = diff(_side(args, args.a, args.set_a), _side(args, args.b, args.set_b), args.depth)
     from archspec.compare.formulas import forms_or_reason
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if found.changes else 0
 
 
-def _side(args: argparse.Namespace, name: str, settings: list[str]) -> Model:
+def _side(args: Values, name: str, settings: list[str]) -> Model:
     source, architecture = (args.config, name) if args.config else (name, args.architecture)
     return loaded(source, architecture, [*args.set, *settings])
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, add_repeated, loaded, pairs, print_json
+from archspec.cli.arguments import Parser, Values, add_model, add_repeated, loaded, pairs, print_json
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
 from archspec.render.notation import FORMATS, Glyph, read
 from archspec.terminal import table
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.models.formula import Formula
     from archspec.render.arrangements import Part
 
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add_model(parser, "ARCH|CONFIG")
     add_quantity(parser)
@@ -42,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_repeated(parser, "--symbol", "FIELD=LATEX", "one symbol of your own, e.g. hidden_size=h")
 
 
-def add_quantity(parser: argparse.ArgumentParser) -> None:
+def add_quantity(parser: Parser) -> None:
     """`--quantity`, `--dtype` and `--assume`, which all verbs that give formulas share."""
     about_quantity = f"one of {', '.join(QUANTITIES)} (default: params)"
     parser.add_argument("--quantity", default="params", metavar="NAME", help=about_quantity)
@@ -51,7 +49,7 @@ def add_quantity(parser: argparse.ArgumentParser) -> None:
     add_repeated(parser, "--assume", "FIELD=EXPRESSION", about_assume)
 
 
-def chosen_formula(args: argparse.Namespace, settings: Iterable[str] = ()) -> Formula:
+def chosen_formula(args: Values, settings: Iterable[str] = ()) -> Formula:
     """The formula that the options choose, at a config with more fields set."""
     from archspec.render.assumptions import assume
 
@@ -60,7 +58,7 @@ def chosen_formula(args: argparse.Namespace, settings: Iterable[str] = ()) -> Fo
     return formula.in_bytes(args.dtype) if args.dtype else formula
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.render.formats import tabled, written_part
 
     formula, own = chosen_formula(args), _notation(args)
@@ -86,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _parts(formula: Formula, args: argparse.Namespace) -> list[Part]:
+def _parts(formula: Formula, args: Values) -> list[Part]:
     """The parts that `--by`, `--collect` and `--leading` ask for."""
     from archspec.render import arrangements
     from archspec.render.growth import leading
@@ -105,7 +103,7 @@ def _fields(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _notation(args: argparse.Namespace) -> dict[str, Glyph]:
+def _notation(args: Values) -> dict[str, Glyph]:
     """The symbols of `--notation`, and over them those of `--symbol`."""
     own = read(args.notation) if args.notation else {}
     for field, latex in pairs("--symbol", args.symbol, "FIELD=LATEX, e.g. hidden_size=h").items():
@@ -139,7 +137,7 @@ def _as_json(formula: Formula, own: dict[str, Glyph]) -> dict[str, Any]:
     }
 
 
-def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own: dict[str, Glyph]) -> None:
+def _explain(formula: Formula, parts: list[Part], args: Values, own: dict[str, Glyph]) -> None:
     from archspec.render.formats import glyphs, written_part
     from archspec.render.growth import leading
 
@@ -167,7 +165,7 @@ def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own:
         print(f"note: {note}")
 
 
-def _piecewise(args: argparse.Namespace, formula: Formula, own: dict[str, Glyph]) -> None:
+def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph]) -> None:
     from archspec.render.assumptions import piecewise
     from archspec.render.formats import cases_latex, written
 

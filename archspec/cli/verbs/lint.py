@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
-from archspec.cli.arguments import add_json, print_json
+from archspec.cli.arguments import Parser, Values, add_json, print_json
 from archspec.errors import ConfigError, Problem
 
-if TYPE_CHECKING:
-    import argparse
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     about_files = "spec files, or folders of them (default: all that are shipped)"
     parser.add_argument("files", nargs="*", metavar="FILE", help=about_files)
     about_schema = "print the JSON Schema of spec files, for editors"
@@ -20,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     if args.schema:
         from archspec.lint.schema import text
 

@@ -7,6 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from archspec.cli.arguments import (
+    Parser,
+    Values,
     add_class_and_config,
     add_dtype,
     add_json,
@@ -19,12 +21,10 @@ from archspec.cli.verbs.sweep import add_grid, ties_of
 from archspec.quantities import BUDGETS, QUANTITIES
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.solving.solve import Solution
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add_class_and_config(parser)
     for name, quantity in QUANTITIES.items():
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.solving.solve import solve
 
     source, architecture = class_and_config(args)

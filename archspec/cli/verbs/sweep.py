@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from archspec.cli.arguments import (
+    Parser,
+    Values,
     add_class_and_config,
     add_dtype,
     add_json,
@@ -20,14 +22,12 @@ from archspec.quantities import QUANTITIES
 from archspec.terminal import progress, table
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.sweeping.sweep import Sweep
 
 _SHOWN = 40  # rows, unless --rows says otherwise
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add_class_and_config(parser)
     add_grid(parser)
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def add_grid(parser: argparse.ArgumentParser) -> None:
+def add_grid(parser: Parser) -> None:
     """`--set`, `--tie` and `--where`."""
     values = "first:last, first:last:step, first:last:*factor (ends included), or a,b,c"
     add_repeated(parser, "--set", "FIELD=VALUES", f"the values of a field: {values}")
@@ -61,7 +61,7 @@ def ties_of(texts: list[str]) -> dict[str, str]:
     return pairs("--tie", texts, "field=expression, e.g. intermediate_size=4*hidden_size")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     signal.signal(signal.SIGTERM, _stop)  # so that a file that is half written disappears
     grid = _sweep(args)
     if args.sql:
@@ -90,7 +90,7 @@ def _stop(*_: Any) -> NoReturn:
     raise SystemExit(143)
 
 
-def _sweep(args: argparse.Namespace) -> Sweep:
+def _sweep(args: Values) -> Sweep:
     from archspec.sweeping.sweep import sweep
 
     if not args.set:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import add_model, load_model, print_json
+from archspec.cli.arguments import Parser, Values, add_model, load_model, print_json
 from archspec.terminal import number, table
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.tree.tensors import Tensor
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     add_model(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     model = load_model(args)
     found = model.tensors()
     if args.json:

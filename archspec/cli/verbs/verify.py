@@ -6,12 +6,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_samples
+from archspec.cli.arguments import Parser, Values, add_samples
 from archspec.errors import ArchspecError
 from archspec.terminal import progress
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator
 
     from archspec.verify.campaign import Report, Result
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("names", nargs="*", metavar="ARCHITECTURE|MODEL_TYPE", help="what to verify")
     add("--all", action="store_true", help="everything that is described")
@@ -34,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--check", action="store_true", help="with --coverage: write nothing, fail where it is stale")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.verify.pool import cores
 
     jobs = args.jobs if args.jobs > 0 else cores()
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if report.count("wrong") else 0
 
 
-def _coverage(args: argparse.Namespace, jobs: int) -> int:
+def _coverage(args: Values, jobs: int) -> int:
     from archspec.verify import coverage
 
     if args.check:
