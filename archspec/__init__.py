@@ -32,7 +32,7 @@ _HOMES = {
     "archspec.sweeping.sweep": ("Sweep", "sweep"),
     "archspec.tree.tensors": ("Tensor",),
 }
-__all__ = [name for names in _HOMES.values() for name in names]  # noqa: PLE0605
+__all__ = [name for names in _HOMES.values() for name in names]
 
 
 def __getattr__(name: str) -> object:

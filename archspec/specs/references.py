@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
-from functools import lru_cache
 
-from archspec.language.expression import SEEN, Expression, names
-from archspec.language.trees import callee, calls, text_of
+from archspec.language.expression import Expression, names
+from archspec.language.trees import calls, text_of
 from archspec.specs.records import Module, Spec, leaves
 
 
@@ -109,21 +108,6 @@ def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
         elif not isinstance(tree, ast.Constant):
             paths.append(ast.unparse(tree))
     return paths, tests
-
-
-def conditions(spec: Spec) -> Iterator[Expression]:
-    """Everything that a config must fulfil."""
-    yield from spec.require
-    for module in spec.modules.values():
-        yield from module.require
-
-
-@lru_cache(maxsize=SEEN)
-def reads(tree: ast.AST) -> frozenset[str]:
-    """The names that an expression reads, also in `given("a")`, and parts' fields (`text_config.width`)."""
-    given = {text_of(call.args[0]) for call in calls(tree) if callee(call) == "given" and call.args} - {""}
-    attributes = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return names(tree) | given | {path for path in attributes if all(map(str.isidentifier, path.split(".")))}
 
 
 def modules_of(spec: Spec, architecture: str) -> set[str]:
