@@ -72,15 +72,9 @@ def unread(spec: Spec) -> Iterator[Problem]:
 
 def _words(expression: Expression) -> set[str]:
     """The names in an expression, those of keywords and in texts, as in `given("field")`, among them."""
-    found = set()
-    for node in ast.walk(expression.tree):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.keyword) and node.arg:
-            found.add(node.arg)
-        else:
-            found.add(text_of(node))
-    return found
+    nodes = list(ast.walk(expression.tree))
+    keywords = {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+    return {*names(expression.tree), *keywords, *map(text_of, nodes)}
 
 
 def _read_elsewhere(name: str, spec: Spec) -> bool:
