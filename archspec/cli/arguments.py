@@ -41,18 +41,6 @@ def add_choices(parser: Parser) -> None:
     add_json(parser)
 
 
-def add_class_and_config(parser: Parser) -> None:
-    """`ARCH CONFIG`, or one of both."""
-    parser.add_argument("model", metavar="ARCH|CONFIG", help=MODEL_HELP)
-    about_config = "the config, where the first argument is the class to count"
-    parser.add_argument("config", nargs="?", help=about_config)
-
-
-def class_and_config(args: Values) -> tuple[str, str | None]:
-    """The source of a config and the architecture that :func:`add_class_and_config` has read."""
-    return (args.config, args.model) if args.config else (args.model, None)
-
-
 def add_dtype(parser: Parser) -> None:
     about_dtype = "the dtype of the bytes, e.g. bf16 (default: the config's own, else float32)"
     parser.add_argument("--dtype", help=about_dtype)

@@ -6,18 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import (
-    Parser,
-    Values,
-    add_class_and_config,
-    add_dtype,
-    add_json,
-    add_repeated,
-    class_and_config,
-    pairs,
-    print_json,
-)
-from archspec.cli.verbs.sweep import add_grid, ties_of
+from archspec.cli.arguments import Parser, Values, add_dtype, add_json, add_repeated, pairs, print_json
+from archspec.cli.verbs.sweep import add_class_and_config, add_grid, class_and_config, ties_of
 from archspec.quantities import BUDGETS, QUANTITIES
 
 if TYPE_CHECKING:

@@ -7,16 +7,7 @@ import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from archspec.cli.arguments import (
-    Parser,
-    Values,
-    add_class_and_config,
-    add_dtype,
-    add_json,
-    add_repeated,
-    class_and_config,
-    pairs,
-)
+from archspec.cli.arguments import MODEL_HELP, Parser, Values, add_dtype, add_json, add_repeated, pairs
 from archspec.errors import SweepError
 from archspec.quantities import QUANTITIES
 from archspec.terminal import progress, table
@@ -46,6 +37,18 @@ def add_arguments(parser: Parser) -> None:
     about_rows = f"how many rows to print (default: {_SHOWN})"
     add("--rows", type=int, default=_SHOWN, metavar="N", help=about_rows)
     add_json(parser)
+
+
+def add_class_and_config(parser: Parser) -> None:
+    """`ARCH CONFIG`, or one of both."""
+    parser.add_argument("model", metavar="ARCH|CONFIG", help=MODEL_HELP)
+    about_config = "the config, where the first argument is the class to count"
+    parser.add_argument("config", nargs="?", help=about_config)
+
+
+def class_and_config(args: Values) -> tuple[str, str | None]:
+    """The source of a config and the architecture that :func:`add_class_and_config` has read."""
+    return (args.config, args.model) if args.config else (args.model, None)
 
 
 def add_grid(parser: Parser) -> None:
