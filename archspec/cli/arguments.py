@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.tree.ties import tied_groups
-from archspec.typing_light import TYPE_CHECKING, Any, Protocol
+from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archspec.models.model import Model
     from archspec.tree.tensors import Tensor
-
-Values = SimpleNamespace  # what a command line gives
-
-
-class Parser(Protocol):
-    """What a verb tells its arguments: argparse's parser, or the reader of plain command lines."""
-
-    def add_argument(self, name: str, /, **about: Any) -> object: ...
-
 
 MODEL_HELP = (
     "a config.json, a folder that holds one, a hub id, "
@@ -28,27 +19,27 @@ MODEL_HELP = (
 )
 
 
-def add_model(parser: Parser, metavar: str = "CONFIG|ARCH") -> None:
-    """The model, `--architecture` and `--set`."""
-    parser.add_argument("model", metavar=metavar, help=MODEL_HELP)
-    add_choices(parser)
+def add_model(takes: Arguments, metavar: str = "CONFIG|ARCH") -> None:
+    """The model, and how it is chosen."""
+    takes.value("model", metavar, MODEL_HELP)
+    add_choices(takes)
 
 
-def add_choices(parser: Parser) -> None:
+def add_choices(takes: Arguments) -> None:
+    """`--architecture`, `--set` and `--json`."""
     about_class = "the class to count, e.g. BertForMaskedLM (default: the config's own)"
-    parser.add_argument("--architecture", metavar="CLASS", help=about_class)
-    add_repeated(parser, "--set", "FIELD=VALUE", "set a field anew, e.g. text_config.num_hidden_layers=2")
-    add_json(parser)
+    takes.value("--architecture", "CLASS", about_class)
+    takes.repeated("--set", "FIELD=VALUE", "set a field anew, e.g. text_config.num_hidden_layers=2")
+    add_json(takes)
 
 
-def add_dtype(parser: Parser) -> None:
+def add_dtype(takes: Arguments) -> None:
     about_dtype = "the dtype of the bytes, e.g. bf16 (default: the config's own, else float32)"
-    parser.add_argument("--dtype", help=about_dtype)
+    takes.value("--dtype", None, about_dtype)
 
 
-def add_repeated(parser: Parser, flag: str, metavar: str, help: str) -> None:
-    """An option that may be given more than once."""
-    parser.add_argument(flag, metavar=metavar, action="append", default=[], help=help)
+def add_json(takes: Arguments) -> None:
+    takes.flag("--json", "print JSON")
 
 
 def pairs(option: str, texts: list[str], example: str) -> dict[str, str]:
@@ -65,10 +56,6 @@ def pairs(option: str, texts: list[str], example: str) -> dict[str, str]:
             raise ArchspecError(f"{option} {text}: {wrong}", help=f"write {example}")
         found[name] = value
     return found
-
-
-def add_json(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def print_json(value: Any) -> None:
@@ -101,11 +88,10 @@ def natural(text: str) -> int:
     return int(text)
 
 
-def add_samples(parser: Parser, default: int, help: str) -> None:
+def add_samples(takes: Arguments, default: int, help: str) -> None:
     """`--samples` and `--seed`, of the random configs that specs are held to."""
-    parser.add_argument("--samples", type=samples, default=default, metavar="N", help=help)
-    about_seed = "the seed of the random configs (0)"
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help=about_seed)
+    takes.value("--samples", "N", help, type=samples, default=default)
+    takes.value("--seed", "S", "the seed of the random configs (0)", type=int, default=0)
 
 
 def samples(text: str) -> int:

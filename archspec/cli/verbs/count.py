@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import Parser, Values, add_dtype, add_model, load_model, print_json, tied_json
+from archspec.cli.arguments import add_dtype, add_model, load_model, print_json, tied_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.specs.library import TRANSFORMERS_VERSION
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from archspec.models.model import Model
 
 
-def add_arguments(parser: Parser) -> None:
-    add_model(parser)
-    add_dtype(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
+    add_dtype(takes)
 
 
 def run(args: Values) -> int:

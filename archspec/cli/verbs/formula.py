@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import Parser, Values, add_model, add_repeated, loaded, pairs, print_json
+from archspec.cli.arguments import add_model, loaded, pairs, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
 from archspec.render.notation import FORMATS, Glyph, read
@@ -18,35 +19,28 @@ if TYPE_CHECKING:
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
 
 
-def add_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add_model(parser, "ARCH|CONFIG")
-    add_quantity(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes, "ARCH|CONFIG")
+    add_quantity(takes)
     about_format = "what the formula is written in (default: unicode)"
-    add("--format", default="unicode", choices=FORMATS, help=about_format)
+    takes.value("--format", None, about_format, default="unicode", choices=FORMATS)
     about_by = "how its terms are grouped (default: repetition)"
-    add("--by", default="repetition", choices=ARRANGEMENTS, help=about_by)
-    about_depth = "with --by module: how many levels (default: 1)"
-    add("--depth", type=int, default=1, metavar="N", help=about_depth)
-    add("--collect", metavar="FIELD", help="by powers of one field")
+    takes.value("--by", None, about_by, default="repetition", choices=ARRANGEMENTS)
+    takes.value("--depth", "N", "with --by module: how many levels (default: 1)", type=int, default=1)
+    takes.value("--collect", "FIELD", "by powers of one field")
     about_leading = "only the terms of highest order in width and depth, or in these fields"
-    add("--leading", nargs="?", const="", metavar="FIELDS", help=about_leading)
-    about_table = "a table of the parts: formula, value, share"
-    add("--table", choices=("latex", "markdown"), help=about_table)
-    about_piecewise = "a case for each combination of the yes/no flags that matter"
-    add("--piecewise", action="store_true", help=about_piecewise)
-    about_notation = "symbols of your own, in the form of formulas/notation.yaml"
-    add("--notation", metavar="FILE", help=about_notation)
-    add_repeated(parser, "--symbol", "FIELD=LATEX", "one symbol of your own, e.g. hidden_size=h")
+    takes.value("--leading", "FIELDS", about_leading, nargs="?", const="")
+    takes.value("--table", None, "a table of the parts: formula, value, share", choices=("latex", "markdown"))
+    takes.flag("--piecewise", "a case for each combination of the yes/no flags that matter")
+    takes.value("--notation", "FILE", "symbols of your own, in the form of formulas/notation.yaml")
+    takes.repeated("--symbol", "FIELD=LATEX", "one symbol of your own, e.g. hidden_size=h")
 
 
-def add_quantity(parser: Parser) -> None:
+def add_quantity(takes: Arguments) -> None:
     """`--quantity`, `--dtype` and `--assume`, which all verbs that give formulas share."""
-    about_quantity = f"one of {', '.join(QUANTITIES)} (default: params)"
-    parser.add_argument("--quantity", default="params", metavar="NAME", help=about_quantity)
-    parser.add_argument("--dtype", metavar="NAME", help="count bytes at this dtype instead, e.g. bfloat16")
-    about_assume = "replace a field, e.g. intermediate_size=4*hidden_size"
-    add_repeated(parser, "--assume", "FIELD=EXPRESSION", about_assume)
+    takes.value("--quantity", "NAME", f"one of {', '.join(QUANTITIES)} (default: params)", default="params")
+    takes.value("--dtype", "NAME", "count bytes at this dtype instead, e.g. bfloat16")
+    takes.repeated("--assume", "FIELD=EXPRESSION", "replace a field, e.g. intermediate_size=4*hidden_size")
 
 
 def chosen_formula(args: Values, settings: Iterable[str] = ()) -> Formula:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import Parser, Values, add_json, print_json
+from archspec.cli.arguments import add_json, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import UnknownArchitectureError, did_you_mean
 from archspec.specs.library import shipped
 from archspec.terminal import table
 
 
-def add_arguments(parser: Parser) -> None:
-    help_ = "only names that contain this text"
-    parser.add_argument("filter", nargs="?", default="", metavar="TEXT", help=help_)
-    add_json(parser)
+def add_arguments(takes: Arguments) -> None:
+    takes.value("filter", "TEXT", "only names that contain this text", nargs="?", default="")
+    add_json(takes)
 
 
 def run(args: Values) -> int:

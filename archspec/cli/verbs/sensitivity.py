@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import Parser, Values, add_model, print_json
+from archspec.cli.arguments import add_model, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.cli.verbs.formula import add_quantity, chosen_formula
 from archspec.terminal import table
 
 
-def add_arguments(parser: Parser) -> None:
-    add_model(parser, "ARCH|CONFIG")
-    add_quantity(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes, "ARCH|CONFIG")
+    add_quantity(takes)
 
 
 def run(args: Values) -> int:

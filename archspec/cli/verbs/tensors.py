@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import Parser, Values, add_model, load_model, print_json
+from archspec.cli.arguments import add_model, load_model, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.terminal import number, table
 from archspec.typing_light import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ if TYPE_CHECKING:
     from archspec.tree.tensors import Tensor
 
 
-def add_arguments(parser: Parser) -> None:
-    add_model(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
 
 
 def run(args: Values) -> int:

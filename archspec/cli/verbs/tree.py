@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import Parser, Values, add_model, load_model, natural, print_json
+from archspec.cli.arguments import add_model, load_model, natural, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.render.html import module_rows
 from archspec.terminal import table
 from archspec.tree.outline import Item, outline
 from archspec.typing_light import Any
 
 
-def add_arguments(parser: Parser) -> None:
-    add_model(parser)
-    parser.add_argument("--depth", type=natural, metavar="N", help="show N levels of modules only")
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
+    takes.value("--depth", "N", "show N levels of modules only", type=natural)
 
 
 def run(args: Values) -> int:
