@@ -9,30 +9,20 @@ from __future__ import annotations
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from archspec.errors import ArchspecError
-    from archspec.models.formula import Formula
-    from archspec.models.model import Model, architectures, formula, load
-    from archspec.solving.solve import Solution, solve
-    from archspec.specs.library import TRANSFORMERS_VERSION
-    from archspec.sweeping.sweep import Sweep, sweep
-    from archspec.tree.tensors import Tensor
+    from archspec.errors import ArchspecError as ArchspecError
+    from archspec.models.formula import Formula as Formula
+    from archspec.models.model import Model as Model
+    from archspec.models.model import architectures as architectures
+    from archspec.models.model import formula as formula
+    from archspec.models.model import load as load
+    from archspec.solving.solve import Solution as Solution
+    from archspec.solving.solve import solve as solve
+    from archspec.specs.library import TRANSFORMERS_VERSION as TRANSFORMERS_VERSION
+    from archspec.sweeping.sweep import Sweep as Sweep
+    from archspec.sweeping.sweep import sweep as sweep
+    from archspec.tree.tensors import Tensor as Tensor
 
-__all__ = [
-    "TRANSFORMERS_VERSION",
-    "ArchspecError",
-    "Formula",
-    "Model",
-    "Solution",
-    "Sweep",
-    "Tensor",
-    "architectures",
-    "formula",
-    "load",
-    "solve",
-    "sweep",
-]
 __version__ = "0.1.0"
-
 _HOMES = {
     "archspec.errors": ("ArchspecError",),
     "archspec.models.formula": ("Formula",),
@@ -42,6 +32,7 @@ _HOMES = {
     "archspec.sweeping.sweep": ("Sweep", "sweep"),
     "archspec.tree.tensors": ("Tensor",),
 }
+__all__ = [name for names in _HOMES.values() for name in names]
 
 
 def __getattr__(name: str) -> object:

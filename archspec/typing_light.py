@@ -21,15 +21,22 @@ else:
 
         def __new__(cls, name, bases, body):
             fields = tuple(body.get("__annotations__", ()))
-            defaults = {field: (body.pop(field),) for field in fields if field in body}
+            defaults = tuple(
+                body.pop(field) for field in fields if field in body
+            )  # the last fields have some
             getters = {field: property(itemgetter(place)) for place, field in enumerate(fields)}
             own = {"_fields": fields, "_defaults": defaults, "__slots__": ()}
             return super().__new__(cls, name, bases, body | getters | own)
 
     class NamedTuple(tuple, metaclass=_Record):
         def __new__(cls, *values, **named):
-            for field in cls._fields[len(values) :]:
-                values += (named.pop(field),) if field in named else cls._defaults.get(field, ())
+            if named:
+                given = dict(zip(reversed(cls._fields), reversed(cls._defaults), strict=False)) | named
+                missing = cls._fields[len(values) :]
+                values += tuple(given[field] for field in missing if field in given)
+                named = named.keys() - missing
+            elif len(values) < len(cls._fields):
+                values += cls._defaults[len(values) - len(cls._fields) :]
             if named or len(values) != len(cls._fields):
                 raise TypeError(f"{cls.__name__} takes {', '.join(cls._fields)}")
             return tuple.__new__(cls, values)
@@ -41,8 +48,10 @@ else:
             return dict(zip(self._fields, self, strict=True))
 
         def _replace(self, **changes):
-            values = [changes.pop(field, value) for field, value in zip(self._fields, self, strict=True)]
-            return type(self)(*values, **changes)
+            found = tuple.__new__(type(self), map(changes.pop, self._fields, self))
+            if changes:
+                raise TypeError(f"{type(self).__name__} has no {', '.join(changes)}")
+            return found
 
         def __repr__(self):
             shown = ", ".join(f"{field}={value!r}" for field, value in self._asdict().items())

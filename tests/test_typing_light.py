@@ -61,3 +61,8 @@ def test_other_fields_are_refused(values: tuple[typing.Any, ...], named: dict[st
     for record in (Light, Typed):
         with pytest.raises(TypeError):
             record(*values, **named)
+
+
+def test_only_its_fields_are_replaced() -> None:
+    with pytest.raises(TypeError):
+        Light("a", 1)._replace(sizes=2)  # type: ignore[call-arg]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.tree.ties import tied_groups
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.models.model import Model
     from archspec.tree.tensors import Tensor
 
@@ -20,39 +19,27 @@ MODEL_HELP = (
 )
 
 
-def add_model(parser: argparse.ArgumentParser, metavar: str = "CONFIG|ARCH") -> None:
-    """The model, `--architecture` and `--set`."""
-    parser.add_argument("model", metavar=metavar, help=MODEL_HELP)
-    add_choices(parser)
+def add_model(takes: Arguments, metavar: str = "CONFIG|ARCH") -> None:
+    """The model, and how it is chosen."""
+    takes.value("model", metavar, MODEL_HELP)
+    add_choices(takes)
 
 
-def add_choices(parser: argparse.ArgumentParser) -> None:
+def add_choices(takes: Arguments) -> None:
+    """`--architecture`, `--set` and `--json`."""
     about_class = "the class to count, e.g. BertForMaskedLM (default: the config's own)"
-    parser.add_argument("--architecture", metavar="CLASS", help=about_class)
-    add_repeated(parser, "--set", "FIELD=VALUE", "set a field anew, e.g. text_config.num_hidden_layers=2")
-    add_json(parser)
+    takes.value("--architecture", "CLASS", about_class)
+    takes.repeated("--set", "FIELD=VALUE", "set a field anew, e.g. text_config.num_hidden_layers=2")
+    add_json(takes)
 
 
-def add_class_and_config(parser: argparse.ArgumentParser) -> None:
-    """`ARCH CONFIG`, or one of both."""
-    parser.add_argument("model", metavar="ARCH|CONFIG", help=MODEL_HELP)
-    about_config = "the config, where the first argument is the class to count"
-    parser.add_argument("config", nargs="?", help=about_config)
-
-
-def class_and_config(args: argparse.Namespace) -> tuple[str, str | None]:
-    """The source of a config and the architecture that :func:`add_class_and_config` has read."""
-    return (args.config, args.model) if args.config else (args.model, None)
-
-
-def add_dtype(parser: argparse.ArgumentParser) -> None:
+def add_dtype(takes: Arguments) -> None:
     about_dtype = "the dtype of the bytes, e.g. bf16 (default: the config's own, else float32)"
-    parser.add_argument("--dtype", help=about_dtype)
+    takes.value("--dtype", None, about_dtype)
 
 
-def add_repeated(parser: argparse.ArgumentParser, flag: str, metavar: str, help: str) -> None:
-    """An option that may be given more than once."""
-    parser.add_argument(flag, metavar=metavar, action="append", default=[], help=help)
+def add_json(takes: Arguments) -> None:
+    takes.flag("--json", "print JSON")
 
 
 def pairs(option: str, texts: list[str], example: str) -> dict[str, str]:
@@ -71,15 +58,11 @@ def pairs(option: str, texts: list[str], example: str) -> dict[str, str]:
     return found
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def load_model(args: argparse.Namespace) -> Model:
+def load_model(args: Values) -> Model:
     """The model that the options of :func:`add_model` choose."""
     return loaded(args.model, args.architecture, args.set)
 
@@ -105,11 +88,10 @@ def natural(text: str) -> int:
     return int(text)
 
 
-def add_samples(parser: argparse.ArgumentParser, default: int, help: str) -> None:
+def add_samples(takes: Arguments, default: int, help: str) -> None:
     """`--samples` and `--seed`, of the random configs that specs are held to."""
-    parser.add_argument("--samples", type=samples, default=default, metavar="N", help=help)
-    about_seed = "the seed of the random configs (0)"
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help=about_seed)
+    takes.value("--samples", "N", help, type=samples, default=default)
+    takes.value("--seed", "S", "the seed of the random configs (0)", type=int, default=0)
 
 
 def samples(text: str) -> int:

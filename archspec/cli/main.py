@@ -12,13 +12,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from archspec.cli.plain_options import PlainOptions
-from archspec.typing_light import TYPE_CHECKING, Any, NoReturn
+from archspec.cli.command_line import Arguments, Values
+from archspec.typing_light import Any, NoReturn
 
-if TYPE_CHECKING:
-    import argparse
-
-# what each verb is for; its module in archspec.cli.verbs gives add_arguments(parser) and run(args) -> int
+# what each verb is for; its module in archspec.cli.verbs gives add_arguments(arguments) and run(args) -> int
 VERBS = {
     "count": "exact parameter counts of a config, by kind and by module",
     "tree": "the modules, as print(model) shows them, with counts and shares",
@@ -114,36 +111,21 @@ def _run(given: list[str]) -> int:
 
 def _verb(verb: str, given: list[str]) -> int:
     module = _module(verb)
-    plain = PlainOptions()
-    module.add_arguments(plain)
-    args: object = plain.read(given)
-    if args is None:
-        parser = _parser(verb)
-        module.add_arguments(parser)
+    arguments = Arguments()
+    module.add_arguments(arguments)
+    values = arguments.read(given)
+    if values is None:
         try:
-            args = parser.parse_args(given)
+            values = arguments.parser(verb, VERBS[verb]).parse_args(given, Values())
         except SystemExit as stop:  # argparse has said what is wrong, or shown its help
             return stop.code if isinstance(stop.code, int) else 2
-    code: int = module.run(args)
+    code: int = module.run(values)
     return code
 
 
 def _module(verb: str) -> Any:
     room = "costs" if verb in _COSTS else "verbs"
     return importlib.import_module(f"archspec.cli.{room}.{verb}")
-
-
-def _parser(verb: str) -> argparse.ArgumentParser:
-    import argparse
-
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and int(columns[:6]) > 20 else 110
-    return argparse.ArgumentParser(
-        prog=f"archspec {verb}",
-        description=VERBS[verb],
-        allow_abbrev=False,
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=width),
-    )
 
 
 def _help() -> str:

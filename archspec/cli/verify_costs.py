@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from archspec.cli.command_line import Values
 from archspec.errors import ArchspecError
 from archspec.terminal import progress
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from archspec.verify.costs.comparison import CostOutcome
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def run(args: argparse.Namespace, jobs: int) -> int:
+def run(args: Values, jobs: int) -> int:
     """Names, --all or --changed; --coverage writes formulas/costs.json, --check says what of it is stale."""
     from archspec.verify import campaign
     from archspec.verify.costs import record

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.origin import RawConfig
@@ -48,7 +47,7 @@ def _general(raw: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d{1,9}", text)[:2])
+    return tuple(int(part) for part in text[:20].split(".")[:2] if part.isdecimal())
 
 
 def _fields(config: RawConfig, spec: Spec, scope: Scope) -> Iterator[str]:
@@ -93,9 +92,8 @@ def _one_slip(name: str, other: str) -> bool:
     """
     if abs(len(name) - len(other)) > 1 or min(len(name), len(other)) < 4:
         return False
-    start = 0
-    while start < min(len(name), len(other)) and name[start] == other[start]:
-        start += 1
+    differs = (at for at, pair in enumerate(zip(name, other, strict=False)) if pair[0] != pair[1])
+    start = next(differs, min(len(name), len(other)))
     one, two = name[start:], other[start:]
     swapped = one[:2] == two[1::-1] and one[2:] == two[2:]
     return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]

@@ -32,7 +32,7 @@ class SubConfig:
     ) -> None:
         self.library, self.domain, self.demanding = outer.spec.library, outer.domain, outer.demanding
         self.model_type, self.raw, self.origin = model_type, raw, origin
-        self.dynamic, self.place = callee(field.sub_config) == "AutoConfig", field.place
+        self.place = field.place
         self._scope: Scope | None = None
 
     @property

@@ -145,9 +145,9 @@ class Costed(Builder):
         child = super().child(name, inner)
         if self.axes is not None and child is not None and child.cls in ("Parameter", "Buffer"):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
-        if chosen is not None and child is not None and child.routed is not None:
+        if chosen is not None and child is not None and (routed := child.routed) is not None:
             child = child.copy()
-            child.routed = child.routed._replace(chosen=chosen)  # transformers computes others, too
+            child.routed = routed._replace(chosen=chosen)  # transformers computes others, too
         self.axes = outer
         return child
 

@@ -23,10 +23,3 @@ def callee(tree: ast.AST | None) -> str:
 def text_of(tree: ast.AST | None) -> str:
     """The text that a tree is; none where it is something else."""
     return tree.value if isinstance(tree, ast.Constant) and isinstance(tree.value, str) else ""
-
-
-def conjuncts(tree: ast.expr) -> list[ast.expr]:
-    """What must be true for a condition to hold."""
-    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
-        return [part for value in tree.values for part in conjuncts(value)]
-    return [tree]

@@ -93,7 +93,7 @@ def sub_config(context: Context, node: ast.expr) -> Sub | None:
     if module and node.id in module.where:
         return ANY if any(declared(spec, name) for name in _results(module.where[node.id].tree)) else None
     if module and node.id in module.parameters:
-        return ANY if _takes_sub_config(spec, module, node.id, frozenset()) else None
+        return ANY if _asked_for_fields(module, node.id) else None
     return declared(spec, node.id)
 
 
@@ -117,25 +117,13 @@ def _results(tree: ast.expr) -> Iterator[str]:
             yield from _results(part)
 
 
-def _takes_sub_config(spec: Spec, module: Module, parameter: str, seen: frozenset[tuple[str, str]]) -> bool:
-    """Whether some call of a module may give a parameter a sub-config, if only by handing on its own."""
-    if (module.name, parameter) in seen:
-        return False
-    seen |= {(module.name, parameter)}
-    return any(
-        _takes_sub_config(spec, caller, name, seen) if name in caller.parameters else declared(spec, name)
-        for caller in spec.modules.values()
-        for name in _given(spec, module, parameter, caller)
-    )
-
-
-def _given(spec: Spec, module: Module, parameter: str, caller: Module) -> Iterator[str]:
-    """The names in what a caller's calls of a module give for one of its parameters."""
-    position = list(module.parameters).index(parameter)
-    for expression in (*leaves(caller.body), *caller.where.values()):
-        for call in calls(expression.tree):
-            if spec.module(callee(call)) != module:
-                continue
-            given = call.args[position : position + 1]
-            given += [keyword.value for keyword in call.keywords if keyword.arg in (parameter, None)]
-            yield from (n.id for tree in given for n in ast.walk(tree) if isinstance(n, ast.Name))
+def _asked_for_fields(module: Module, parameter: str) -> bool:
+    """Whether a module reads a field of a parameter, or an auto class does: it may be a sub-config."""
+    for expression in module_expressions(module):
+        for node in ast.walk(expression.tree):
+            asked = node.value if isinstance(node, ast.Attribute) else None
+            if isinstance(node, ast.Call) and node.args and callee(node).startswith("Auto"):
+                asked = node.args[0]
+            if isinstance(asked, ast.Name) and asked.id == parameter:
+                return True
+    return False

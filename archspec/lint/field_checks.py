@@ -10,10 +10,9 @@ from functools import cache
 
 from archspec.errors import Place, Problem, SpecError, did_you_mean
 from archspec.language.expression import Expression, names
-from archspec.language.trees import text_of
+from archspec.language.trees import callee, calls, text_of
 from archspec.lint.contexts import declared, expressions, has_field
 from archspec.specs.records import OPTIONS, TYPES, Field, Spec, SpecLibrary
-from archspec.specs.references import reads
 
 _READ_BY_ITSELF = {"tie_word_embeddings", "num_labels", "layer_types"}  # checked with every config
 _GIVEN_HELP = "say its type and default in config: too; a parent's does not stand beside a fixed field"
@@ -29,7 +28,8 @@ def fields(spec: Spec) -> Iterator[Problem]:
             message, help_ = f"{alias} stands for {name}, which is no field", did_you_mean(name, spec.fields)
             yield Problem(message, Place(spec.source, 1, 1), "attribute_map", help_)
     for name, value in spec.fixed.items():
-        if name not in spec.fields and name in reads(value.tree) - names(value.tree):
+        asked = {text_of(call.args[0]) for call in calls(value.tree) if callee(call) == "given" and call.args}
+        if name not in spec.fields and name in asked - names(value.tree):
             message = f"given({name!r}) has no type: config has no {name}"
             yield Problem(message, value.place, f"fixed.{name}", _GIVEN_HELP)
     for field in spec.fields.values():
@@ -72,15 +72,9 @@ def unread(spec: Spec) -> Iterator[Problem]:
 
 def _words(expression: Expression) -> set[str]:
     """The names in an expression, those of keywords and in texts, as in `given("field")`, among them."""
-    found = set()
-    for node in ast.walk(expression.tree):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.keyword) and node.arg:
-            found.add(node.arg)
-        else:
-            found.add(text_of(node))
-    return found
+    nodes = list(ast.walk(expression.tree))
+    keywords = {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+    return {*names(expression.tree), *keywords, *map(text_of, nodes)}
 
 
 def _read_elsewhere(name: str, spec: Spec) -> bool:

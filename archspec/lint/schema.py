@@ -1,6 +1,6 @@
 """The JSON Schema of spec files, made from the tables that the parser itself reads.
 
-Editors complete and check specs with it. `python -m archspec.lint.schema` prints docs/spec.schema.json.
+Editors complete and check specs with it. `archspec lint --schema` prints docs/spec.schema.json.
 """
 
 from __future__ import annotations
@@ -98,7 +98,3 @@ def _layers() -> str:
 def text() -> str:
     """The schema as the text of docs/spec.schema.json."""
     return json.dumps(spec_schema(), indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    print(text(), end="")

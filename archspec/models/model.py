@@ -12,7 +12,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.quantities import COSTS
+from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
@@ -26,10 +26,20 @@ if TYPE_CHECKING:
     from archspec.models.formula import Formula
 
 
+def _counted(name: str) -> Any:
+    """A quantity as an attribute."""
+    return property(lambda model: model.count(name), doc=QUANTITIES[name].meaning)
+
+
 class Model:
     """One architecture at one config: its exact counts, its tensors, its closed form.
 
     Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
+
+    >>> import archspec
+    >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
+    >>> m.params, m.active_params, m.active_params_without_lookup  # the last is what model cards give: 5.1B
+    (116829156672, 5711982912, 5132849472)
     """
 
     def __init__(self, config: RawConfig, spec: Spec, architecture: str) -> None:
@@ -64,53 +74,13 @@ class Model:
         """Any quantity of :data:`archspec.quantities.QUANTITIES`, by its name."""
         return self._counts[quantity]
 
-    @property
-    def params(self) -> int:
-        """Unique parameters, tied ones once: sum(p.numel() for p in model.parameters())."""
-        return self.count("params")
-
-    @property
-    def trainable_params(self) -> int:
-        """Unique parameters with requires_grad."""
-        return self.count("trainable_params")
-
-    @property
-    def active_params(self) -> int:
-        """Parameters that work on a token: routed experts count k of E, all else in full, embeddings too.
-
-        >>> import archspec
-        >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
-        >>> m.params, m.active_params, m.active_params_without_lookup
-        (116829156672, 5711982912, 5132849472)
-        """
-        return self.count("active_params")
-
-    @property
-    def active_params_without_lookup(self) -> int:
-        """:attr:`active_params` but for tables that are only looked up, as model cards give it: 5.1B.
-
-        A token takes one row of an embedding table; a table that is tied to the output embeddings works in
-        full, and counts.
-        """
-        return self.count("active_params_without_lookup")
-
-    @property
-    def embedding_params(self) -> int:
-        """Parameters of every `nn.Embedding` and of the matrix that `get_output_embeddings()` returns.
-
-        Tied or not, unique ones once; what papers leave out when they say non-embedding.
-        """
-        return self.count("embedding_params")
-
-    @property
-    def non_embedding_params(self) -> int:
-        """All parameters but :attr:`embedding_params`."""
-        return self.count("non_embedding_params")
-
-    @property
-    def buffers(self) -> int:
-        """Elements of the persistent buffers, which a checkpoint holds beside the parameters."""
-        return self.count("buffers")
+    params: int = _counted("params")
+    trainable_params: int = _counted("trainable_params")
+    active_params: int = _counted("active_params")
+    active_params_without_lookup: int = _counted("active_params_without_lookup")
+    embedding_params: int = _counted("embedding_params")
+    non_embedding_params: int = _counted("non_embedding_params")
+    buffers: int = _counted("buffers")
 
     def params_bytes(self, dtype: str | None = None) -> int:
         """Bytes of the unique parameters at a dtype (the config's own, else float32).

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-
 from archspec.errors import UnknownArchitectureError
-from archspec.language.trees import callee
-from archspec.specs.records import CONFIGS, Field, SpecLibrary
+from archspec.specs.records import Field, SpecLibrary, model_types
 
 DEEP = ("layer", "depth", "block")
 WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
@@ -14,13 +11,8 @@ WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
 
 def part_types(library: SpecLibrary, field: Field) -> list[str]:
     """The model types between which a sub-config's default chooses, or the only one, if counted."""
-    tree = field.default.tree if field.default else None
-    first = tree.args[0] if isinstance(tree, ast.Call) and tree.args else None
-    both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else ()
-    types = [str(branch.value) for branch in both if isinstance(branch, ast.Constant)]
-    if callee(tree) in CONFIGS and isinstance(first, ast.Name):
-        types.append(first.id)
     try:
+        types = model_types(field.sub_config) if field.sub_config else []
         return [model_type for model_type in types if not library.load(model_type).refuse]
     except UnknownArchitectureError:  # not described yet
         return []

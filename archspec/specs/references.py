@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
-from functools import lru_cache
 
-from archspec.language.expression import SEEN, Expression, names
+from archspec.language.expression import Expression, names
 from archspec.language.trees import callee, calls, text_of
 from archspec.specs.records import Module, Spec, leaves
 
 
 def compared_texts(spec: Spec) -> dict[str, list[str]]:
-    """Field -> the texts that a spec compares it with."""
+    """Field -> the texts that a spec compares it with, also as a module's parameter or by a fixed value."""
     found: dict[str, set[str]] = {}
     for expression in expressions(spec):
-        collect(expression.tree, spec.fields, found)
+        collect(expression.tree, {*spec.fields, *spec.fixed}, found)
         for call in calls(expression.tree):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "startswith":
                 name, start = ast.unparse(call.func.value), text_of(call.args[0])
                 default = spec.fields[name].default if name in spec.fields else None
                 if start and default and isinstance(default.tree, ast.Constant):
                     found.setdefault(name, set()).add(start + str(default.tree.value))
-    passed(spec, found)
-    derived(spec, found)
+    _passed(spec, found)
+    for name in found.keys() - spec.fields.keys():
+        texts = found.pop(name)
+        for field in names(spec.fixed[name].tree) & spec.fields.keys():
+            default = spec.fields[field].default
+            if "str" in spec.fields[field].types or (default and _is_text(default.tree)):
+                found.setdefault(field, set()).update(texts)
     return {name: sorted(texts) for name, texts in found.items() if texts}
 
 
@@ -45,36 +49,22 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def passed(spec: Spec, found: dict[str, set[str]]) -> None:
+def _passed(spec: Spec, found: dict[str, set[str]]) -> None:
     """Adds the texts that a module's parameter is held to, for the fields that calls give it."""
-    held: dict[tuple[str, str | None], set[str]] = {}
+    held: dict[str, dict[str, set[str]]] = {}
     for name, module in spec.modules.items():
-        own: dict[str, set[str]] = {}
+        held[name] = {}
         for expression in (*module.where.values(), *module.require, *leaves(module.body)):
-            collect(expression.tree, module.parameters, own)
-        held |= {(name, parameter): texts for parameter, texts in own.items() if parameter not in spec.fields}
-    if not held:
-        return
+            collect(expression.tree, module.parameters.keys() - spec.fields.keys(), held[name])
     for call in (call for expression in expressions(spec) for call in calls(expression.tree)):
-        called = ast.unparse(call.func)
-        parameters = spec.modules[called].parameters if called in spec.modules else ()
-        given = [*zip(parameters, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
-        for parameter, value in given:
-            texts = held.get((called, parameter))
-            if texts and isinstance(value, ast.Name) and value.id in spec.fields:
-                found.setdefault(value.id, set()).update(texts)
-
-
-def derived(spec: Spec, found: dict[str, set[str]]) -> None:
-    """Adds the texts that a fixed value is held to, for the text fields that it is computed from."""
-    held: dict[str, set[str]] = {}
-    for expression in expressions(spec):
-        collect(expression.tree, spec.fixed.keys() - spec.fields.keys(), held)
-    for name, texts in held.items():
-        for field in names(spec.fixed[name].tree) & spec.fields.keys():
-            default = spec.fields[field].default
-            if "str" in spec.fields[field].types or (default and _is_text(default.tree)):
-                found.setdefault(field, set()).update(texts)
+        texts = held.get(callee(call))
+        if not texts:
+            continue
+        given = dict(zip(spec.modules[callee(call)].parameters, call.args, strict=False))
+        given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        for parameter, value in given.items():
+            if parameter in texts and isinstance(value, ast.Name) and value.id in spec.fields:
+                found.setdefault(value.id, set()).update(texts[parameter])
 
 
 def expressions(spec: Spec) -> Iterator[Expression]:
@@ -109,21 +99,6 @@ def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
         elif not isinstance(tree, ast.Constant):
             paths.append(ast.unparse(tree))
     return paths, tests
-
-
-def conditions(spec: Spec) -> Iterator[Expression]:
-    """Everything that a config must fulfil."""
-    yield from spec.require
-    for module in spec.modules.values():
-        yield from module.require
-
-
-@lru_cache(maxsize=SEEN)
-def reads(tree: ast.AST) -> frozenset[str]:
-    """The names that an expression reads, also in `given("a")`, and parts' fields (`text_config.width`)."""
-    given = {text_of(call.args[0]) for call in calls(tree) if callee(call) == "given" and call.args} - {""}
-    attributes = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    return names(tree) | given | {path for path in attributes if all(map(str.isidentifier, path.split(".")))}
 
 
 def modules_of(spec: Spec, architecture: str) -> set[str]:

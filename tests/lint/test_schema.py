@@ -21,7 +21,7 @@ SCHEMA = jsonschema.Draft7Validator(
 
 
 def test_schema_is_current() -> None:
-    message = "write it anew: python -m archspec.lint.schema > docs/spec.schema.json"
+    message = "write it anew: python -m archspec lint --schema > docs/spec.schema.json"
     assert (ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8") == text(), message
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 
 from archspec.configs.checks import may_be_negative
 from archspec.language.expression import Expression, names
-from archspec.language.trees import conjuncts
 from archspec.specs.records import Module, Spec, leaves
 from tools.mutation.constants import handed_on, settled
 
@@ -28,6 +27,13 @@ def living(tree: ast.AST, module: Module, spec: Spec) -> Iterator[ast.AST]:
         inner = list(tree.values[: decided.index(True) + 1 if True in decided else None])
     for child in inner:
         yield from living(child, module, spec)
+
+
+def conjuncts(tree: ast.expr) -> list[ast.expr]:
+    """What must be true for a condition to hold."""
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        return [part for value in tree.values for part in conjuncts(value)]
+    return [tree]
 
 
 def masked(name: str, spec: Spec) -> bool:

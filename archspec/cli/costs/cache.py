@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import add_dtype, add_model, add_repeated, load_model, print_json
+from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.cli.costs.lengths import call_json, natural_size
 from archspec.costs.forward import ALLOCATIONS
 from archspec.errors import ArchspecError
@@ -10,25 +11,22 @@ from archspec.terminal import number, size, table
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.costs.forward import Forward
     from archspec.models.model import Model
 
 MOST_TOKENS = 2**40
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    add_dtype(parser)
-    add = parser.add_argument
-    add("--batch", type=int, default=1, metavar="B", help="sequences (1)")
-    add("--tokens", type=int, default=2048, metavar="N", help="positions in the cache (2048)")
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
+    add_dtype(takes)
+    takes.value("--batch", "B", "sequences (1)", type=int, default=1)
+    takes.value("--tokens", "N", "positions in the cache (2048)", type=int, default=2048)
     about_memory = "positions of the encoder; or a budget with its unit, 80GiB, for weights and cache"
-    add_repeated(parser, "--memory", "M|BYTES", about_memory)
+    takes.repeated("--memory", "M|BYTES", about_memory)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     model = load_model(args)
     positions, budget = memory(args.memory)
     call = model.forward(args.batch, args.tokens, memory=positions)

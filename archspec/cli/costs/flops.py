@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from archspec.cli.arguments import add_model, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.cli.costs.lengths import add_lengths, call_json, forward, layers_together
 from archspec.terminal import number, share, table
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.costs.forward import Forward
     from archspec.models.model import Model
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    add_lengths(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
+    add_lengths(takes)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     model, call = forward(args)
     found = report(model, call)
     print_json(found) if args.json else _print(found)

@@ -5,29 +5,27 @@ from __future__ import annotations
 import re
 
 from archspec.cli.arguments import load_model
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.costs.forward import Forward
     from archspec.models.model import Model
 
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 
 
-def add_lengths(parser: argparse.ArgumentParser) -> None:
+def add_lengths(takes: Arguments) -> None:
     """`--batch`, `--tokens`, `--past` and `--memory`."""
-    add = parser.add_argument
-    add("--batch", type=int, default=1, metavar="B", help="sequences (1)")
-    add("--tokens", type=int, default=2048, metavar="N", help="positions that the call computes (2048)")
-    add("--past", type=int, default=0, metavar="P", help="positions in the cache before the call (0)")
+    takes.value("--batch", "B", "sequences (1)", type=int, default=1)
+    takes.value("--tokens", "N", "positions that the call computes (2048)", type=int, default=2048)
+    takes.value("--past", "P", "positions in the cache before the call (0)", type=int, default=0)
     about_memory = "positions of the encoder that are attended to, of an architecture that has one"
-    add("--memory", type=int, default=None, metavar="M", help=about_memory)
+    takes.value("--memory", "M", about_memory, type=int)
 
 
-def forward(args: argparse.Namespace) -> tuple[Model, Forward]:
+def forward(args: Values) -> tuple[Model, Forward]:
     """The model and the call that the options choose."""
     model = load_model(args)
     return model, model.forward(args.batch, args.tokens, args.past, args.memory)

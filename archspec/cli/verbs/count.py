@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from archspec.cli.arguments import add_dtype, add_model, load_model, print_json, tied_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.specs.library import TRANSFORMERS_VERSION
@@ -12,17 +13,15 @@ from archspec.tree.ties import tie_notes
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.models.model import Model
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    add_dtype(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
+    add_dtype(takes)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     model = load_model(args)
     found = report(model, args.dtype)
     print_json(found) if args.json else _print(found)

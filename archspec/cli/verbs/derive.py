@@ -9,31 +9,28 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from archspec.cli.arguments import add_samples
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError, SpecError
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.verify.verifier import Outcome
 
 _SHOWN = 3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def add_arguments(takes: Arguments) -> None:
     names = "CLASS|MODEL_TYPE|MODULE:CLASS"
-    add("name", metavar=names, help="a class of transformers, a model type, or your own class")
+    takes.value("name", names, "a class of transformers, a model type, or your own class")
     about_config = "the config class of your own class, if not annotated"
-    add("--config", default="", metavar="MODULE:CLASS", help=about_config)
+    takes.value("--config", "MODULE:CLASS", about_config, default="")
     about_output = "write <model_type>.yaml there, and those of its parts, instead of printing"
-    add("--output", metavar="DIR", help=about_output)
-    about_samples = "random configs to verify the draft with (10; 0: the default only)"
-    add_samples(parser, 10, about_samples)
-    add("--no-verify", action="store_true", help="only draft")
-    add("--json", action="store_true", help="the drafts and how they did, as JSON")
+    takes.value("--output", "DIR", about_output)
+    add_samples(takes, 10, "random configs to verify the draft with (10; 0: the default only)")
+    takes.flag("--no-verify", "only draft")
+    takes.flag("--json", "the drafts and how they did, as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.derive import compiled, draft, find, overlay, params, verified
 
     target = find(args.name, args.config)
@@ -63,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if drafts[0].failed or any(outcome.verdict == "wrong" for outcome in outcomes) else 0
 
 
-def _write(args: argparse.Namespace, drafts: list[Any], outcomes: list[Any]) -> None:
+def _write(args: Values, drafts: list[Any], outcomes: list[Any]) -> None:
     from archspec.specs.library import shipped
 
     described = set(shipped().model_types())

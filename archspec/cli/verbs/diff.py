@@ -6,38 +6,28 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import (
-    MODEL_HELP,
-    add_choices,
-    add_repeated,
-    loaded,
-    natural,
-    print_json,
-    tied_json,
-)
+from archspec.cli.arguments import MODEL_HELP, add_choices, loaded, natural, print_json, tied_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.compare.diff import Diff, diff
 from archspec.terminal import number, signed, table
 from archspec.tree.ties import tie_notes
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.compare.formulas import Forms
     from archspec.models.model import Model
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help=MODEL_HELP)
-    about_b = "the same; with --config, both are architectures of that config"
-    parser.add_argument("b", metavar="B", help=about_b)
-    parser.add_argument("--config", help="the config of which A and B are architectures")
-    parser.add_argument("--depth", type=natural, metavar="N", help="take modules below level N together")
+def add_arguments(takes: Arguments) -> None:
+    takes.value("a", "A", MODEL_HELP)
+    takes.value("b", "B", "the same; with --config, both are architectures of that config")
+    takes.value("--config", None, "the config of which A and B are architectures")
+    takes.value("--depth", "N", "take modules below level N together", type=natural)
     for side in "ab":
-        add_repeated(parser, f"--set-{side}", "FIELD=VALUE", f"a field of {side.upper()} alone")
-    add_choices(parser)
+        takes.repeated(f"--set-{side}", "FIELD=VALUE", f"a field of {side.upper()} alone")
+    add_choices(takes)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     found = diff(_side(args, args.a, args.set_a), _side(args, args.b, args.set_b), args.depth)
     from archspec.compare.formulas import forms_or_reason
 
@@ -49,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if found.changes else 0
 
 
-def _side(args: argparse.Namespace, name: str, settings: list[str]) -> Model:
+def _side(args: Values, name: str, settings: list[str]) -> Model:
     source, architecture = (args.config, name) if args.config else (name, args.architecture)
     return loaded(source, architecture, [*args.set, *settings])
 

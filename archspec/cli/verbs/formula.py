@@ -5,53 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, add_repeated, loaded, pairs, print_json
+from archspec.cli.arguments import add_model, loaded, pairs, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
 from archspec.render.notation import FORMATS, Glyph, read
 from archspec.terminal import table
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.models.formula import Formula
     from archspec.render.arrangements import Part
 
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add_model(parser, "ARCH|CONFIG")
-    add_quantity(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes, "ARCH|CONFIG")
+    add_quantity(takes)
     about_format = "what the formula is written in (default: unicode)"
-    add("--format", default="unicode", choices=FORMATS, help=about_format)
+    takes.value("--format", None, about_format, default="unicode", choices=FORMATS)
     about_by = "how its terms are grouped (default: repetition)"
-    add("--by", default="repetition", choices=ARRANGEMENTS, help=about_by)
-    about_depth = "with --by module: how many levels (default: 1)"
-    add("--depth", type=int, default=1, metavar="N", help=about_depth)
-    add("--collect", metavar="FIELD", help="by powers of one field")
+    takes.value("--by", None, about_by, default="repetition", choices=ARRANGEMENTS)
+    takes.value("--depth", "N", "with --by module: how many levels (default: 1)", type=int, default=1)
+    takes.value("--collect", "FIELD", "by powers of one field")
     about_leading = "only the terms of highest order in width and depth, or in these fields"
-    add("--leading", nargs="?", const="", metavar="FIELDS", help=about_leading)
-    about_table = "a table of the parts: formula, value, share"
-    add("--table", choices=("latex", "markdown"), help=about_table)
-    about_piecewise = "a case for each combination of the yes/no flags that matter"
-    add("--piecewise", action="store_true", help=about_piecewise)
-    about_notation = "symbols of your own, in the form of formulas/notation.yaml"
-    add("--notation", metavar="FILE", help=about_notation)
-    add_repeated(parser, "--symbol", "FIELD=LATEX", "one symbol of your own, e.g. hidden_size=h")
+    takes.value("--leading", "FIELDS", about_leading, nargs="?", const="")
+    takes.value("--table", None, "a table of the parts: formula, value, share", choices=("latex", "markdown"))
+    takes.flag("--piecewise", "a case for each combination of the yes/no flags that matter")
+    takes.value("--notation", "FILE", "symbols of your own, in the form of formulas/notation.yaml")
+    takes.repeated("--symbol", "FIELD=LATEX", "one symbol of your own, e.g. hidden_size=h")
 
 
-def add_quantity(parser: argparse.ArgumentParser) -> None:
+def add_quantity(takes: Arguments) -> None:
     """`--quantity`, `--dtype` and `--assume`, which all verbs that give formulas share."""
-    about_quantity = f"one of {', '.join(QUANTITIES)} (default: params)"
-    parser.add_argument("--quantity", default="params", metavar="NAME", help=about_quantity)
-    parser.add_argument("--dtype", metavar="NAME", help="count bytes at this dtype instead, e.g. bfloat16")
-    about_assume = "replace a field, e.g. intermediate_size=4*hidden_size"
-    add_repeated(parser, "--assume", "FIELD=EXPRESSION", about_assume)
+    takes.value("--quantity", "NAME", f"one of {', '.join(QUANTITIES)} (default: params)", default="params")
+    takes.value("--dtype", "NAME", "count bytes at this dtype instead, e.g. bfloat16")
+    takes.repeated("--assume", "FIELD=EXPRESSION", "replace a field, e.g. intermediate_size=4*hidden_size")
 
 
-def chosen_formula(args: argparse.Namespace, settings: Iterable[str] = ()) -> Formula:
+def chosen_formula(args: Values, settings: Iterable[str] = ()) -> Formula:
     """The formula that the options choose, at a config with more fields set."""
     from archspec.render.assumptions import assume
 
@@ -60,7 +52,7 @@ def chosen_formula(args: argparse.Namespace, settings: Iterable[str] = ()) -> Fo
     return formula.in_bytes(args.dtype) if args.dtype else formula
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.render.formats import tabled, written_part
 
     formula, own = chosen_formula(args), _notation(args)
@@ -86,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _parts(formula: Formula, args: argparse.Namespace) -> list[Part]:
+def _parts(formula: Formula, args: Values) -> list[Part]:
     """The parts that `--by`, `--collect` and `--leading` ask for."""
     from archspec.render import arrangements
     from archspec.render.growth import leading
@@ -105,7 +97,7 @@ def _fields(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _notation(args: argparse.Namespace) -> dict[str, Glyph]:
+def _notation(args: Values) -> dict[str, Glyph]:
     """The symbols of `--notation`, and over them those of `--symbol`."""
     own = read(args.notation) if args.notation else {}
     for field, latex in pairs("--symbol", args.symbol, "FIELD=LATEX, e.g. hidden_size=h").items():
@@ -139,7 +131,7 @@ def _as_json(formula: Formula, own: dict[str, Glyph]) -> dict[str, Any]:
     }
 
 
-def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own: dict[str, Glyph]) -> None:
+def _explain(formula: Formula, parts: list[Part], args: Values, own: dict[str, Glyph]) -> None:
     from archspec.render.formats import glyphs, written_part
     from archspec.render.growth import leading
 
@@ -167,7 +159,7 @@ def _explain(formula: Formula, parts: list[Part], args: argparse.Namespace, own:
         print(f"note: {note}")
 
 
-def _piecewise(args: argparse.Namespace, formula: Formula, own: dict[str, Glyph]) -> None:
+def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph]) -> None:
     from archspec.render.assumptions import piecewise
     from archspec.render.formats import cases_latex, written
 

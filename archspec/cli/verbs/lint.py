@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from archspec.cli.arguments import add_json, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ConfigError, Problem
 
-if TYPE_CHECKING:
-    import argparse
+
+def add_arguments(takes: Arguments) -> None:
+    takes.value("files", "FILE", "spec files, or folders of them (default: all that are shipped)", nargs="*")
+    takes.flag("--schema", "print the JSON Schema of spec files, for editors")
+    add_json(takes)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about_files = "spec files, or folders of them (default: all that are shipped)"
-    parser.add_argument("files", nargs="*", metavar="FILE", help=about_files)
-    about_schema = "print the JSON Schema of spec files, for editors"
-    parser.add_argument("--schema", action="store_true", help=about_schema)
-    add_json(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     if args.schema:
         from archspec.lint.schema import text
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from archspec.cli.arguments import add_json, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import UnknownArchitectureError, did_you_mean
 from archspec.specs.library import shipped
 from archspec.terminal import table
 
-if TYPE_CHECKING:
-    import argparse
+
+def add_arguments(takes: Arguments) -> None:
+    takes.value("filter", "TEXT", "only names that contain this text", nargs="?", default="")
+    add_json(takes)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    help_ = "only names that contain this text"
-    parser.add_argument("filter", nargs="?", default="", metavar="TEXT", help=help_)
-    add_json(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     found = shipped().catalogue()
     wanted = args.filter.lower()
     shown: dict[str, list[str]] = {}

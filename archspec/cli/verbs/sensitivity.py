@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from archspec.cli.arguments import add_model, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.cli.verbs.formula import add_quantity, chosen_formula
 from archspec.terminal import table
 
-if TYPE_CHECKING:
-    import argparse
+
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes, "ARCH|CONFIG")
+    add_quantity(takes)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser, "ARCH|CONFIG")
-    add_quantity(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.render.growth import sensitivity
 
     formula = chosen_formula(args)

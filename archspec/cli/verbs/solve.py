@@ -6,46 +6,33 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import (
-    add_class_and_config,
-    add_dtype,
-    add_json,
-    add_repeated,
-    class_and_config,
-    pairs,
-    print_json,
-)
-from archspec.cli.verbs.sweep import add_grid, ties_of
+from archspec.cli.arguments import add_dtype, add_json, pairs, print_json
+from archspec.cli.command_line import Arguments, Values
+from archspec.cli.verbs.sweep import add_class_and_config, add_grid, class_and_config, ties_of
 from archspec.quantities import BUDGETS, QUANTITIES
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.solving.solve import Solution
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add_class_and_config(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_class_and_config(takes)
     for name, quantity in QUANTITIES.items():
         if quantity.budget:
-            add(f"--{name.replace('_', '-')}", metavar="N", help=quantity.budget)
-    add("--bytes", metavar="N", help="do not exceed this many bytes: 16GiB")
-    add_dtype(parser)
-    add("--free", metavar="FIELD,...", default="", help="the fields to choose")
-    add_repeated(parser, "--multiple", "FIELD=N", "a free field is a multiple of N")
-    about_ratio = "keep a ratio: hidden_size/num_hidden_layers=100..140"
-    add_repeated(parser, "--ratio", "A/B=LOW..HIGH", about_ratio)
-    add_grid(parser)
-    about_within = "only what misses the budget by no more than this"
-    add("--within", metavar="PERCENT", type=float, help=about_within)
-    add("--top", metavar="N", type=int, default=10, help="how many configs (default: 10)")
-    about_out = "write each config to FOLDER/1/config.json, FOLDER/2/config.json, ..."
-    add("--out", metavar="FOLDER", help=about_out)
-    add_json(parser)
+            takes.value(f"--{name.replace('_', '-')}", "N", quantity.budget)
+    takes.value("--bytes", "N", "do not exceed this many bytes: 16GiB")
+    add_dtype(takes)
+    takes.value("--free", "FIELD,...", "the fields to choose", default="")
+    takes.repeated("--multiple", "FIELD=N", "a free field is a multiple of N")
+    takes.repeated("--ratio", "A/B=LOW..HIGH", "keep a ratio: hidden_size/num_hidden_layers=100..140")
+    add_grid(takes)
+    takes.value("--within", "PERCENT", "only what misses the budget by no more than this", type=float)
+    takes.value("--top", "N", "how many configs (default: 10)", type=int, default=10)
+    takes.value("--out", "FOLDER", "write each config to FOLDER/1/config.json, FOLDER/2/config.json, ...")
+    add_json(takes)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.solving.solve import solve
 
     source, architecture = class_and_config(args)

@@ -7,61 +7,60 @@ import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from archspec.cli.arguments import (
-    add_class_and_config,
-    add_dtype,
-    add_json,
-    add_repeated,
-    class_and_config,
-    pairs,
-)
+from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, pairs
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import SweepError
 from archspec.quantities import QUANTITIES
 from archspec.terminal import progress, table
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.sweeping.sweep import Sweep
 
 _SHOWN = 40  # rows, unless --rows says otherwise
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add_class_and_config(parser)
-    add_grid(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_class_and_config(takes)
+    add_grid(takes)
     about_columns = "bytes, a field, an expression over these, or name=expression (default: params)"
-    about_columns = f"{', '.join(QUANTITIES)}, {about_columns}"
-    add("--columns", default="params", metavar="A,B,...", help=about_columns)
-    add_dtype(parser)
-    add("--out", metavar="FILE", help="write all rows to a .csv, .parquet, .jsonl or .arrow file")
-    add("--plot", metavar="FILE", help="draw the sweep as a .png, .svg or .html file")
-    add("--kind", default="auto", help="what to draw: auto (default), lines, contour or pareto")
+    takes.value("--columns", "A,B,...", f"{', '.join(QUANTITIES)}, {about_columns}", default="params")
+    add_dtype(takes)
+    takes.value("--out", "FILE", "write all rows to a .csv, .parquet, .jsonl or .arrow file")
+    takes.value("--plot", "FILE", "draw the sweep as a .png, .svg or .html file")
+    takes.value("--kind", None, "what to draw: auto (default), lines, contour or pareto", default="auto")
     about_sql = "print a SQL query: duckdb (default) or spark"
-    add("--sql", nargs="?", const="duckdb", metavar="DIALECT", help=about_sql)
-    about_table = "with --sql: read the swept fields from this table, a column each"
-    add("--table", metavar="NAME", help=about_table)
-    add("--wide", action="store_true", help="integers as decimals of 38 digits")
-    about_rows = f"how many rows to print (default: {_SHOWN})"
-    add("--rows", type=int, default=_SHOWN, metavar="N", help=about_rows)
-    add_json(parser)
+    takes.value("--sql", "DIALECT", about_sql, nargs="?", const="duckdb")
+    takes.value("--table", "NAME", "with --sql: read the swept fields from this table, a column each")
+    takes.flag("--wide", "integers as decimals of 38 digits")
+    takes.value("--rows", "N", f"how many rows to print (default: {_SHOWN})", type=int, default=_SHOWN)
+    add_json(takes)
 
 
-def add_grid(parser: argparse.ArgumentParser) -> None:
+def add_class_and_config(takes: Arguments) -> None:
+    """`ARCH CONFIG`, or one of both."""
+    takes.value("model", "ARCH|CONFIG", MODEL_HELP)
+    takes.value("config", None, "the config, where the first argument is the class to count", nargs="?")
+
+
+def class_and_config(args: Values) -> tuple[str, str | None]:
+    """The source of a config and the architecture that :func:`add_class_and_config` has read."""
+    return (args.config, args.model) if args.config else (args.model, None)
+
+
+def add_grid(takes: Arguments) -> None:
     """`--set`, `--tie` and `--where`."""
     values = "first:last, first:last:step, first:last:*factor (ends included), or a,b,c"
-    add_repeated(parser, "--set", "FIELD=VALUES", f"the values of a field: {values}")
+    takes.repeated("--set", "FIELD=VALUES", f"the values of a field: {values}")
     about_tie = "a field that follows others: intermediate_size=4*hidden_size"
-    add_repeated(parser, "--tie", "FIELD=EXPRESSION", about_tie)
-    add_repeated(parser, "--where", "CONDITION", 'keep these points: "params < 7e9"')
+    takes.repeated("--tie", "FIELD=EXPRESSION", about_tie)
+    takes.repeated("--where", "CONDITION", 'keep these points: "params < 7e9"')
 
 
 def ties_of(texts: list[str]) -> dict[str, str]:
     return pairs("--tie", texts, "field=expression, e.g. intermediate_size=4*hidden_size")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     signal.signal(signal.SIGTERM, _stop)  # so that a file that is half written disappears
     grid = _sweep(args)
     if args.sql:
@@ -90,7 +89,7 @@ def _stop(*_: Any) -> NoReturn:
     raise SystemExit(143)
 
 
-def _sweep(args: argparse.Namespace) -> Sweep:
+def _sweep(args: Values) -> Sweep:
     from archspec.sweeping.sweep import sweep
 
     if not args.set:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from archspec.cli.arguments import add_model, load_model, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.terminal import number, table
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
-
     from archspec.tree.tensors import Tensor
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     model = load_model(args)
     found = model.tensors()
     if args.json:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from archspec.cli.arguments import add_model, load_model, natural, print_json
+from archspec.cli.command_line import Arguments, Values
 from archspec.render.html import module_rows
 from archspec.terminal import table
 from archspec.tree.outline import Item, outline
-from archspec.typing_light import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import argparse
+from archspec.typing_light import Any
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    parser.add_argument("--depth", type=natural, metavar="N", help="show N levels of modules only")
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
+    takes.value("--depth", "N", "show N levels of modules only", type=natural)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     model = load_model(args)
     root = outline(model.tree, model.tensors())._replace(name="")
     if args.json:

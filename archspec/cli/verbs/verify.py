@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from archspec.cli.arguments import add_samples
+from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.terminal import progress
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator
 
     from archspec.verify.campaign import Report, Result
@@ -20,22 +20,20 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("names", nargs="*", metavar="ARCHITECTURE|MODEL_TYPE", help="what to verify")
-    add("--all", action="store_true", help="everything that is described")
+def add_arguments(takes: Arguments) -> None:
+    takes.value("names", "ARCHITECTURE|MODEL_TYPE", "what to verify", nargs="*")
+    takes.flag("--all", "everything that is described")
     about_changed = "specs that differ from a commit (HEAD), and those that use them"
-    add("--changed", nargs="?", const="HEAD", metavar="COMMIT", help=about_changed)
-    about_samples = "random configs beside the default one (20); from 10 on also some for each branch"
-    add_samples(parser, 20, about_samples)
-    add("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
-    add("--json", metavar="FILE", help="write the report as JSON; - is standard output")
-    add("--coverage", action="store_true", help="verify what has changed and write docs/coverage.md")
-    add("--check", action="store_true", help="with --coverage: write nothing, fail where it is stale")
-    add("--costs", action="store_true", help="FLOPs by module and the cache, in place of the tensors")
+    takes.value("--changed", "COMMIT", about_changed, nargs="?", const="HEAD")
+    add_samples(takes, 20, "random configs beside the default one (20); from 10 on also some for each branch")
+    takes.value("--jobs", "J", "processes (one a core)", type=int, default=0)
+    takes.value("--json", "FILE", "write the report as JSON; - is standard output")
+    takes.flag("--coverage", "verify what has changed and write docs/coverage.md")
+    takes.flag("--check", "with --coverage: write nothing, fail where it is stale")
+    takes.flag("--costs", "FLOPs by module and the cache, in place of the tensors")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Values) -> int:
     from archspec.verify.pool import cores
 
     jobs = args.jobs if args.jobs > 0 else cores()
@@ -64,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if report.count("wrong") else 0
 
 
-def _coverage(args: argparse.Namespace, jobs: int) -> int:
+def _coverage(args: Values, jobs: int) -> int:
     from archspec.verify import coverage
 
     if args.check:

@@ -15,7 +15,6 @@ import pytest
 from archspec.language.expression import Expression
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec, leaves
-from archspec.specs.references import conditions
 from archspec.verify.generate.recording import run
 from archspec.verify.generate.runs import Run
 from archspec.verify.generate.sampling import Sampler
@@ -81,6 +80,11 @@ def test_numbers_are_found_that_no_draw_comes_to(spec: Spec) -> None:
     valid = [found.raw for found in runs if found.refusal is None]
     products = [raw.get("hidden_size", 48) * raw.get("num_heads", 4) for raw in valid]
     assert 1225 in products  # 35 * 35
+
+
+def conditions(spec: Spec) -> list[Expression]:
+    """Everything that a config must fulfil."""
+    return [*spec.require, *(condition for module in spec.modules.values() for condition in module.require)]
 
 
 def test_every_test_comes_out_both_ways(spec: Spec) -> None:

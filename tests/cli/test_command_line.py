@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archspec.cli.command_line import Arguments
 from archspec.cli.main import VERBS
-from archspec.cli.plain_options import PlainOptions
+from archspec.errors import ArchspecError
 
 WORDS = st.sampled_from(
     [
@@ -34,20 +34,22 @@ WORDS = st.sampled_from(
 )
 
 
+def taken(verb: str) -> Arguments:
+    arguments = Arguments()
+    importlib.import_module(f"archspec.cli.verbs.{verb}").add_arguments(arguments)
+    return arguments
+
+
 def parsed(verb: str, line: list[str]) -> dict[str, object] | None:
     """What argparse gives; None for what it refuses."""
-    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
-    importlib.import_module(f"archspec.cli.verbs.{verb}").add_arguments(parser)
     try:
-        return vars(parser.parse_args(line))
-    except (SystemExit, argparse.ArgumentError):
+        return vars(taken(verb).parser(verb, "").parse_args(line))
+    except (SystemExit, ArchspecError):
         return None
 
 
 def plain(verb: str, line: list[str]) -> dict[str, object] | None:
-    options = PlainOptions()
-    importlib.import_module(f"archspec.cli.verbs.{verb}").add_arguments(options)
-    found = options.read(line)
+    found = taken(verb).read(line)
     return None if found is None else vars(found)
 
 
