@@ -20,7 +20,7 @@ from archspec.lint.names import problems
 from archspec.lint.tie_paths import leads_somewhere
 from archspec.render import notation
 from archspec.specs.library import Library, shipped
-from archspec.specs.records import Module, Spec
+from archspec.specs.records import Module, Spec, runs_of
 from archspec.specs.references import output_paths
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
@@ -104,6 +104,7 @@ def _ends(module: Module) -> Iterator[tuple[str, Place, str]]:
     """The paths that a module names, where, and under which key."""
     for tie in module.ties:
         yield from ((end, tie.place, "alias" if tie.always else "tied") for end in (tie.target, tie.source))
+    yield from ((name, next(iter(runs_of(said))).place, "runs") for name, said in module.runs.items())
     if module.output_embeddings is not None:
         place = module.output_embeddings.place
         yield from ((end, place, "output_embeddings") for end in output_paths(module)[0])

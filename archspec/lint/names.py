@@ -14,6 +14,7 @@ from archspec.language.expression import Expression
 from archspec.language.operations import FUNCTIONS
 from archspec.language.trees import callee
 from archspec.lint.contexts import Context, has_field, sub_config
+from archspec.specs.contractions import Contraction
 from archspec.specs.records import Module, Spec
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import auto_class
@@ -108,6 +109,8 @@ def _call(node: ast.Call, context: Context) -> Found:
     elif name in LEAVES:
         if detail := misfit(node):
             yield f"{name}: {detail}", node, "the arguments are those of torch's constructor"
+    elif name in context.spec.library.contractions():
+        yield from _parameters(node, context.spec.library.contractions()[name])
     elif name and name not in WRAPPERS:
         found = called(context, node)
         if isinstance(found, Problem):
@@ -133,6 +136,19 @@ def _arguments(node: ast.Call, context: Context, spec: Spec, module: Module) -> 
     for name, default in module.parameters.items():
         if default is None and name not in filled:
             yield f"{module.name} needs {name}", node, f"parameters: {', '.join(module.parameters)}"
+
+
+def _parameters(node: ast.Call, contraction: Contraction) -> Found:
+    """What does not fit the parameters of a contraction."""
+    names = [*contraction.parameters]
+    if len(node.args) > len(names):
+        yield f"{contraction.name} takes {len(names)} arguments, {len(node.args)} are given", node, ""
+    filled = {*names[: len(node.args)], *(str(keyword.arg) for keyword in node.keywords)}
+    for name in filled - {*names}:
+        yield f"{name} is no parameter of {contraction.name}", node, did_you_mean(name, names)
+    for name, default in contraction.parameters.items():
+        if default is None and name not in filled:
+            yield f"{contraction.name} needs {name}", node, f"parameters: {', '.join(names)}"
 
 
 def misfit(node: ast.Call) -> str:

@@ -28,6 +28,7 @@ def _mapping(values: Schema, names: str | None = None) -> Schema:
     return {**found, "propertyNames": {"pattern": names}} if names else found
 
 
+_RUNS: Schema = {"anyOf": [_EXPRESSION, _mapping(_EXPRESSION)]}
 _FIELDS = _mapping({"$ref": "#/definitions/field"}, _FIELD)
 _MODULES = _mapping({"$ref": "#/definitions/module"}, _CLASS)
 _VALUES: dict[str, Schema] = {
@@ -48,6 +49,12 @@ _RESERVED: dict[str, tuple[Schema, str]] = {
     "tied": (_mapping(_TEXT), "target: source, where the config's tie_word_embeddings holds"),
     "alias": (_mapping(_TEXT), "target: source, always: one object under two names"),
     "output_embeddings": (_TEXT, "the path that get_output_embeddings() returns, if not lm_head; or None"),
+    "runs": (_mapping(_RUNS), "attribute: on how many positions it works, or the axes of a call inside it"),
+    "ops": (_EXPRESSIONS, "contractions: what is multiplied beside the layers"),
+    "cache": (
+        {"anyOf": [_mapping(_TEXT), {"const": "none"}]},
+        "name: shape of what the next call is given",
+    ),
 }
 _FIELD_HELP = "a default, `= expression`, `type = default`, or a type alone where required"
 

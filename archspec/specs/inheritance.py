@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from archspec.errors import Problem, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
-from archspec.specs.records import Module, Spec, cost_expressions, leaves
+from archspec.specs.records import Body, Module, Spec, cost_expressions, leaves
 from archspec.specs.torch_layers import LEAVES
 
 _HELP = "write Name() or Name(argument) of a module that lists its attributes"
@@ -42,14 +42,18 @@ class Inheritance:
             return module
         ties = {tie.target: tie for tie in (*base.ties, *module.ties)}
         where = {name: value for name, value in base.where.items() if name not in module.parameters}
+        body = {**base.body, **module.body}
         merged = module._replace(
-            body={**base.body, **module.body},
+            body=body,
             where={**where, **module.where},
             require=(*base.require, *module.require),
             ties=tuple(ties.values()),
             layer=base.layer,
             output_embeddings=module.output_embeddings or base.output_embeddings,
-            runs={**base.runs, **module.runs},
+            runs={
+                **{name: runs for name, runs in base.runs.items() if _built(body.get(name))},
+                **module.runs,
+            },
             ops=module.ops or base.ops,
             cache=base.cache if module.cache == {} else module.cache,
         )
@@ -119,6 +123,11 @@ def _is_layer(tree: ast.expr) -> bool:
     while isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
         tree = tree.func.value
     return callee(tree) in LEAVES
+
+
+def _built(part: Body | None) -> bool:
+    """Whether an attribute is there, and not taken away by `None`."""
+    return part is not None and not (isinstance(part, Expression) and part.text == "None")
 
 
 def _used(module: Module) -> set[str]:

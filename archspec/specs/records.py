@@ -124,10 +124,15 @@ def leaves(part: Body) -> Iterator[Expression]:
             yield from leaves(item)
 
 
+def runs_of(runs: Runs) -> list[Expression]:
+    """The expressions of one attribute's `runs:`."""
+    return [*runs.values()] if isinstance(runs, dict) else [runs]
+
+
 def cost_expressions(module: Module) -> Iterator[Expression]:
     """The expressions of a module's `runs:`, `ops:` and `cache:`."""
     for runs in module.runs.values():
-        yield from runs.values() if isinstance(runs, dict) else [runs]
+        yield from runs_of(runs)
     yield from module.ops
     yield from (module.cache or {}).values()
 

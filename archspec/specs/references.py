@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee, calls, text_of
-from archspec.specs.records import Module, Spec, leaves
+from archspec.specs.records import Module, Spec, cost_expressions, leaves
 
 
 def compared_texts(spec: Spec) -> dict[str, list[str]]:
@@ -83,6 +83,7 @@ def module_expressions(module: Module) -> Iterator[Expression]:
     yield from (module.layer,) if module.layer is not None else ()
     yield from leaves(module.body)
     yield from output_paths(module)[1]
+    yield from cost_expressions(module)
 
 
 def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
