@@ -45,7 +45,7 @@ def called(context: Context, node: ast.Call) -> tuple[Spec, Module] | Problem | 
         return _no_class(spec, name)
     module = spec.module(found)
     if module is None:
-        known = [*spec.modules, *LEAVES, *FUNCTIONS, *CONTAINERS]
+        known = [*spec.modules, *LEAVES, *FUNCTIONS, *CONTAINERS, *spec.library.contractions()]
         return Problem(f"{found} is not described", help=did_you_mean(found, known))
     return spec, module
 

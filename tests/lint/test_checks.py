@@ -37,9 +37,14 @@ FOUND = [
     (22, 21, "kk is neither a config field nor a local name"),
     (22, 40, "n is neither a config field nor a local name"),
     (22, 50, "m is neither a config field nor a local name"),
-    (31, 7, "this never holds: the config has no tie_word_embeddings"),
-    (31, 7, "model.layers.{0}.dens.weight is not in BrokenForCausalLM"),
-    (33, 7, "lm_head.wieght is not in BrokenForCausalLM"),
+    (23, 18, "token is neither a config field nor a local name"),
+    (23, 18, "dens is not in BrokenLayer"),
+    (25, 9, "causal_atention is not described"),
+    (26, 9, "windw is no parameter of causal_attention"),
+    (26, 9, "causal_attention needs head_dim"),
+    (35, 7, "this never holds: the config has no tie_word_embeddings"),
+    (35, 7, "model.layers.{0}.dens.weight is not in BrokenForCausalLM"),
+    (37, 7, "lm_head.wieght is not in BrokenForCausalLM"),
 ]
 
 
