@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import make_cost_papers as costs
 import sympy
 import yaml
 
@@ -153,7 +154,7 @@ def page() -> str:
     lines += [
         f"| {part.label} | `{part.expr}` |" for part in by_component(archspec.formula("GPT2LMHeadModel"))
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *costs.lines()]) + "\n"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -14,10 +15,12 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 @pytest.fixture(scope="module")
 def papers() -> ModuleType:
+    sys.path.insert(0, str(DOCS))
     spec = importlib.util.spec_from_file_location("make_papers", DOCS / "make_papers.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    sys.path.remove(str(DOCS))
     return module
 
 
@@ -61,3 +64,34 @@ def test_chinchilla_rows_with_narrow_heads(papers: ModuleType) -> None:
     assert sum(row[1] != row[3] * row[4] for row, _ in rows) == 6
     for (printed, *_), count in rows:
         assert abs(count / 1e6 - printed) / printed < 0.001
+
+
+def test_palm_s_flops_a_token(papers: ModuleType) -> None:
+    paper, found, _ = papers.costs.palm()
+    assert sympy.expand(paper - found) == 0
+
+
+def test_kaplan_s_flops_a_token_but_for_the_diagonal_and_logits(papers: ModuleType) -> None:
+    _, _, rest = papers.costs.kaplan()
+    width, layers, vocab = sympy.symbols("n_embd n_layer vocab_size")
+    assert sympy.expand(rest - 2 * width * (layers + vocab)) == 0
+
+
+def test_megatron_s_flops_with_and_without_recomputation(papers: ModuleType) -> None:
+    pairs = papers.costs.megatron()
+    assert len(pairs) == 2
+    assert all(sympy.expand(paper - found) == 0 for paper, found in pairs)
+
+
+def test_chinchilla_counts_lookups_and_softmax(papers: ModuleType) -> None:
+    _, _, rest = papers.costs.chinchilla()
+    batch, tokens, width, vocab, heads, layers = sympy.symbols(
+        "batch tokens n_embd vocab_size n_head n_layer"
+    )
+    lookup, softmax = 2 * tokens * vocab * width, 3 * layers * heads * tokens**2
+    assert sympy.expand(rest - batch * (lookup + softmax)) == 0
+
+
+def test_caches_of_model_cards(papers: ModuleType) -> None:
+    for name, _, printed, counted in papers.costs.caches():
+        assert printed == counted, name

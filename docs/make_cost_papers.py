@@ -1,0 +1,130 @@
+"""The part of docs/papers.md on FLOPs and caches, which `make_papers.py` writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+import archspec
+from archspec.render.assumptions import assume
+
+B, n = sympy.symbols("batch tokens")
+LLAMA_3_1_8B = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+}
+
+
+def prefill(architecture: str, quantity: str, *assumed: str) -> Any:
+    """FLOPs of a call without a past, in which heads divide the width."""
+    found = assume(archspec.formula(architecture, quantity), list(assumed)).expr
+    whole = found.replace(sympy.floor, lambda inner: inner)
+    return sympy.expand(whole.subs(sympy.Symbol("past"), 0))
+
+
+def palm() -> tuple[Any, Any, Any]:
+    """(6N + 12·L·H·Q·T, three times Llama's FLOPs a token, what of its parameters is not in N)."""
+    d, vocab, layers, heads, size = sympy.symbols(
+        "hidden_size vocab_size num_hidden_layers num_attention_heads head_dim"
+    )
+    idle = vocab * d + (2 * layers + 1) * d
+    weights = archspec.formula("LlamaForCausalLM").expr - idle
+    found = 3 * prefill("LlamaForCausalLM", "flops") / (B * n)
+    return sympy.expand(6 * weights + 12 * layers * heads * size * n), sympy.expand(found), idle
+
+
+def kaplan() -> tuple[Any, Any, Any]:
+    """(2N + 2·n_layer·n_ctx·d_attn, GPT-2's masked FLOPs a token, their difference)."""
+    d, ff, layers = sympy.symbols("n_embd n_inner n_layer")
+    weights = layers * (4 * d**2 + 2 * d * ff)
+    paper = 2 * weights + 2 * layers * n * d
+    found = prefill("GPT2LMHeadModel", "masked_flops") / (B * n)
+    return sympy.expand(paper), sympy.expand(found), sympy.expand(found - paper)
+
+
+def megatron() -> list[tuple[Any, Any]]:
+    """(the paper's FLOPs of a step, GPT-2's): without recomputation, and with that of all layers."""
+    h, layers, vocab = sympy.symbols("n_embd n_layer vocab_size")
+    found = prefill("GPT2LMHeadModel", "flops", "n_inner=4*n_embd")
+    logits = 2 * B * n * h * vocab
+    plain = 72 * B * layers * n * h**2 * (1 + n / (6 * h) + vocab / (12 * layers * h))
+    again = 96 * B * layers * n * h**2 * (1 + n / (6 * h) + vocab / (16 * layers * h))
+    return [(plain, 3 * found), (again, 4 * found - logits)]
+
+
+def chinchilla() -> tuple[Any, Any, Any]:
+    """(appendix F's FLOPs of a forward pass, GPT-2's, their difference)."""
+    d, ff, layers, vocab, heads = sympy.symbols("n_embd n_inner n_layer vocab_size n_head")
+    attention = 2 * 3 * n * d**2 + 2 * n**2 * d + 3 * heads * n**2 + 2 * n**2 * d + 2 * n * d**2
+    paper = B * (2 * n * vocab * d + layers * (attention + 2 * n * 2 * d * ff) + 2 * n * d * vocab)
+    found = prefill("GPT2LMHeadModel", "flops")
+    return sympy.expand(paper), found, sympy.expand(paper - found)
+
+
+def caches() -> list[tuple[str, str, int, int]]:
+    """(model, what is printed of it, the bytes a token that are printed, those that are counted in bf16)."""
+    llama = archspec.load(LLAMA_3_1_8B).forward(tokens=1)
+    deepseek = archspec.load("DeepseekV3ForCausalLM").forward(tokens=1)
+    oss = archspec.load("GptOssForCausalLM").forward(tokens=131072)
+    return [
+        ("Llama 3.1 8B", "arXiv:2407.21783: 8 key-value heads", 128 * 1024, llama.cache_bytes("bf16")),
+        ("DeepSeek-V3", "arXiv:2412.19437: a latent of 512 + 64", 70_272, deepseek.cache_bytes("bf16")),
+        (
+            "gpt-oss-120b",
+            "arXiv:2508.10925: as pages of one size for all layers",
+            73_728,
+            oss.cache_bytes("bf16", "pages") // 131072,
+        ),
+    ]
+
+
+def lines() -> list[str]:
+    """The sections of the page."""
+    paper, _, idle = palm()
+    _, _, diagonal = kaplan()
+    _, _, more = chinchilla()
+    found = [
+        "",
+        "## PaLM, arXiv:2204.02311: 6·N + 12·L·H·Q·T FLOPs a token of training",
+        "",
+        "Three times the FLOPs of `LlamaForCausalLM` a token, as a polynomial, where N is all parameters but",
+        f"`{idle}`: the input table, which is",
+        "only looked up, and the norms. Without attention it is 6·N:",
+        "",
+        f"    {paper}",
+        "",
+        "## Kaplan et al., arXiv:2001.08361: 2·N + 2·n_layer·n_ctx·d_attn FLOPs a token",
+        "",
+        "What the causal mask lets through of `GPT2LMHeadModel` a token, but for",
+        "",
+        f"    {diagonal}",
+        "",
+        "the logits, which the paper's N leaves out, and each position's attention to itself.",
+        "",
+        "## Megatron-LM, arXiv:2104.04473: 72·B·L·s·h²·(1 + s/(6·h) + V/(12·L·h)) FLOPs a step",
+        "",
+        "Three times the FLOPs of `GPT2LMHeadModel` under n_inner = 4·n_embd, as a polynomial. With",
+        "activations recomputed the layers count four times and the logits three: the paper's",
+        "96·B·L·s·h²·(1 + s/(6·h) + V/(16·L·h)), as a polynomial.",
+        "",
+        "## Chinchilla, arXiv:2203.15556: appendix F",
+        "",
+        "The paper's forward pass has, beyond the products of `GPT2LMHeadModel`,",
+        "",
+        f"    {more}",
+        "",
+        "the lookup of embeddings as a product with one-hot rows, and three FLOPs an element of the softmax.",
+        "",
+        "## Caches of model cards",
+        "",
+        "| model | source | printed, bytes a token | counted |",
+        "| --- | --- | ---: | ---: |",
+    ]
+    return found + [f"| {name} | {said} | {p:,} | {count:,} |" for name, said, p, count in caches()]
