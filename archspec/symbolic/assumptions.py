@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import sympy
 
 from archspec.language.values import here
 from archspec.symbolic.fields import Fields, Relation
-from archspec.symbolic.path_conditions import Number, Path, SymRange
+from archspec.symbolic.path_conditions import Condition, Lookup, Number, Path, SymRange
 from archspec.symbolic.polynomials import Poly, Real
 
 Outcomes = set[tuple[bool, Relation | None]]  # how a test came out, and what it was decided on
+
+
+class Seen(NamedTuple):
+    """A turn that was evaluated: what was decided on its index, and what it gave."""
+
+    place: int
+    decisions: list[Condition | Lookup]
+    value: Any
 
 
 class Loop:
     """A loop over layers: its index, a symbol that no other loop has, its ends, and its turns' tests."""
 
     def __init__(self, path: Assumptions, variable: str, ends: SymRange, length: int) -> None:
-        self.path, self.variable, self.start, self.length = path, variable, here(ends.start), length
+        self.path, self.variable, self.length = path, variable, length
         self.symbol = sympy.Dummy(variable, integer=True, nonnegative=True)
         self.first, self.stop = path.shown(ends.start), path.shown(ends.stop)
+        self.start: int = here(ends.start)
         self.place = 0  # of the turn that is being built
+        self.decisions: list[Condition | Lookup] = []  # on the index, in this turn
+        self.seen: list[Seen] = []
         self.tests: dict[str, dict[frozenset[Guard], dict[int, Outcomes]]] = {}  # in each branch and turn
         self.decisive: set[str] = set()  # tests, once all are known
         self.chose: set[str] = set()  # tests that chose a text, by which anything may be looked up
@@ -32,6 +45,11 @@ class Loop:
         return f"{self.variable} in range({ends})"
 
     @property
+    def index(self) -> int:
+        """The index of the turn that is being built."""
+        return self.start + self.place
+
+    @property
     def turns(self) -> Any:
         return self.stop - self.first
 
@@ -39,6 +57,13 @@ class Loop:
     def free(self) -> bool:
         """Whether the number of turns depends on the config."""
         return bool(self.turns.free_symbols)
+
+    def again(self, seen: Seen) -> None:
+        """Notes that this turn has all tests of an earlier one."""
+        for branches in self.tests.values():
+            for turns in branches.values():
+                if seen.place in turns:
+                    turns[self.place] = turns[seen.place]
 
     def outcomes(self, text: str) -> set[bool]:
         return {holds for holds, _ in self._noted(text)}
@@ -128,7 +153,26 @@ class Assumptions(Path):
         return self.fields.operate(op, *self.reals(left, right))
 
     def compare(self, op: str, left: Poly | Real, right: Poly | Real, holds: bool) -> None:
-        """What Python code compares has no words; :meth:`tested` notes what a spec does."""
+        """What Python code compares has no words, but may tell turns apart; :meth:`tested` notes what a spec
+        does.
+        """
+        if self.test_of(left) is None:  # else what it is decided on is noted already
+            self.tell_apart(Condition(op, left, right, holds), left.axes | right.axes)
+
+    def tell_apart(self, decision: Condition | Lookup, axes: frozenset[Any]) -> None:
+        """Notes a decision on the index of an open loop."""
+        for loop in self.open:
+            if loop.symbol in axes:
+                loop.decisions.append(decision)
+
+    def earlier(self, loop: Loop) -> Seen | None:
+        """The turn of an open loop in which all was decided as it would be in this one."""
+        known = ChainMap({other.symbol: other.index for other in self.open}, self.values)
+        for seen in loop.seen:
+            with suppress(LookupError, ArithmeticError):
+                if all(decision.met(self.space, known) for decision in seen.decisions):
+                    return seen
+        return None
 
     def decided(self, number: Number) -> Any:
         return number.value
@@ -175,14 +219,15 @@ class Assumptions(Path):
             relation = Relation("", tuple(side for found in relations for side in found.sides))
         return self.test(relation, outcome)
 
+    def test_of(self, expr: Poly | Real) -> Relation | None:
+        """The test whose outcome an expression is."""
+        terms = expr.terms if isinstance(expr, Poly) else ()
+        made = self.fields.atoms[terms[0][0][0][0]] if len(terms) == 1 and len(terms[0][0]) == 1 else None
+        return made.args[0] if made is not None and made.op == "test" else None
+
     def relation(self, number: Number) -> Relation:
         """What it means that a number is not 0."""
-        terms = number.expr.terms if isinstance(number.expr, Poly) else ()
-        made = self.fields.atoms[terms[0][0][0][0]] if len(terms) == 1 and len(terms[0][0]) == 1 else None
-        if made is not None and made.op == "test":
-            found: Relation = made.args[0]
-            return found
-        return Relation("!=", (number.expr, self.fields.constant(0)))
+        return self.test_of(number.expr) or Relation("!=", (number.expr, self.fields.constant(0)))
 
     def tested(self, text: str, outcome: bool, relation: Relation | None = None) -> frozenset[Guard]:
         """Notes how a test came out; the guards that it may be."""

@@ -9,7 +9,7 @@ whatever is done with numbers, the result is the same expression wherever the co
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from archspec.language.values import here
@@ -18,6 +18,7 @@ from archspec.symbolic.polynomials import PYTHON, ROUNDING, Poly, Real, Space, T
 MAX_BITS = 4_096  # of a number that is handled symbolically
 NONE: frozenset[Any] = frozenset()
 _NUMBERS = (int, float)
+_PLAIN = (bool, int, float, str)
 
 
 class Condition(NamedTuple):
@@ -27,6 +28,26 @@ class Condition(NamedTuple):
     left: Any
     right: Any
     holds: bool
+
+    def met(self, space: Space, known: Mapping[Any, Any]) -> bool:
+        """Whether it comes out the same where the axes have some values."""
+        left = space.value(self.left, known)
+        right = 0 if self.right is None else space.value(self.right, known)
+        return bool(left < right if self.op == "<" else left == right) == self.holds
+
+
+class Lookup(NamedTuple):
+    """An item of a list, by an index: it is the same wherever that finds the same."""
+
+    items: Any
+    place: Poly
+    found: Any
+
+    def met(self, space: Space, known: Mapping[Any, Any]) -> bool:
+        item = self.items[space.value(self.place, known)]
+        if type(item) in _PLAIN and type(item) is type(self.found):
+            return bool(item == self.found)
+        return item is self.found
 
 
 class Path:

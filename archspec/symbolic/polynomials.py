@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from archspec.language.operations import BINARY
@@ -35,6 +35,9 @@ ROUNDING: dict[str, Callable[[float], int]] = {
 _NAMES = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floordiv", "%": "modulo"}
 _VARIABLES = ("axis", "field", "index")  # operations without operands
 EXACT_FLOAT = 2**53  # up to here an int is a float without rounding
+
+
+_CALCULATED: dict[str, Callable[..., Any]] = {**PYTHON, **ROUNDING, "int": float, "min": min, "max": max}
 
 
 class TooLarge(Exception):
@@ -215,6 +218,22 @@ class Space:
             others = [arg for arg in args if arg is not first and arg.high > first.low]
             ends = first.low, max(arg.high for arg in args)
         return self._atom(name, (first, *dict.fromkeys(others)), *ends) if others else first
+
+    def value(self, expr: Poly | Operation, known: Mapping[Any, Any]) -> Any:
+        """What Python makes of an expression where its axes have some values.
+
+        Errors: KeyError for an axis that is not known, or an operation that is not of numbers alone.
+        """
+        if isinstance(expr, Poly):
+            return sum(
+                coefficient * math.prod(self.value(self.atoms[n], known) ** power for n, power in monomial)
+                for monomial, coefficient in expr.terms
+            )
+        if expr.op in _VARIABLES:
+            return known[expr.args[0]]
+        if expr.op == "float":
+            return expr.args[0]
+        return _CALCULATED[expr.op](*(self.value(arg, known) for arg in expr.args))
 
     def below(self, places: Sequence[int], poly: Poly) -> Poly:
         """How many of some numbers, in ascending order, are below a polynomial's value."""
