@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import sympy
 
 from archspec.language.values import here
+from archspec.symbolic.decisions import Condition, Decision, Seen
 from archspec.symbolic.fields import Fields, Relation
-from archspec.symbolic.path_conditions import Condition, Lookup, Number, Path, SymRange
+from archspec.symbolic.path_conditions import Number, Path, SymRange
 from archspec.symbolic.polynomials import Poly, Real
 
 Outcomes = set[tuple[bool, Relation | None]]  # how a test came out, and what it was decided on
-
-
-class Seen(NamedTuple):
-    """A turn that was evaluated: what was decided on its index, and what it gave."""
-
-    place: int
-    decisions: list[Condition | Lookup]
-    value: Any
 
 
 class Loop:
@@ -34,7 +26,7 @@ class Loop:
         self.first, self.stop = path.shown(ends.start), path.shown(ends.stop)
         self.start: int = here(ends.start)
         self.place = 0  # of the turn that is being built
-        self.decisions: list[Condition | Lookup] = []  # on the index, in this turn
+        self.decisions: list[Decision] = []  # on the index, in this turn
         self.seen: list[Seen] = []
         self.tests: dict[str, dict[frozenset[Guard], dict[int, Outcomes]]] = {}  # in each branch and turn
         self.decisive: set[str] = set()  # tests, once all are known
@@ -146,12 +138,6 @@ class Assumptions(Path):
         self.values[name] = value
         return Number(self, self.fields.field(name, isinstance(value, int)), value)
 
-    def calculate(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
-        whole = isinstance(left, Poly) and isinstance(right, Poly) and op != "/"
-        if whole and (op != "**" or right.low >= 0):
-            return super().calculate(op, left, right)
-        return self.fields.operate(op, *self.reals(left, right))
-
     def compare(self, op: str, left: Poly | Real, right: Poly | Real, holds: bool) -> None:
         """What Python code compares has no words, but may tell turns apart; :meth:`tested` notes what a spec
         does.
@@ -159,7 +145,7 @@ class Assumptions(Path):
         if self.test_of(left) is None:  # else what it is decided on is noted already
             self.tell_apart(Condition(op, left, right, holds), left.axes | right.axes)
 
-    def tell_apart(self, decision: Condition | Lookup, axes: frozenset[Any]) -> None:
+    def tell_apart(self, decision: Decision, axes: frozenset[Any]) -> None:
         """Notes a decision on the index of an open loop."""
         for loop in self.open:
             if loop.symbol in axes:
@@ -168,11 +154,7 @@ class Assumptions(Path):
     def earlier(self, loop: Loop) -> Seen | None:
         """The turn of an open loop in which all was decided as it would be in this one."""
         known = ChainMap({other.symbol: other.index for other in self.open}, self.values)
-        for seen in loop.seen:
-            with suppress(LookupError, ArithmeticError):
-                if all(decision.met(self.space, known) for decision in seen.decisions):
-                    return seen
-        return None
+        return next((seen for seen in loop.seen if seen.met(self.space, known)), None)
 
     def decided(self, number: Number) -> Any:
         return number.value

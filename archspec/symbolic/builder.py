@@ -16,7 +16,8 @@ from archspec.language.expression import Locals
 from archspec.language.values import here
 from archspec.specs.torch_layers import deciding
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.formal import Derived, Formal, bare, numbers_in
+from archspec.symbolic.formal import Derived, Formal
+from archspec.symbolic.path_conditions import bare, numbers_in
 from archspec.tree.builder import Builder, Frame
 from archspec.tree.node import Node
 

@@ -12,12 +12,12 @@ from archspec.language.expression import SEEN, Locals
 from archspec.language.operations import BINARY
 from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import here
-from archspec.symbolic.assumptions import Assumptions, Guard, Loop, Seen
-from archspec.symbolic.counts import repeated
+from archspec.symbolic.assumptions import Assumptions, Guard, Loop
+from archspec.symbolic.counts import Turn, repeated
+from archspec.symbolic.decisions import Lookup, Seen
 from archspec.symbolic.fields import FUNCTIONS, Relation
-from archspec.symbolic.path_conditions import Lookup, Number, SymRange, fixed, guards_of
+from archspec.symbolic.path_conditions import Number, SymRange, bare, fixed, guards_of, numbers_in
 from archspec.symbolic.polynomials import Poly
-from archspec.symbolic.standing import Turn
 from archspec.symbolic.swept import SweptDomain, length_of
 from archspec.tree.node import Node
 
@@ -276,22 +276,12 @@ def text_of(node: ast.expr) -> str:
     return ast.unparse(node)
 
 
-def numbers_in(value: Any) -> list[Number]:
-    if isinstance(value, Number):
-        return [value]
-    return [n for item in value for n in numbers_in(item)] if isinstance(value, list | tuple) else []
-
-
 def _positive(node: ast.expr, at: Walk) -> tuple[str, bool]:
     """A test without its `not`, and whether it holds where the test does."""
     holds, node = True, at.meaning(node)
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         holds, node = not holds, at.meaning(node.operand)
     return text_of(node), holds
-
-
-def bare(value: Any) -> Any:
-    return [bare(item) for item in value] if isinstance(value, list | tuple) else here(value)
 
 
 def _variable(target: ast.expr) -> str:
