@@ -14,7 +14,14 @@ from archspec.symbolic.fields import Fields, Relation
 from archspec.symbolic.path_conditions import Number, Path, SymRange
 from archspec.symbolic.polynomials import Poly, Real
 
-Outcomes = set[tuple[bool, Relation | None]]  # how a test came out, and what it was decided on
+
+class Test(NamedTuple):
+    """How a test came out in one turn of a loop, under some guards, and what it was decided on."""
+
+    branch: frozenset[Guard]
+    place: int
+    holds: bool
+    relation: Relation | None
 
 
 class Loop:
@@ -28,7 +35,7 @@ class Loop:
         self.place = 0  # of the turn that is being built
         self.decisions: list[Decision] = []  # on the index, in this turn
         self.seen: list[Seen] = []
-        self.tests: dict[str, dict[frozenset[Guard], dict[int, Outcomes]]] = {}  # in each branch and turn
+        self.tests: dict[str, set[Test]] = {}  # by their text
         self.decisive: set[str] = set()  # tests, once all are known
         self.chose: set[str] = set()  # tests that chose a text, by which anything may be looked up
 
@@ -52,40 +59,33 @@ class Loop:
 
     def again(self, seen: Seen) -> None:
         """Notes that this turn has all tests of an earlier one."""
-        for branches in self.tests.values():
-            for turns in branches.values():
-                if seen.place in turns:
-                    turns[self.place] = turns[seen.place]
+        for tests in self.tests.values():
+            tests |= {test._replace(place=self.place) for test in tests if test.place == seen.place}
 
     def outcomes(self, text: str) -> set[bool]:
-        return {holds for holds, _ in self._noted(text)}
+        return {test.holds for test in self.tests[text]}
 
     def count(self, text: str) -> int:
         """In how many turns a test holds."""
-        branches = self.tests[text].values()
-        held = {place for turns in branches for place, found in turns.items() if any(h for h, _ in found)}
-        return len(held)
+        return len({test.place for test in self.tests[text] if test.holds})
 
     def relations(self, text: str) -> set[Relation]:
         """What a test was decided on, where that is numbers."""
-        return {relation for _, relation in self._noted(text) if relation is not None}
-
-    def _noted(self, text: str) -> Outcomes:
-        branches = self.tests[text].values()
-        return set[Any]().union(*(found for turns in branches for found in turns.values()))
+        return {test.relation for test in self.tests[text] if test.relation is not None}
 
     def depends(self, text: str) -> bool:
-        """Whether a test is decided on something else in one turn than in another."""
-        if text not in self.tests:
-            return False
+        """Whether a test is decided on something else in one turn than in another, or came out otherwise
+        there, but for tests of another loop's index.
+        """
         if any(self.symbol in relation.axes for relation in self.relations(text)):
             return True
-        return any(self._differ(list(turns.values())) for turns in self.tests[text].values())
-
-    def _differ(self, turns: list[Outcomes]) -> bool:
-        """Whether a test came out in other ways in other turns, but for tests of another loop's index."""
-        apart = [{(holds, on) for holds, on in found if not on or not on.indexed} for found in turns]
-        return any(other != apart[0] for other in apart)
+        turns: dict[tuple[Any, int], set[Any]] = {}
+        for branch, place, *outcome in self.tests[text]:
+            turns.setdefault((branch, place), set()).add(tuple(outcome))
+        for outcomes in turns.values():
+            outcomes -= {found for found in outcomes if found[1] is not None and found[1].indexed}
+        first: dict[Any, set[Any]] = {}
+        return any(first.setdefault(branch, found) != found for (branch, _), found in turns.items())
 
     def decides(self, text: str) -> bool:
         """Whether a test may tell the turns apart: it did so, or is one of the index."""
@@ -215,8 +215,7 @@ class Assumptions(Path):
         """Notes how a test came out; the guards that it may be."""
         branch = frozenset(self.guards)
         for loop in self.open:
-            turns = loop.tests.setdefault(text, {}).setdefault(branch, {})
-            turns.setdefault(loop.place, set()).add((outcome, relation))
+            loop.tests.setdefault(text, set()).add(Test(branch, loop.place, outcome, relation))
         if relation is not None and relation.axes and not relation.indexed:
             self.of_sizes[text, relation] = (outcome, tuple(self.open))
             if not self.open:
@@ -229,7 +228,7 @@ class Assumptions(Path):
         The other branch of these is not in the formula.
         """
         for (text, relation), (outcome, loops) in self.of_sizes.items():
-            if not any(loop.depends(text) for loop in loops):
+            if not any(text in loop.tests and loop.depends(text) for loop in loops):
                 self.note(text, outcome, relation)
         for loop in self.loops:
             loop.decisive = set(filter(loop.decides, loop.tests))

@@ -91,6 +91,7 @@ class Space:
     def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
         self.atoms: list[Atom] = []
         self._interned: dict[Any, Any] = {}
+        self._results: dict[tuple[str, int, int], Poly | Real] = {}
         self.count = 0
         for axis, (low, high) in enumerate(bounds):
             self._atom("axis", (axis,), low, high)
@@ -156,13 +157,13 @@ class Space:
         Errors: :class:`TooLarge` where there is no expression of it.
         """
         key = (op, left.number, right.number)
-        if key not in self._interned:
+        if key not in self._results:
             whole = isinstance(left, Poly) and isinstance(right, Poly) and op in _WHOLE
             if whole and (op != "**" or right.low >= 0):
-                self._interned[key] = getattr(self, _WHOLE[op])(left, right)
+                self._results[key] = getattr(self, _WHOLE[op])(left, right)
             else:
-                self._interned[key] = self.operate(op, *self.reals(left, right))
-        return self._interned[key]  # type: ignore[no-any-return]
+                self._results[key] = self.operate(op, *self.reals(left, right))
+        return self._results[key]
 
     def power(self, a: Poly, b: Poly) -> Poly:
         """a ** b for a b that is a small number."""
