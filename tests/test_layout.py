@@ -158,8 +158,8 @@ def test_no_test_is_skipped() -> None:
     assert [path.name for path in paths if skips.search(path.read_text(encoding="utf-8"))] == []
 
 
-def test_a_count_imports_nothing_heavy() -> None:
-    config = ROOT / "configs" / "openai-community--gpt2.json"
+@pytest.mark.parametrize("source", ["configs/openai-community--gpt2.json", "GPT2LMHeadModel"])
+def test_a_count_imports_nothing_heavy(source: str) -> None:
     code = (
         "import sys; before = {*sys.modules};"
         "from archspec.cli.main import main; code = main(['count', sys.argv[1]]);"
@@ -167,7 +167,7 @@ def test_a_count_imports_nothing_heavy() -> None:
         "sys.exit(code)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(config)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, source], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.splitlines()[-1] == "[]"
     assert "124,439,808" in done.stdout

@@ -71,9 +71,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except BrokenPipeError:
         return 141
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
 
 
 def _run(given: list[str]) -> int:
@@ -98,6 +95,9 @@ def _run(given: list[str]) -> int:
         sys.stdout.flush()
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     except BrokenPipeError:
         raise
     except Exception as error:

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 
 from archspec.language.expression import Locals, names
-from archspec.language.operations import COMPARE, FUNCTIONS, MAX_ITEMS
+from archspec.language.operations import COMPARE, FUNCTIONS, MAX_ITEMS, METHODS
 from archspec.language.values import describe
 from archspec.typing_light import Any, NoReturn, Protocol
 
@@ -19,11 +19,6 @@ Comprehension = ast.ListComp | ast.GeneratorExp
 SEQUENCES = (list, tuple, str, range)  # as a tuple: `list | tuple` would be made anew at each of many steps
 _ITEMISED = (*SEQUENCES, dict)
 _PLAIN = (int, str, float, type(None))
-_METHODS_OF: dict[type, tuple[str, ...]] = {
-    str: ("split", "startswith", "endswith", "lower", "strip"),
-    dict: ("get",),
-    list: ("index", "count"),
-}
 
 
 class Walk(Protocol):
@@ -88,7 +83,7 @@ class Exact:
 
     def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
         """A method of a text, a list or a mapping."""
-        if name in _METHODS_OF.get(type(value), ()):
+        if name in METHODS.get(type(value), ()):
             return at.guarded(getattr(value, name), arguments, node)
         at.fail(f".{name} does not apply to {describe(value)}", node)
 

@@ -8,9 +8,9 @@ import warnings
 from functools import lru_cache
 
 from archspec.errors import Place, Problem, SpecError
-from archspec.language.operations import BINARY
+from archspec.language.operations import BINARY, METHODS
 from archspec.language.yaml_nodes import Scalar
-from archspec.typing_light import Any, NamedTuple, NoReturn
+from archspec.typing_light import Any, NamedTuple
 
 MAX_EXPRESSION = 4_000
 SEEN = 100_000  # trees of which is kept what they read: each is asked again for every config
@@ -27,9 +27,7 @@ _ALWAYS = frozenset({*BINARY, *(getattr(ast, name) for name in _LANGUAGE.split()
 _SOME = (ast.Constant, ast.Name, ast.Attribute, ast.Call, ast.BinOp, ast.UnaryOp)
 _NAMES = {ast.Lambda: "a lambda", ast.NamedExpr: "`:=`", ast.JoinedStr: "an f-string", ast.Starred: "`*`"}
 _CONSTANTS = {"true": "True", "false": "False", "null": "None"}
-METHODS = frozenset(
-    {"split", "startswith", "endswith", "lower", "strip", "get", "index", "count", "requires_grad_", "routed"}
-)
+_METHODS = {"requires_grad_", "routed", *(name for names in METHODS.values() for name in names)}
 
 
 class Expression(NamedTuple):
@@ -79,15 +77,15 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
     place = scalar.place._replace(column=scalar.place.column + skip + indent + int(scalar.quoted))
     if len(text) > MAX_EXPRESSION:
         message = f"an expression longer than {MAX_EXPRESSION:,} characters"
-        _reject(message, place, path, "give its parts names in `where:`")
+        raise SpecError(message, place, path, "give its parts names in `where:`")
     try:
         tree: ast.expr = python(f"({text}\n)").body  # type: ignore[attr-defined]
     except SyntaxError as error:
         message, line, column = _syntax_error(text, error)
         at = Place(place.source, place.line + line - 1, column - 1 + place.column if line == 1 else column)
-        _reject(f"not an expression: {message}", at, path, _HELP)
+        raise SpecError(f"not an expression: {message}", at, path, _HELP) from None
     except (RecursionError, MemoryError, ValueError) as error:
-        _reject(f"not an expression: {error or type(error).__name__}", place, path, _HELP)
+        raise SpecError(f"not an expression: {error or type(error).__name__}", place, path, _HELP) from None
     expression = Expression(tree, text, place, path)
     _check(expression)
     return expression
@@ -122,11 +120,11 @@ def _check(expression: Expression) -> None:
         depth += 1
         if depth > 60:
             message = "an expression nested deeper than 60 levels"
-            _reject(message, expression.place, expression.path, "use `where:`")
+            raise SpecError(message, expression.place, expression.path, "use `where:`")
         for node in level:
             if fault := _fault(node):
                 at = node.func if isinstance(node, ast.Call) else node
-                _reject(fault[0], expression.at(at), expression.path, fault[1])
+                raise SpecError(fault[0], expression.at(at), expression.path, fault[1])
         level = [child for node in level for child in ast.iter_child_nodes(node)]
 
 
@@ -147,13 +145,9 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
         return f"{node.id} is not a name of the spec language", _HELP
     if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
         return f".{node.attr} is not part of the spec language", _HELP
-    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in METHODS:
+    if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in _METHODS:
         return None if isinstance(node.func, ast.Name) else ("only names can be called", _HELP)
     return None
-
-
-def _reject(message: str, place: Place, path: str, help_: str) -> NoReturn:
-    raise SpecError(Problem(message, place, path, help_))
 
 
 @lru_cache(maxsize=SEEN)

@@ -153,3 +153,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "is_list": lambda value: isinstance(value, list | tuple),
     "is_int": lambda value: isinstance(value, int) and not isinstance(value, bool),
 }
+METHODS: dict[type, tuple[str, ...]] = {  # of values; modules have some of their own
+    str: ("split", "startswith", "endswith", "lower", "strip"),
+    dict: ("get",),
+    list: ("index", "count"),
+}

@@ -13,7 +13,7 @@ from itertools import takewhile
 from archspec.errors import Place, Source, SpecError
 from archspec.language import yaml_subset
 from archspec.language.yaml_nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
-from archspec.typing_light import Any, NoReturn
+from archspec.typing_light import Any
 
 MAX_SPEC_BYTES = 1_000_000
 _HELP = "see docs/spec-grammar.md"
@@ -51,11 +51,11 @@ def _document(events: Iterator[Any], source: Source) -> Node:
     for event in events:
         kind = type(event).__name__
         if kind == "DocumentStartEvent" and found is not None:
-            _refuse("a second document", _place(event, source), "one spec, one document")
+            raise SpecError("a second document", _place(event, source), help="one spec, one document")
         if kind not in ("StreamStartEvent", "StreamEndEvent", "DocumentStartEvent", "DocumentEndEvent"):
             found = _node(event, events, source, 0)
     if found is None:
-        _refuse("the file is empty", Place(source, 1, 1), "a spec starts with model_type:")
+        raise SpecError("the file is empty", Place(source, 1, 1), help="a spec starts with model_type:")
     return found
 
 
@@ -63,13 +63,14 @@ def _node(event: Any, events: Iterator[Any], source: Source, depth: int) -> Node
     """The node that starts with an event, with the events up to its end."""
     kind, place = type(event).__name__, _place(event, source)
     if kind == "AliasEvent" or event.anchor:
-        _refuse("anchors and aliases are not used in specs", place, "name a module or use `extends`")
+        message = "anchors and aliases are not used in specs"
+        raise SpecError(message, place, help="name a module or use `extends`")
     if event.tag:
-        _refuse(f"the tag {event.tag} is not used in specs", place, "write the value as text")
+        raise SpecError(f"the tag {event.tag} is not used in specs", place, help="write the value as text")
     if kind == "ScalarEvent":
         return _scalar(event, place)
     if depth == MAX_DEPTH:
-        _refuse(f"nested deeper than {MAX_DEPTH} levels", place, "give the inner parts names")
+        raise SpecError(f"nested deeper than {MAX_DEPTH} levels", place, help="give the inner parts names")
     ends = ("SequenceEndEvent", "MappingEndEvent")
     inside = takewhile(lambda part: type(part).__name__ not in ends, events)
     if kind == "SequenceStartEvent":
@@ -78,10 +79,10 @@ def _node(event: Any, events: Iterator[Any], source: Source, depth: int) -> Node
     for part in inside:
         key = _node(part, events, source, depth + 1)
         if not isinstance(key, Scalar):
-            _refuse("a key must be text", key.place, "write the key in one line")
+            raise SpecError("a key must be text", key.place, help="write the key in one line")
         if key.text in node.items:
-            first = node.keys[key.text].line
-            _refuse(f"{key.text} is given twice, first in line {first}", key.place, "keep one of the two")
+            message = f"{key.text} is given twice, first in line {node.keys[key.text].line}"
+            raise SpecError(message, key.place, help="keep one of the two")
         node.keys[key.text] = key.place
         node.items[key.text] = _node(next(events), events, source, depth + 1)
     return node
@@ -97,7 +98,3 @@ def _scalar(event: Any, place: Place) -> Scalar:
     raw = text if quoted or one_line else place.source.text[start.index : end.index]
     width = max(1, len(text) + 2 * quoted) if one_line else 1
     return Scalar(text, place._replace(width=width), quoted, raw)
-
-
-def _refuse(message: str, place: Place, help_: str) -> NoReturn:
-    raise SpecError(message, place, help=help_)

@@ -59,7 +59,11 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
             found += wrong if wrong and not _holds_without(spec, expression) else []
     if not part:
         found += [problem for module in reached(spec) for problem in _ties(spec, module)]
-        found += [*_built(spec), *_fields(spec), *field_checks.unread(spec)]
+        found += [*_built(spec), *field_checks.unread(spec)]
+        try:
+            found += field_checks.fields(spec)
+        except ArchspecError as error:  # a part that no spec describes
+            found += [one._replace(place=one.place or Place(spec.source, 1, 1)) for one in error.problems]
     return sorted(dict.fromkeys(found), key=lambda p: (p.place.line, p.place.column) if p.place else (0, 0))
 
 
@@ -122,11 +126,3 @@ def _built(spec: Spec) -> Iterator[Problem]:
             yield from error.problems
         except (ConfigError, UnknownArchitectureError):
             continue  # the default config may lack a field, or name a part that is refused
-
-
-def _fields(spec: Spec) -> list[Problem]:
-    try:
-        return list(field_checks.fields(spec))
-    except ArchspecError as error:  # a part that no spec describes
-        start = Place(spec.source, 1, 1)
-        return [problem._replace(place=problem.place or start) for problem in error.problems]

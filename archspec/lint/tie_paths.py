@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from archspec.errors import Problem
 from archspec.language.expression import Expression
@@ -58,48 +57,43 @@ def _fits(key: str, name: str) -> bool:
 
 def _evaluated(parts: list[str], node: ast.expr, context: Context, depth: int) -> bool:
     """Whether what a constructor expression may give has something at a path."""
-    if isinstance(node, ast.Constant):
-        return False
-    if isinstance(node, ast.IfExp | ast.BoolOp | ast.BinOp):
-        return any(_evaluated(parts, side, context, depth) for side in _sides(node))
-    if (items := list(_items(node))) or isinstance(node, ast.List):
+    where = context.module.where if context.module else {}
+    match node:
+        case ast.Constant():
+            return False
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            return any(_evaluated(parts, side, context, depth) for side in (one, other))
+        case ast.BoolOp(values=sides):
+            return any(_evaluated(parts, side, context, depth) for side in sides)
+        case ast.Name(id=name) if name in where:
+            return _evaluated(parts, where[name].tree, context, depth + 1)
+        case ast.Call(func=ast.Attribute(value=inner)):
+            return _evaluated(parts, inner, context, depth)
+    items = _items(node)
+    if items or isinstance(node, ast.List):
         return not parts or any(_evaluated(parts[1:], item, context, depth) for item in items)
-    if isinstance(node, ast.Name) and context.module and node.id in context.module.where:
-        return _evaluated(parts, context.module.where[node.id].tree, context, depth + 1)
-    if not isinstance(node, ast.Call):
-        return True
-    if isinstance(node.func, ast.Attribute):
-        return _evaluated(parts, node.func.value, context, depth)
+    return _called(parts, node, context, depth) if isinstance(node, ast.Call) else True
+
+
+def _items(node: ast.expr) -> list[ast.expr]:
+    """The elements that a list of modules is made of."""
+    match node:
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
+            return items
+        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
+            return [item]
+        case ast.Call(args=items) if callee(node) in CONTAINERS:
+            return _items(items[0]) if len(items) == 1 and not isinstance(items[0], ast.Call) else items
+    return []
+
+
+def _called(parts: list[str], node: ast.Call, context: Context, depth: int) -> bool:
     name = callee(node)
     if name in LEAVES:
         untold = name not in _TENSORS and name not in ("Parameter", "Buffer")
         return not parts or untold or ".".join(parts) in _TENSORS.get(name, ())
-    if name in WRAPPERS:
-        return True
-    found = called(context, node)
+    found = None if name in WRAPPERS else called(context, node)
     if found is None or isinstance(found, Problem):
         return True
     spec, module = found
     return _within(parts, module, spec, depth + 1)
-
-
-def _sides(node: ast.IfExp | ast.BoolOp | ast.BinOp) -> list[ast.expr]:
-    """The expressions of which one gives the value, or each a part of it."""
-    if isinstance(node, ast.BoolOp):
-        return node.values
-    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node.left, node.right]
-
-
-def _items(node: ast.expr) -> Iterator[ast.expr]:
-    """The elements that a list of modules is made of."""
-    if isinstance(node, ast.List | ast.Tuple):
-        yield from node.elts
-    elif isinstance(node, ast.Dict):
-        yield from node.values
-    elif isinstance(node, ast.ListComp | ast.GeneratorExp):
-        yield node.elt
-    elif isinstance(node, ast.DictComp):
-        yield node.value
-    elif isinstance(node, ast.Call) and callee(node) in CONTAINERS:
-        sole = node.args[0] if len(node.args) == 1 else None
-        yield from _items(sole) if sole is not None and not isinstance(sole, ast.Call) else node.args

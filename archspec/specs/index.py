@@ -10,10 +10,10 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from archspec.errors import ArchspecError
 from archspec.specs.records import Spec, model_types
+from archspec.typing_light import NamedTuple
 
 FILE = "index.json"
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archspec.sweeping.boxes import Array, Box
-from archspec.symbolic.path_conditions import Condition
+from archspec.symbolic.decisions import Condition
 from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 
 MAX_INT = 2**63 - 1

@@ -19,7 +19,7 @@ from archspec.sweeping.boxes import boxes
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region
-from archspec.symbolic.path_conditions import Condition
+from archspec.symbolic.decisions import Condition
 from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 
 DIALECTS = ("duckdb", "spark")

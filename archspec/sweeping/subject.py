@@ -26,7 +26,8 @@ from archspec.language.yaml_nodes import Scalar
 from archspec.models.model import Model, load, source_of
 from archspec.specs.library import shipped
 from archspec.sweeping.axes import Axis
-from archspec.symbolic.path_conditions import Condition, Number, Path, fixed
+from archspec.symbolic.decisions import Condition
+from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
 from archspec.tree.counts import dtype_bytes, quantities_of

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import sympy
 
 from archspec.language.values import here
+from archspec.symbolic.decisions import Condition, Decision, Seen
 from archspec.symbolic.fields import Fields, Relation
 from archspec.symbolic.path_conditions import Number, Path, SymRange
 from archspec.symbolic.polynomials import Poly, Real
 
-Outcomes = set[tuple[bool, Relation | None]]  # how a test came out, and what it was decided on
+
+class Test(NamedTuple):
+    """How a test came out in one turn of a loop, under some guards, and what it was decided on."""
+
+    branch: frozenset[Guard]
+    place: int
+    holds: bool
+    relation: Relation | None
 
 
 class Loop:
     """A loop over layers: its index, a symbol that no other loop has, its ends, and its turns' tests."""
 
     def __init__(self, path: Assumptions, variable: str, ends: SymRange, length: int) -> None:
-        self.path, self.variable, self.start, self.length = path, variable, here(ends.start), length
+        self.path, self.variable, self.length = path, variable, length
         self.symbol = sympy.Dummy(variable, integer=True, nonnegative=True)
         self.first, self.stop = path.shown(ends.start), path.shown(ends.stop)
+        self.start: int = here(ends.start)
         self.place = 0  # of the turn that is being built
-        self.tests: dict[str, dict[frozenset[Guard], dict[int, Outcomes]]] = {}  # in each branch and turn
+        self.decisions: list[Decision] = []  # on the index, in this turn
+        self.seen: list[Seen] = []
+        self.tests: dict[str, set[Test]] = {}  # by their text
         self.decisive: set[str] = set()  # tests, once all are known
         self.chose: set[str] = set()  # tests that chose a text, by which anything may be looked up
 
     def __str__(self) -> str:
         ends = f"{self.first}, {self.stop}" if self.start else f"{self.stop}"
         return f"{self.variable} in range({ends})"
+
+    @property
+    def index(self) -> int:
+        """The index of the turn that is being built."""
+        return self.start + self.place
 
     @property
     def turns(self) -> Any:
@@ -40,35 +57,35 @@ class Loop:
         """Whether the number of turns depends on the config."""
         return bool(self.turns.free_symbols)
 
+    def again(self, seen: Seen) -> None:
+        """Notes that this turn has all tests of an earlier one."""
+        for tests in self.tests.values():
+            tests |= {test._replace(place=self.place) for test in tests if test.place == seen.place}
+
     def outcomes(self, text: str) -> set[bool]:
-        return {holds for holds, _ in self._noted(text)}
+        return {test.holds for test in self.tests[text]}
 
     def count(self, text: str) -> int:
         """In how many turns a test holds."""
-        branches = self.tests[text].values()
-        held = {place for turns in branches for place, found in turns.items() if any(h for h, _ in found)}
-        return len(held)
+        return len({test.place for test in self.tests[text] if test.holds})
 
     def relations(self, text: str) -> set[Relation]:
         """What a test was decided on, where that is numbers."""
-        return {relation for _, relation in self._noted(text) if relation is not None}
-
-    def _noted(self, text: str) -> Outcomes:
-        branches = self.tests[text].values()
-        return set[Any]().union(*(found for turns in branches for found in turns.values()))
+        return {test.relation for test in self.tests[text] if test.relation is not None}
 
     def depends(self, text: str) -> bool:
-        """Whether a test is decided on something else in one turn than in another."""
-        if text not in self.tests:
-            return False
+        """Whether a test is decided on something else in one turn than in another, or came out otherwise
+        there, but for tests of another loop's index.
+        """
         if any(self.symbol in relation.axes for relation in self.relations(text)):
             return True
-        return any(self._differ(list(turns.values())) for turns in self.tests[text].values())
-
-    def _differ(self, turns: list[Outcomes]) -> bool:
-        """Whether a test came out in other ways in other turns, but for tests of another loop's index."""
-        apart = [{(holds, on) for holds, on in found if not on or not on.indexed} for found in turns]
-        return any(other != apart[0] for other in apart)
+        turns: dict[tuple[Any, int], set[Any]] = {}
+        for branch, place, *outcome in self.tests[text]:
+            turns.setdefault((branch, place), set()).add(tuple(outcome))
+        for outcomes in turns.values():
+            outcomes -= {found for found in outcomes if found[1] is not None and found[1].indexed}
+        first: dict[Any, set[Any]] = {}
+        return any(first.setdefault(branch, found) != found for (branch, _), found in turns.items())
 
     def decides(self, text: str) -> bool:
         """Whether a test may tell the turns apart: it did so, or is one of the index."""
@@ -121,14 +138,23 @@ class Assumptions(Path):
         self.values[name] = value
         return Number(self, self.fields.field(name, isinstance(value, int)), value)
 
-    def calculate(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
-        whole = isinstance(left, Poly) and isinstance(right, Poly) and op != "/"
-        if whole and (op != "**" or right.low >= 0):
-            return super().calculate(op, left, right)
-        return self.fields.operate(op, *self.reals(left, right))
-
     def compare(self, op: str, left: Poly | Real, right: Poly | Real, holds: bool) -> None:
-        """What Python code compares has no words; :meth:`tested` notes what a spec does."""
+        """What Python code compares has no words, but may tell turns apart; :meth:`tested` notes what a spec
+        does.
+        """
+        if self.test_of(left) is None:  # else what it is decided on is noted already
+            self.tell_apart(Condition(op, left, right, holds), left.axes | right.axes)
+
+    def tell_apart(self, decision: Decision, axes: frozenset[Any]) -> None:
+        """Notes a decision on the index of an open loop."""
+        for loop in self.open:
+            if loop.symbol in axes:
+                loop.decisions.append(decision)
+
+    def earlier(self, loop: Loop) -> Seen | None:
+        """The turn of an open loop in which all was decided as it would be in this one."""
+        known = ChainMap({other.symbol: other.index for other in self.open}, self.values)
+        return next((seen for seen in loop.seen if seen.met(self.space, known)), None)
 
     def decided(self, number: Number) -> Any:
         return number.value
@@ -175,21 +201,21 @@ class Assumptions(Path):
             relation = Relation("", tuple(side for found in relations for side in found.sides))
         return self.test(relation, outcome)
 
+    def test_of(self, expr: Poly | Real) -> Relation | None:
+        """The test whose outcome an expression is."""
+        terms = expr.terms if isinstance(expr, Poly) else ()
+        made = self.fields.atoms[terms[0][0][0][0]] if len(terms) == 1 and len(terms[0][0]) == 1 else None
+        return made.args[0] if made is not None and made.op == "test" else None
+
     def relation(self, number: Number) -> Relation:
         """What it means that a number is not 0."""
-        terms = number.expr.terms if isinstance(number.expr, Poly) else ()
-        made = self.fields.atoms[terms[0][0][0][0]] if len(terms) == 1 and len(terms[0][0]) == 1 else None
-        if made is not None and made.op == "test":
-            found: Relation = made.args[0]
-            return found
-        return Relation("!=", (number.expr, self.fields.constant(0)))
+        return self.test_of(number.expr) or Relation("!=", (number.expr, self.fields.constant(0)))
 
     def tested(self, text: str, outcome: bool, relation: Relation | None = None) -> frozenset[Guard]:
         """Notes how a test came out; the guards that it may be."""
         branch = frozenset(self.guards)
         for loop in self.open:
-            turns = loop.tests.setdefault(text, {}).setdefault(branch, {})
-            turns.setdefault(loop.place, set()).add((outcome, relation))
+            loop.tests.setdefault(text, set()).add(Test(branch, loop.place, outcome, relation))
         if relation is not None and relation.axes and not relation.indexed:
             self.of_sizes[text, relation] = (outcome, tuple(self.open))
             if not self.open:
@@ -202,7 +228,7 @@ class Assumptions(Path):
         The other branch of these is not in the formula.
         """
         for (text, relation), (outcome, loops) in self.of_sizes.items():
-            if not any(loop.depends(text) for loop in loops):
+            if not any(text in loop.tests and loop.depends(text) for loop in loops):
                 self.note(text, outcome, relation)
         for loop in self.loops:
             loop.decisive = set(filter(loop.decides, loop.tests))

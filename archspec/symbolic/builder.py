@@ -18,7 +18,8 @@ from archspec.language.expression import Locals
 from archspec.language.values import here
 from archspec.specs.torch_layers import Leaf, deciding
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.formal import Derived, Formal, bare, numbers_in
+from archspec.symbolic.formal import Derived, Formal
+from archspec.symbolic.path_conditions import bare, numbers_in
 from archspec.tree.builder import Builder, Frame
 from archspec.tree.node import Node
 
@@ -102,9 +103,10 @@ class SymbolicBuilder(Builder):
         if name != "given":
             return value
         path = self.frames[-1].scope.origin.path + str(self.visit(node.args[0], local))
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            self.flags[f"given({path})"] = value
-            return value
+        own = super().call(name, ast.Call(node.func, node.args[:1], []), local)
+        if not isinstance(value, int | float) or isinstance(value, bool) or own is None:
+            self.flags[f"given({path})"] = own
+            return value if own is not None or value is None else self.visit(node.args[1], local)
         self.path.note(f"given({path}) is None", False)
         return self.symbol(path, value)
 

@@ -50,19 +50,18 @@ class ClosedForm:
         self.replacements: dict[Any, Any] = {}
         self.scale = 1
         self.quantity_name = quantity
-        self.definitions = {
-            name: text for name, (text, _) in builder.path.definitions.items() if self._has(name)
-        }
-        values = builder.path.values
+        entering = {symbol.name for symbol in self.expr.free_symbols}
+        definitions, values = builder.path.definitions, builder.path.values
+        self.definitions = {name: text for name, (text, _) in definitions.items() if name in entering}
         self.symbols: dict[str, int | float] = {
-            name: values[name] for name in sorted(values) if self._has(name)
+            name: values[name] for name in sorted(entering & values.keys())
         }
         self.config_values: dict[str, int | float] = values
         self.flags = dict(builder.flags)
         self.conditions = builder.path.words
-        self.pinned = {name for name in builder.path.pinned if not self._has(name)}
-        fields = _numeric_fields(builder.scope)
-        self.unused = tuple(name for name in fields if not self._has(name) and name not in self.pinned)
+        self.pinned = builder.path.pinned - entering
+        known = entering | self.pinned
+        self.unused = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
         self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
 
@@ -104,9 +103,6 @@ class ClosedForm:
         return sympy.sympify(expr).xreplace(
             {symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols}
         )
-
-    def _has(self, name: str) -> bool:
-        return sympy.Symbol(name) in self.expr.free_symbols
 
     def evaluate(self, **values: int | float) -> int:
         """The quantity at the config with the given fields set, where the formula holds there.

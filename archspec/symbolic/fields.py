@@ -153,7 +153,7 @@ class Fields(Space):
         if isinstance(expr, Real):
             return self._real(expr.op, args, expr.low, expr.high)
         if expr.op in ("//", "%", "**"):
-            return self.whole_operation(expr.op, *args)
+            return self.operation(expr.op, *args)
         return self._atom(expr.op, args, expr.low, expr.high)
 
     def shown(self, expr: Poly | Operation) -> Any:

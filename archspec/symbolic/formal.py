@@ -13,11 +13,11 @@ from archspec.language.operations import BINARY
 from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import here
 from archspec.symbolic.assumptions import Assumptions, Guard, Loop
-from archspec.symbolic.counts import repeated
+from archspec.symbolic.counts import Turn, repeated
+from archspec.symbolic.decisions import Lookup, Seen
 from archspec.symbolic.fields import FUNCTIONS, Relation
-from archspec.symbolic.path_conditions import Number, SymRange, fixed, guards_of
+from archspec.symbolic.path_conditions import Number, SymRange, bare, fixed, guards_of, numbers_in
 from archspec.symbolic.polynomials import Poly
-from archspec.symbolic.standing import Turn
 from archspec.symbolic.swept import SweptDomain, length_of
 from archspec.tree.node import Node
 
@@ -118,7 +118,12 @@ class Formal(SweptDomain):
 
     def item(self, value: Any, index: Any, node: ast.Subscript, at: Walk) -> Any:
         """A flag or a text that is derived is one of the index: its list may be another elsewhere."""
-        found = super().item(value, index, node, at)
+        if isinstance(value, list) and isinstance(index, Number) and isinstance(index.expr, Poly):
+            self.path.fix(index.expr)
+            found = super().item(value, here(index), node, at)
+            self.path.tell_apart(Lookup(value, index.expr, found), index.expr.axes)
+        else:
+            found = super().item(value, index, node, at)
         if not isinstance(value, Derived) or not isinstance(index, Number):
             return found
         if isinstance(found, bool):
@@ -160,14 +165,17 @@ class Formal(SweptDomain):
             if isinstance(exprs[0], Poly):
                 return flat[0]
             if exprs[0].low < 0:  # it rounds towards zero
+                self.path.compare("<", exprs[0], self.path.space.literal(0.0), bool(here(flat[0]) < 0))
                 self.path.note(f"{ast.unparse(node.args[0])} >= 0", bool(here(flat[0]) >= 0))
             if here(flat[0]) >= 0 and not self.opaque_floats:
                 return Number(self.path, self.path.space.whole("trunc", exprs[0]), value, guards_of(found))
         elif name in FUNCTIONS and len(exprs) == len(flat):
             return Number(self.path, self.path.fields.function(name, exprs), value, guards_of(found))
-        places = {loop.symbol: loop.start + loop.place for loop in self.path.open}
-        inputs = [self.path.fields.shown(self.path.fields.at(expr, places)) for expr in exprs]
-        meaning = f"{name}({', '.join(map(str, inputs))})"
+        places = {loop.symbol: loop.index for loop in self.path.open}
+        inputs = [self.path.fields.at(expr, places) for expr in exprs]
+        for expr, there in zip(exprs, inputs, strict=True):
+            self.path.compare("==", expr, there, True)
+        meaning = f"{name}({', '.join(str(self.path.fields.shown(there)) for there in inputs)})"
         made = self.path.define([meaning], meaning, value)
         return Number(self.path, made.expr, value, guards_of(found))
 
@@ -176,8 +184,15 @@ class Formal(SweptDomain):
         if len(node.generators) > 1 or first.ifs:
             return super(SweptDomain, self).listed(node, local, at)
         source = at.visit(first.iter, local)
-        plain = range(here(source.start), here(source.stop)) if isinstance(source, SymRange) else source
-        items = list(self.iterate(plain, first.iter, at))
+        if isinstance(source, SymRange):
+            for end in numbers_in(source):
+                self.path.compare("==", end.expr, self.path.space.constant(end.value), True)
+            plain: Any = range(here(source.start), here(source.stop))
+        else:
+            plain = source
+        items = self.iterate(plain, first.iter, at)
+        if not isinstance(items, range):
+            items = list(items)
         ends = source if isinstance(source, SymRange) else SymRange(0, len(items))
         loop = Loop(self.path, _variable(first.target), ends, len(items))
         if not items and loop.free:
@@ -186,17 +201,33 @@ class Formal(SweptDomain):
             at.spend(len(items) // 8, node)
             return self.shared(at.visit(node.elt, local), loop, ends) if items else []
         self.path.loops.append(loop)
-        values = []
-        for loop.place, item in enumerate(items):
-            inner = dict(local)
-            index = Number(self.path, self.path.fields.index(loop.symbol), item)
-            at.bind(first.target, index if isinstance(plain, range) else item, inner)
-            self.path.open.append(loop)
-            try:
-                values.append(self.ended(at.visit(node.elt, inner), loop, ast.unparse(first.target)))
-            finally:
-                self.path.open.pop()
-        return values
+        self.path.open.append(loop)
+        try:
+            return [
+                self.ended(self.turn(item, items, loop, node, local, at), loop, ast.unparse(first.target))
+                for loop.place, item in enumerate(items)
+            ]
+        finally:
+            self.path.open.pop()
+
+    def turn(self, item: Any, items: Any, loop: Loop, node: Comprehension, local: Locals, at: Walk) -> Any:
+        """What one turn of a loop gives: what an earlier one gave, where all is decided as it was there."""
+        if (seen := self.path.earlier(loop)) is not None:
+            loop.again(seen)
+            return seen.value
+        loop.decisions, loops = [], len(self.path.loops)
+        index = self.path.fields.index(loop.symbol)
+        if isinstance(items, range):
+            item = Number(self.path, index, item)
+        else:
+            self.path.tell_apart(Lookup(items, index, item), index.axes)  # its loop starts at 0
+        inner = dict(local)
+        at.bind(node.generators[0].target, item, inner)
+        value = at.visit(node.elt, inner)
+        indexed = any(loop.symbol in number.expr.axes for number in numbers_in(value))
+        if not indexed and loops == len(self.path.loops):  # loops within it have turns of their own
+            loop.seen.append(Seen(loop.place, loop.decisions, value))
+        return value
 
     def ended(self, value: Any, loop: Loop, variable: str) -> Any:
         """What one turn of a loop gave, outside of the loop."""
@@ -212,7 +243,7 @@ class Formal(SweptDomain):
             return [self.settled(item, loop) for item in value]
         if not isinstance(value, Number):
             return value
-        turn = {loop.symbol: loop.start + loop.place}
+        turn = {loop.symbol: loop.index}
         if isinstance(value.value, bool):
             return self.path.test(self.path.relation(value).at(self.path.fields, turn), value.value)
         guards = frozenset(guard for guard in value.guards if guard.loop is not loop)
@@ -249,22 +280,12 @@ def text_of(node: ast.expr) -> str:
     return ast.unparse(node)
 
 
-def numbers_in(value: Any) -> list[Number]:
-    if isinstance(value, Number):
-        return [value]
-    return [n for item in value for n in numbers_in(item)] if isinstance(value, list | tuple) else []
-
-
 def _positive(node: ast.expr, at: Walk) -> tuple[str, bool]:
     """A test without its `not`, and whether it holds where the test does."""
     holds, node = True, at.meaning(node)
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         holds, node = not holds, at.meaning(node.operand)
     return text_of(node), holds
-
-
-def bare(value: Any) -> Any:
-    return [bare(item) for item in value] if isinstance(value, list | tuple) else here(value)
 
 
 def _variable(target: ast.expr) -> str:

@@ -13,20 +13,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from archspec.language.values import here
+from archspec.symbolic.decisions import Condition
 from archspec.symbolic.polynomials import PYTHON, ROUNDING, Poly, Real, Space, TooLarge
 
 MAX_BITS = 4_096  # of a number that is handled symbolically
 NONE: frozenset[Any] = frozenset()
 _NUMBERS = (int, float)
-
-
-class Condition(NamedTuple):
-    """``left op 0`` for integers, ``left op right`` for floats, and how it comes out on the path."""
-
-    op: str  # == or <
-    left: Any
-    right: Any
-    holds: bool
 
 
 class Path:
@@ -35,7 +27,6 @@ class Path:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.conditions: dict[Condition, None] = {}
-        self.results: dict[tuple[str, int, int], Poly | Real] = {}
         self.turns: list[tuple[Any, int]] = []  # of open loops: the stop, and the index, which is below it
 
     def number(self, expr: Poly | Real, value: Any, guards: frozenset[Any] = NONE) -> Any:
@@ -68,11 +59,7 @@ class Path:
         if isinstance(left, Poly) and isinstance(right, Poly):
             self.decide(op, self.space.add(left, right, -1), None, holds)
         else:
-            self.decide(op, *self.reals(left, right), holds)
-
-    def reals(self, left: Poly | Real, right: Poly | Real) -> tuple[Real, Real]:
-        first, second = (side if isinstance(side, Real) else self.space.real(side) for side in (left, right))
-        return first, second
+            self.decide(op, *self.space.reals(left, right), holds)
 
     def expr_of(self, value: Any) -> Poly | Real | None:
         """The expression of a number, whether swept or plain; None for what is no number, or no usual one."""
@@ -82,20 +69,6 @@ class Path:
         if kind is bool or kind is int:
             return self.space.constant(int(value))
         return self.space.literal(value) if kind is float and abs(value) < 1e300 else None
-
-    def result(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
-        """The expression of an operation, made once. Errors: :class:`TooLarge` where there is none."""
-        key = (op, left.number, right.number)
-        if key not in self.results:
-            self.results[key] = self.calculate(op, left, right)
-        return self.results[key]
-
-    def calculate(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
-        if isinstance(left, Poly) and isinstance(right, Poly) and op != "/":
-            return self.space.whole_operation(op, left, right)
-        if op not in "+-*/":
-            raise TooLarge(f"{op} of floats")
-        return self.space.operate(op, *self.reals(left, right))
 
 
 def _operator(op: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
@@ -149,7 +122,7 @@ class Number:
                 if second == 0:
                     return PYTHON[op](first, second)  # raises
             try:  # what fails is done on plain numbers, where it fails again if it has to
-                expr = path.result(op, dividend, divisor)
+                expr = path.space.operation(op, dividend, divisor)
                 return path.number(expr, PYTHON[op](first, second), guards_of((left, right)))
             except (TooLarge, ArithmeticError):
                 pass
@@ -267,6 +240,18 @@ def _negated(outcome: Any) -> Any:
 def fixed(value: Any) -> Any:
     """The plain value of a number, on which its path rests from now on; everything else as it is."""
     return value.fixed() if isinstance(value, Number) else value
+
+
+def numbers_in(value: Any) -> list[Number]:
+    """The numbers in a list, or in lists of it."""
+    if isinstance(value, Number):
+        return [value]
+    return [n for item in value for n in numbers_in(item)] if isinstance(value, list | tuple) else []
+
+
+def bare(value: Any) -> Any:
+    """A number, or a list of some, as it is here."""
+    return [bare(item) for item in value] if isinstance(value, list | tuple) else here(value)
 
 
 def guards_of(values: Any) -> frozenset[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from archspec.language.operations import BINARY
@@ -32,8 +32,8 @@ ROUNDING: dict[str, Callable[[float], int]] = {
     "ceil": math.ceil,
     "round": round,
 }
-_NAMES = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floordiv", "%": "modulo"}
-_VARIABLES = ("axis", "field", "index")  # operations without operands
+VARIABLES = ("axis", "field", "index")  # operations without operands
+_WHOLE = {"+": "add", "-": "subtract", "*": "multiply", "**": "power", "//": "floordiv", "%": "modulo"}
 EXACT_FLOAT = 2**53  # up to here an int is a float without rounding
 
 
@@ -91,6 +91,7 @@ class Space:
     def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
         self.atoms: list[Atom] = []
         self._interned: dict[Any, Any] = {}
+        self._results: dict[tuple[str, int, int], Poly | Real] = {}
         self.count = 0
         for axis, (low, high) in enumerate(bounds):
             self._atom("axis", (axis,), low, high)
@@ -150,9 +151,19 @@ class Space:
     def subtract(self, a: Poly, b: Poly) -> Poly:
         return self.add(a, b, -1)
 
-    def whole_operation(self, op: str, a: Poly, b: Poly) -> Poly:
-        """`+ - * // % **` of two polynomials; a divisor is nowhere 0 where the result is used."""
-        return getattr(self, _NAMES[op])(a, b)  # type: ignore[no-any-return]
+    def operation(self, op: str, left: Poly | Real, right: Poly | Real) -> Poly | Real:
+        """`left op right`, which is made once; a divisor is nowhere 0 where the result is used.
+
+        Errors: :class:`TooLarge` where there is no expression of it.
+        """
+        key = (op, left.number, right.number)
+        if key not in self._results:
+            whole = isinstance(left, Poly) and isinstance(right, Poly) and op in _WHOLE
+            if whole and (op != "**" or right.low >= 0):
+                self._results[key] = getattr(self, _WHOLE[op])(left, right)
+            else:
+                self._results[key] = self.operate(op, *self.reals(left, right))
+        return self._results[key]
 
     def power(self, a: Poly, b: Poly) -> Poly:
         """a ** b for a b that is a small number."""
@@ -192,7 +203,8 @@ class Space:
         """a // b, for a b that is nowhere 0."""
         if (exact := self.quotient(a, b)) is not None:
             return exact
-        ends = [x // y for x in (a.low, a.high) for y in _nonzero_ends(b.low, b.high)]
+        inner = ({1} if b.low <= 0 < b.high else set()) | ({-1} if b.low < 0 <= b.high else set())
+        ends = [x // y for x in (a.low, a.high) for y in {b.low, b.high, *inner} - {0} or {1}]
         return self._atom("//", (a, b), min(ends), max(ends))
 
     def modulo(self, a: Poly, b: Poly) -> Poly:
@@ -205,16 +217,16 @@ class Space:
         return self._atom("%", (a, b), low, high)
 
     def extreme(self, name: str, args: Sequence[Poly]) -> Poly:
-        """`min` or `max` of some polynomials; what the bounds settle is none."""
+        """`min` or `max` of some polynomials; what another one's bounds keep from being it is left out."""
         if name == "min":
             first = min(args, key=lambda arg: arg.high)
-            others = [arg for arg in args if arg is not first and arg.low < first.high]
+            others = [arg for arg in dict.fromkeys(args) if arg is not first and arg.low < first.high]
             ends = min(arg.low for arg in args), first.high
         else:
             first = max(args, key=lambda arg: arg.low)
-            others = [arg for arg in args if arg is not first and arg.high > first.low]
+            others = [arg for arg in dict.fromkeys(args) if arg is not first and arg.high > first.low]
             ends = first.low, max(arg.high for arg in args)
-        return self._atom(name, (first, *dict.fromkeys(others)), *ends) if others else first
+        return self._atom(name, (first, *others), *ends) if others else first
 
     def below(self, places: Sequence[int], poly: Poly) -> Poly:
         """How many of some numbers, in ascending order, are below a polynomial's value."""
@@ -241,11 +253,17 @@ class Space:
             raise TooLarge("an integer that no float holds exactly")
         return self._real("int", (poly,), float(poly.low), float(poly.high))
 
+    def reals(self, left: Poly | Real, right: Poly | Real) -> tuple[Real, Real]:
+        first, second = (side if isinstance(side, Real) else self.real(side) for side in (left, right))
+        return first, second
+
     def literal(self, value: float) -> Real:
         return self._real("float", (value, math.copysign(1.0, value)), value, value)
 
     def operate(self, op: str, a: Real, b: Real) -> Real:
         """`+ - * /` of two reals. Rounding is monotone, so the operation on the ends bounds the result."""
+        if op not in "+-*/":
+            raise TooLarge(f"{op} of floats")
         if op == "/" and b.low <= 0 <= b.high:
             raise TooLarge("a quotient whose divisor can be 0 somewhere")
         ends = [PYTHON[op](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
@@ -262,7 +280,7 @@ class Space:
 
 
 def _axes(op: str, args: tuple[Any, ...]) -> frozenset[Any]:
-    if op in _VARIABLES:
+    if op in VARIABLES:
         return frozenset(args)
     return frozenset[Any]().union(*(arg.axes for arg in args if isinstance(arg, Poly | Operation)))
 
@@ -279,13 +297,3 @@ def _merged(one: Monomial, other: Monomial) -> Monomial:
 def _leading(term: tuple[Monomial, int]) -> tuple[tuple[int, int], ...]:
     """What orders terms by their powers, those of the first atoms first."""
     return tuple((-atom, power) for atom, power in term[0])
-
-
-def _nonzero_ends(low: int, high: int) -> Iterable[int]:
-    """The values of an interval without 0 between which a quotient by it lies."""
-    ends = {end for end in (low, high) if end}
-    if low <= 0 < high:
-        ends.add(1)
-    if low < 0 <= high:
-        ends.add(-1)
-    return ends or {1}

@@ -9,8 +9,8 @@ import sympy
 
 from archspec.symbolic.assumptions import Assumptions, Guard, Loop
 from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.counts import Turn
 from archspec.symbolic.rows import Row, merged, rows
-from archspec.symbolic.standing import Turn
 from archspec.tree.node import Node
 
 

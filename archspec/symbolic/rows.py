@@ -9,9 +9,8 @@ import sympy
 
 from archspec.errors import SpecError
 from archspec.symbolic.assumptions import Assumptions, Guard
-from archspec.symbolic.counts import Loops
+from archspec.symbolic.counts import Loops, Standing, standing
 from archspec.symbolic.path_conditions import guards_of
-from archspec.symbolic.standing import Standing, standing
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, tensors
 

@@ -17,10 +17,9 @@ from archspec.language.domain import Comprehension, Exact, Walk
 from archspec.language.expression import Locals
 from archspec.language.operations import BINARY, MAX_ITEMS
 from archspec.language.values import here
-from archspec.symbolic.counts import Loops, key, kinds, quantities, repeated
+from archspec.symbolic.counts import Loops, Turn, key, kinds, quantities, repeated
 from archspec.symbolic.path_conditions import Number, SymRange, fixed
 from archspec.symbolic.polynomials import Poly
-from archspec.symbolic.standing import Turn
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
 

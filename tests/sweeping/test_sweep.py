@@ -725,6 +725,11 @@ SQL: list[tuple[str, list[str], dict[str, Any]]] = [
     ),
     ("JambaForCausalLM", ["num_hidden_layers=2:20", "attn_layer_offset=0:7", "expert_layer_period=1:3"], {}),
     (
+        "LlamaForCausalLM",
+        ["hidden_size=64:640:64", "num_hidden_layers=1:4"],
+        {"columns": {"few": "min(params, 10**7, 9 * hidden_size)", "many": "max(hidden_size, 300)"}},
+    ),
+    (
         "Exaone4ForCausalLM",
         ["num_hidden_layers=2:20", "hidden_size=64:256:64"],
         {"columns": ["params", "layer_types"]},

@@ -241,6 +241,18 @@ architectures:
         formula.evaluate(a=7, b=3)
 
 
+def test_a_number_for_a_field_that_is_not_given_is_no_symbol() -> None:
+    text = f"""{CONFIG}architectures:
+  ToyModel:
+    first: Parameter(given("size", 3 * a))
+    second: Parameter(given("size", 7))
+"""
+    absent = formulas(toy(text), "ToyModel", {"a": 4})[0]["params"]
+    assert str(absent.expr) == "3*a + 7" and absent.flags == {"given(size)": None}
+    said = formulas(toy(text), "ToyModel", {"size": 5})[0]["params"]
+    assert str(said.expr) == "2*size" and said.symbols == {"size": 5}
+
+
 def test_layers_that_are_tied_one_by_one_are_told_apart() -> None:
     text = f"""{CONFIG}  tie_word_embeddings: true
 modules:

@@ -206,6 +206,16 @@ def test_exact_division_needs_no_new_atom() -> None:
     assert isinstance(quotient.expr, Poly) and quotient.expr is (n * 3).expr and len(path.space.atoms) == 1
 
 
+@pytest.mark.parametrize("op", ["+", "-", "*", "//", "%", "**"])
+def test_an_operation_is_made_once_whoever_asks(op: str) -> None:
+    space = Space([(1, 100), (1, 100)])
+    names = {"+": "add", "-": "subtract", "*": "multiply", "//": "floordiv", "%": "modulo", "**": "power"}
+    a, b = space.axis(0), space.constant(3) if op == "**" else space.axis(1)
+    found = space.operation(op, a, b)
+    assert getattr(space, names[op])(a, b) is found is space.operation(op, a, b)
+    assert len(space.atoms) == (3 if op in ("//", "%") else 2)
+
+
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-4, 4)), min_size=1, max_size=4))
 def test_a_product_divided_by_a_factor_is_the_other(terms: list[tuple[int, int, int]]) -> None:
     space = Space([(1, 100), (1, 100)])

@@ -1,0 +1,76 @@
+"""What is decided on the way: conditions of a path, and whether another turn of a loop decides alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any, NamedTuple
+
+from archspec.symbolic.polynomials import PYTHON, ROUNDING, VARIABLES, Operation, Poly, Space
+
+_CALCULATED: dict[str, Callable[..., Any]] = {**PYTHON, **ROUNDING, "int": float, "min": min, "max": max}
+_PLAIN = (bool, int, float, str)
+
+
+class Condition(NamedTuple):
+    """``left op 0`` for integers, ``left op right`` for floats, and how it comes out on the path."""
+
+    op: str  # == or <
+    left: Any
+    right: Any
+    holds: bool
+
+    def met(self, space: Space, known: Mapping[Any, Any]) -> bool:
+        """Whether it comes out the same where the axes have some values."""
+        left = _value(space, self.left, known)
+        right = 0 if self.right is None else _value(space, self.right, known)
+        return bool(left < right if self.op == "<" else left == right) == self.holds
+
+
+class Lookup(NamedTuple):
+    """An item of a list, by an index: it is the same wherever that finds the same."""
+
+    items: Any
+    place: Poly
+    found: Any
+
+    def met(self, space: Space, known: Mapping[Any, Any]) -> bool:
+        item = self.items[_value(space, self.place, known)]
+        if type(item) in _PLAIN and type(item) is type(self.found):
+            return bool(item == self.found)
+        return item is self.found
+
+
+Decision = Condition | Lookup
+
+
+class Seen(NamedTuple):
+    """A turn that was evaluated: what was decided on its index, and what it gave."""
+
+    place: int
+    decisions: list[Decision]
+    value: Any
+
+    def met(self, space: Space, known: Mapping[Any, Any]) -> bool:
+        """Whether all is decided alike where the axes have some values; False where that is not known."""
+        try:
+            return all(decision.met(space, known) for decision in self.decisions)
+        except (LookupError, ArithmeticError):
+            return False
+
+
+def _value(space: Space, expr: Poly | Operation, known: Mapping[Any, Any]) -> Any:
+    """What Python makes of an expression where its axes have some values.
+
+    Errors: KeyError for an axis that is not known, or an operation that is not of numbers alone.
+    """
+    if isinstance(expr, Poly):
+        return sum(
+            coefficient * prod(_value(space, space.atoms[n], known) ** power for n, power in monomial)
+            for monomial, coefficient in expr.terms
+        )
+    if expr.op in VARIABLES:
+        return known[expr.args[0]]
+    if expr.op == "float":
+        return expr.args[0]
+    return _CALCULATED[expr.op](*(_value(space, arg, known) for arg in expr.args))
