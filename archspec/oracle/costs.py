@@ -43,8 +43,9 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
             one.use_cache = True
         if getattr(one, "pad_token_id", 0) is None:
             one.pad_token_id = 0  # sequence classification looks for the last token that is none
-        if getattr(one, "languages", None) and one.default_language is None:
-            one.default_language = one.languages[0]  # whose adapters run (xmod)
+        if getattr(one, "languages", None):  # xmod's adapters of other languages get no positions
+            one.languages = [one.default_language or one.languages[0]]
+            one.default_language = one.languages[0]
     return built(model_class(architecture, model_type), config).to("meta").eval().requires_grad_(False)
 
 
