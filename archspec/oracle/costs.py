@@ -78,6 +78,8 @@ def measured(model: Any, call: Call) -> Measured:
     from torch.utils.flop_counter import FlopCounterMode
 
     given: dict[str, Any] = {}
+    if encodes(model) and not model.config.is_encoder_decoder:
+        raise Unavailable("an encoder-decoder whose config says it is none")  # T5 keeps one cache for both
     try:
         with on_meta():
             _settle(model, call)
