@@ -193,7 +193,7 @@ class Costed(Builder):
         """Transformers' cache goes by these names of any config, also where the model's class has none."""
         for name in ("layer_types", "sliding_window", "attention_chunk_size"):
             if not scope.has(name) and scope.raw.get(name) is not None:
-                self.fail(f"{name} is no field of {scope.model_type}, and a cache would go by it", node)
+                self.fail(f"{name} is no field of {scope.spec.model_type}, and a cache would go by it", node)
 
     def arguments(self, found: Contraction, node: ast.Call, local: Locals) -> Locals:
         """The arguments of a contraction by its parameters."""
