@@ -72,7 +72,7 @@ class Forward:
             )
         if encoder and self.scope.raw.get("is_encoder_decoder") is False:
             raise ArchspecError(
-                f"{self.architecture} has an encoder and a decoder, its config says is_encoder_decoder: false",
+                f"{self.architecture} is an encoder and a decoder, its config says is_encoder_decoder: false",
                 help="costs are those of both: leave it out",
             )
         if self.call.encoded > self.call.memory:
