@@ -35,7 +35,7 @@ class CostDifference(NamedTuple):
 
     config: Config
     call: Call
-    kind: str  # flops, cache, or refused
+    kind: str  # flops, or cache
     name: str
     expected: Any
     found: Any
@@ -136,13 +136,12 @@ def _bounds(scope: Scope) -> Iterator[int]:
 def compared_at(
     spec: Spec, architecture: str, raw: Config, model: Any, call: Call
 ) -> Iterator[CostDifference]:
-    """The differences at one point. Errors: :class:`Unavailable`."""
+    """The differences at one point. Errors: :class:`Unavailable`, also where the spec gives no costs."""
     theirs = measured(model, call)
     try:
         ours = Forward(Scope(spec, raw), architecture, *call)
     except ArchspecError as error:
-        yield CostDifference(raw, call, "refused", "", "", str(error))
-        return
+        raise Unavailable(str(error)) from None
     measured_flops, own_flops = _folded(theirs.flops), _folded(ours.flops_by_module)
     for path in dict.fromkeys((*measured_flops, *own_flops)):
         expected, found = measured_flops[path], own_flops[path]
