@@ -170,6 +170,8 @@ class Costed(Builder):
         assert frame.axes is not None  # `ops:` are asked for where there are such
         given = self.arguments(found, node, local)
         defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
+        if found.cache:
+            self.known_cache(frame.scope, node)
         inner = Frame(frame.scope, given, {**defaults, **found.where})
         inner.axes, inner.layer_idx = frame.axes, frame.layer_idx
         self.frames.append(inner)
@@ -186,6 +188,12 @@ class Costed(Builder):
         finally:
             self.frames.pop()
         return Products(Cost(found.name, flops, masked), kept)
+
+    def known_cache(self, scope: Scope, node: ast.Call) -> None:
+        """Transformers' cache goes by these names of any config, also where the model's class has none."""
+        for name in ("layer_types", "sliding_window", "attention_chunk_size"):
+            if not scope.has(name) and scope.raw.get(name) is not None:
+                self.fail(f"{name} is no field of {scope.spec.model_type}, and a cache would go by it", node)
 
     def arguments(self, found: Contraction, node: ast.Call, local: Locals) -> Locals:
         """The arguments of a contraction by its parameters."""

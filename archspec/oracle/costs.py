@@ -43,8 +43,9 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
             one.use_cache = True
         if getattr(one, "pad_token_id", 0) is None:
             one.pad_token_id = 0  # sequence classification looks for the last token that is none
-        if getattr(one, "languages", None) and one.default_language is None:
-            one.default_language = one.languages[0]  # whose adapters run (xmod)
+        if getattr(one, "languages", None):  # xmod's adapters of other languages get no positions
+            one.languages = [one.default_language or one.languages[0]]
+            one.default_language = one.languages[0]
     return built(model_class(architecture, model_type), config).to("meta").eval().requires_grad_(False)
 
 
@@ -77,6 +78,8 @@ def measured(model: Any, call: Call) -> Measured:
     from torch.utils.flop_counter import FlopCounterMode
 
     given: dict[str, Any] = {}
+    if encodes(model) and not model.config.is_encoder_decoder:
+        raise Unavailable("an encoder-decoder whose config says it is none")  # T5 keeps one cache for both
     try:
         with on_meta():
             _settle(model, call)

@@ -12,39 +12,44 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 _CHECKS = "TRANSFORMERS_DISABLE_TORCH_CHECK"  # transformers' own switch for its checks of values
+_WARNING = "warn_if_padding_and_no_attention_mask"  # asks for values
 _REST = -1  # of a split: what the other parts leave
+_ANSWERS: dict[str, Any] = {
+    "__bool__": lambda tensor: True,
+    "item": lambda tensor: 0 if tensor.dtype.is_floating_point or tensor.dtype.is_signed else False,
+    "__format__": lambda tensor, spec: format(0, spec),
+    "nonzero": lambda mask, **_: mask.new_empty(1 if mask.dim() == 1 else mask.numel(), mask.dim()).long(),
+    "unique_consecutive": lambda tensor, **_: tensor[:1],
+    "tolist": lambda sizes: [_REST] + [0] * (len(sizes) - 1),
+    "split": lambda tensor, size, dim=0: tensor.split(_sizes(tensor, size, dim), dim),
+}
 
 
 @contextmanager
 def on_meta() -> Iterator[None]:
     """New tensors on meta, and answers to what asks for their values."""
     import torch
+    from torch.fx.experimental import _config
+    from torch.overrides import TorchFunctionMode
     from transformers import PreTrainedModel
 
-    tensor, split = torch.Tensor, torch.Tensor.split
+    class Answers(TorchFunctionMode):  # type: ignore[misc]
+        """Answers calls of torch's functions that a model makes itself."""
+
+        def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            answer = _ANSWERS.get(getattr(function, "__name__", ""))
+            if answer is not None and args[0].is_meta:
+                function = answer
+            return function(*args, **(kwargs or {}))
+
     with ExitStack() as stack:
-
-        def replace(cls: type, name: str, method: Any) -> None:
-            stack.callback(setattr, cls, name, getattr(cls, name))
-            setattr(cls, name, method)
-
-        def answer(name: str, on_meta: Any) -> None:
-            plain = getattr(tensor, name)
-            replace(tensor, name, lambda self, *given: (on_meta if self.is_meta else plain)(self, *given))
-
-        answer("__bool__", lambda _: True)
-        answer("item", lambda self: False if self.dtype == torch.bool else 0)
-        answer("__format__", lambda _, spec: format(0, spec))
-        answer("tolist", lambda self: [_REST] + [0] * (len(self) - 1))
-        replace(tensor, "split", lambda self, size, dim=0: split(self, _sizes(self, size, dim), dim))
-        replace(PreTrainedModel, "warn_if_padding_and_no_attention_mask", lambda *_, **__: None)
         stack.callback(os.environ.__setitem__, _CHECKS, os.environ.get(_CHECKS, "0"))
         os.environ[_CHECKS] = "1"
-        kernels = torch.library.Library("aten", "IMPL", "Meta")
-        stack.callback(kernels._destroy)
-        kernels.impl("unique_consecutive", lambda self, *_, **__: (self.new_empty(1), self, self))
-        kernels.impl("nonzero", _nonzero, allow_override=True)
+        stack.callback(setattr, PreTrainedModel, _WARNING, getattr(PreTrainedModel, _WARNING))
+        setattr(PreTrainedModel, _WARNING, lambda *_, **__: None)
+        stack.enter_context(_config.patch(meta_nonzero_assume_all_nonzero=True))
         stack.enter_context(torch.device("meta"))
+        stack.enter_context(Answers())
         yield
 
 
@@ -53,10 +58,3 @@ def _sizes(tensor: Any, size: Any, dim: int) -> Any:
     if not isinstance(size, list) or _REST not in size:
         return size
     return [tensor.shape[dim] if one == _REST else one for one in size]
-
-
-def _nonzero(mask: Any) -> Any:
-    """Of a row of numbers the first one, of a matrix all: a row says which experts are hit."""
-    import torch
-
-    return mask.new_empty((1 if mask.dim() == 1 else mask.numel(), mask.dim()), dtype=torch.long)
