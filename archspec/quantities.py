@@ -95,6 +95,9 @@ COSTS: dict[str, Quantity] = {  # of a call: they depend on its lengths, too
         kind="masked_flops",
         active=True,
     ),
+    "training_flops": Quantity(
+        "training FLOPs", "those of a call and of its gradients", kind="training_flops", active=True
+    ),
     "cache_elements": Quantity("cache", "elements that are kept for the next call", kind="cache"),
 }
 FORMULAS = {**QUANTITIES, **COSTS}  # what has a closed form

@@ -183,11 +183,14 @@ class Costed(Builder):
             masked = flops
             if found.masked_flops is not None:
                 masked = self.evaluate(found.masked_flops, given) * frame.axes["times"]
+            backward = flops * frame.axes["backward"]
+            if found.backward_flops is not None:
+                backward = self.evaluate(found.backward_flops, given) * frame.axes["times"]
             kind = self.evaluate(found.kind, given) if found.kind is not None else "state"
             kept = list(self.kept(found.cache, kind))
         finally:
             self.frames.pop()
-        return Products(Cost(found.name, flops, masked), kept)
+        return Products(Cost(found.name, flops, masked, backward), kept)
 
     def known_cache(self, scope: Scope, node: ast.Call) -> None:
         """Transformers' cache goes by these names of any config, also where the model's class has none."""

@@ -101,6 +101,11 @@ class Forward:
         return int(self._totals.masked)
 
     @cached_property
+    def training_flops(self) -> int:
+        """FLOPs of this call and of its gradients, without recomputation."""
+        return self.flops + int(self._totals.backward)
+
+    @cached_property
     def _totals(self) -> Cost:
         return total(self.tree)
 
@@ -161,7 +166,8 @@ def total(node: Node, known: dict[int, Cost] | None = None) -> Cost:
     known = {} if known is None else known
     if id(node) not in known:
         parts = [*node.costs, *(total(child, known) for child in node.children.values())]
-        whole = Cost("", sum(part.flops for part in parts), sum(part.masked for part in parts))
+        sums = (sum(getattr(part, name) for part in parts) for name in ("flops", "masked", "backward"))
+        whole = Cost("", *sums)
         known[id(node)] = whole if node.routed is None else _routed(whole, node.routed)
     return known[id(node)]
 
@@ -171,7 +177,8 @@ def _routed(cost: Cost, routed: Routed) -> Cost:
     if not routed.experts:
         return cost
     k, e = min(routed.chosen, routed.experts), routed.experts
-    return cost._replace(flops=cost.flops * k // e, masked=cost.masked * k // e)
+    numbers = (cost.flops, cost.masked, cost.backward)
+    return Cost(cost.name, *(number * k // e for number in numbers))
 
 
 def own_flops(node: Node, prefix: str = "", routed: Routed | None = None) -> Iterator[tuple[str, Cost]]:

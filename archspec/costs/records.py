@@ -5,7 +5,9 @@ from __future__ import annotations
 from archspec.specs.torch_layers import Leaf
 from archspec.typing_light import Any, NamedTuple
 
-Axes = dict[str, Any]  # by the names of `archspec.specs.records.AXES`, and `times` that a module runs
+Axes = dict[
+    str, Any
+]  # by the names of `archspec.specs.records.AXES`, `times` that a module runs, `backward` of a forward
 _PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
 
 
@@ -28,11 +30,15 @@ class Call(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """FLOPs of one product, 2 per multiply-add; ``masked`` of them are let through by its mask."""
+    """FLOPs of one product, 2 per multiply-add; ``masked`` of them are let through by its mask.
+
+    ``backward`` are those of its gradients.
+    """
 
     name: str
     flops: Any
     masked: Any
+    backward: Any
 
 
 class Kept(NamedTuple):
@@ -55,7 +61,7 @@ class Products(NamedTuple):
 
 def axes_of(call: Call, allocation: str = "exact") -> Axes:
     """The axes of a call, and how its cache is allocated."""
-    return {**call._asdict(), "context": call.context, "times": 1, "allocation": allocation}
+    return {**call._asdict(), "context": call.context, "times": 1, "backward": 2, "allocation": allocation}
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:
@@ -74,4 +80,4 @@ def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
     flops = 2 * axes["times"] * axes["batch"] * axes["tokens"]
     for size in tensors[0].shape:
         flops = flops * size
-    return [Cost(layer, flops, flops)]
+    return [Cost(layer, flops, flops, flops * axes["backward"])]

@@ -23,6 +23,7 @@ class Contraction(NamedTuple):
     where: dict[str, Expression]
     flops: Expression
     masked_flops: Expression | None
+    backward_flops: Expression | None
     kind: Expression | None
     cache: dict[str, Expression]
     require: tuple[Expression, ...] = ()
@@ -44,8 +45,15 @@ def contractions(source: Source) -> dict[str, Contraction]:
         inner = {key: value for key, value in node.items.items() if key not in parts}
         own = parser.named(Mapping(inner, node.keys, node.place), name)
         found[name] = Contraction(
-            *(name, parameters, where, own["flops"]),
-            *(own.get("masked_flops"), own.get("kind"), cache, require),
+            name,
+            parameters,
+            where,
+            own["flops"],
+            own.get("masked_flops"),
+            own.get("backward_flops"),
+            own.get("kind"),
+            cache,
+            require,
         )
     if parser.problems:
         raise SpecError(parser.problems)

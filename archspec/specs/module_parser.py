@@ -113,7 +113,7 @@ class ModuleParser:
                 found[key] = parsed
             elif isinstance(value, Mapping):
                 found[key] = self.named(value, f"{path}.{key}")
-                for axis in found[key].keys() - {*AXES, "times", "routed"}:  # type: ignore[union-attr]
+                for axis in found[key].keys() - {*AXES, "times", "routed", "backward"}:  # type: ignore[union-attr]
                     help_ = f"axes: {', '.join([*AXES, 'times', 'routed'])}"
                     self.problem(f"{axis} is no axis of a call", value.keys[axis], path, help_)
         return found

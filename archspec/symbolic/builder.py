@@ -149,7 +149,11 @@ def priced(node: Node, keeps: bool = True) -> Node:
     rows = [
         Leaf(f"{cost.name}[{number}]", (size,), kind)
         for number, cost in enumerate(node.costs)
-        for kind, size in (("flops", cost.flops), ("masked_flops", cost.masked))
+        for kind, size in (
+            ("flops", cost.flops),
+            ("masked_flops", cost.masked),
+            ("training_flops", cost.flops + cost.backward),
+        )
     ]
     rows += [Leaf(kept.name, kept.shape, "cache") for kept in (node.cache or () if keeps else ())]
     other.tensors = [leaf._replace(name=f"{leaf.kind}:{leaf.name}") for leaf in rows]
