@@ -213,10 +213,12 @@ class Costed(Builder):
 
     def kept(self, shapes: Mapping[str, Expression], kind: str) -> Iterator[Kept]:
         """The tensors that a `cache:` lists; one without elements is none."""
+        axes = self.frames[-1].axes
+        assert axes is not None  # as for `ops:`
         for name, shape in shapes.items():
             sizes = self.evaluate(shape, self.frames[-1].local)
             if sizes is not None and all(here(size) for size in sizes):
-                yield Kept(name, kind, tuple(sizes))
+                yield Kept(name, kind, tuple(sizes), axes["times"])
 
 
 class CostBuilder(Costed):

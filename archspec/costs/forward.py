@@ -207,5 +207,5 @@ def _cache(tree: Node) -> list[CacheTensor]:
     found = []
     for path, kept in kept_tensors(tree):
         layer = next((int(part) for part in path.split(".") if part.isdigit()), None)
-        found.append(CacheTensor(kept.name, layer, kept.kind, kept.shape, path))
+        found += [CacheTensor(kept.name, layer, kept.kind, kept.shape, path)] * kept.times
     return found

@@ -44,12 +44,14 @@ class Cost(NamedTuple):
 class Kept(NamedTuple):
     """A tensor that a module keeps for the next call; its first size is the batch.
 
-    ``kind`` says what of the past it holds: full, window, cross, latent, or state.
+    ``kind`` says what of the past it holds: full, window, cross, latent, or state. A module that runs
+    ``times`` times keeps as many.
     """
 
     name: str
     kind: str
     shape: tuple[Any, ...]
+    times: Any = 1
 
 
 class Products(NamedTuple):

@@ -15,7 +15,7 @@ from archspec.oracle.construction import built
 from archspec.oracle.meta import on_meta
 from archspec.oracle.verdicts import Unavailable, told
 
-_CACHES = ("past_key_values", "cache_params", "mems", "past_buckets_states")
+_CACHES = ("past_key_values", "cache_params", "mems", "past_buckets_states", "state")
 _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
 _WHOLE = ("cpmant",)  # these are given the positions in the cache once more

@@ -155,7 +155,8 @@ def priced(node: Node, keeps: bool = True) -> Node:
             ("training_flops", cost.flops + cost.backward),
         )
     ]
-    rows += [Leaf(kept.name, kept.shape, "cache") for kept in (node.cache or () if keeps else ())]
+    for kept in node.cache or () if keeps else ():
+        rows.append(Leaf(kept.name, (kept.times, *kept.shape), "cache"))
     other.tensors = [leaf._replace(name=f"{leaf.kind}:{leaf.name}") for leaf in rows]
     other.children = {name: priced(child, keeps) for name, child in node.children.items()}
     return other
