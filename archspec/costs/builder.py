@@ -36,6 +36,7 @@ class Costed(Builder):
 
     axes: Axes | None = None
     encoder = False  # whether an encoder was built whose positions are `encoded`
+    attends = False  # whether anything depends on an encoder's positions
 
     def __init__(self, scope: Scope, **options: Any) -> None:
         super().__init__(scope, **options)
@@ -92,6 +93,7 @@ class Costed(Builder):
             self.layer_reads.append((None, None))
             return frame.layer_idx
         if name in frame.axes:
+            self.attends |= name in ("memory", "encoded")
             return frame.axes[name]
         return super().name(name, node)
 

@@ -62,11 +62,13 @@ class Forward:
         self.call = Call(batch, tokens, past, memory or 0, encoded)
         builder = CostBuilder(scope, axes_of(self.call))
         self.tree = builder.build(architecture)
-        self._check(builder.encoder, memory)
+        self._check(builder, memory)
 
-    def _check(self, encoder: bool, memory: int | None) -> None:
+    def _check(self, builder: CostBuilder, memory: int | None) -> None:
         """Lengths that the architecture has no use for, or misses."""
-        if encoder and memory is None:
+        if memory and not builder.attends:
+            raise ArchspecError(f"{self.architecture} attends to no encoder", help="leave memory out")
+        if builder.encoder and memory is None:
             raise ArchspecError(
                 f"{self.architecture} reads what its encoder gives", help="say how many positions: memory=512"
             )

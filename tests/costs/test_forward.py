@@ -93,6 +93,8 @@ def test_lengths_are_whole(call: Call, lengths: tuple[Any, ...]) -> None:
 def test_an_encoder_needs_positions() -> None:
     with pytest.raises(ArchspecError, match="reads what its encoder gives"):
         archspec.load("T5ForConditionalGeneration").forward(tokens=8)
+    with pytest.raises(ArchspecError, match="attends to no encoder"):
+        archspec.load("LlamaForCausalLM").forward(tokens=8, memory=3)
     with pytest.raises(ArchspecError, match="more encoder positions are computed"):
         archspec.load("T5ForConditionalGeneration").forward(tokens=8, memory=3, encoded=4)
 
