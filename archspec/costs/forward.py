@@ -72,7 +72,7 @@ class Forward:
             raise ArchspecError(
                 f"{self.architecture} reads what its encoder gives", help="say how many positions: memory=512"
             )
-        if encoder and self.scope.raw.get("is_encoder_decoder") is False:
+        if builder.encoder and self.scope.raw.get("is_encoder_decoder") is False:
             raise ArchspecError(
                 f"{self.architecture} is an encoder and a decoder, its config says is_encoder_decoder: false",
                 help="costs are those of both: leave it out",
