@@ -18,6 +18,7 @@ from archspec.oracle.verdicts import Unavailable, told
 _CACHES = ("past_key_values", "cache_params", "mems", "past_buckets_states", "state")
 _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
+_ASKED = ("inkling_text",)  # their configs do not say that a call hands on its cache, as generate() asks
 _WHOLE = ("cpmant",)  # these are given the positions in the cache once more
 
 
@@ -43,6 +44,8 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
             one.use_cache = True
         if getattr(one, "pad_token_id", 0) is None:
             one.pad_token_id = 0  # sequence classification looks for the last token that is none
+        if one.model_type in _ASKED:
+            one.use_cache = True
         if getattr(one, "languages", None):  # xmod's adapters of other languages get no positions
             one.languages = [one.default_language or one.languages[0]]
             one.default_language = one.languages[0]
