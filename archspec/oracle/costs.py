@@ -98,7 +98,7 @@ def measured(model: Any, call: Call) -> Measured:
         for path, tensor in tensors(_cache(model, output)[1]).items()
         if tensor.ndim and tensor.numel()
     }
-    return Measured(_own(counter, model), found)
+    return Measured(by_module(counter, model), found)
 
 
 def _settle(model: Any, call: Call) -> None:
@@ -164,7 +164,7 @@ def tensors(holder: Any, path: str = "", seen: set[int] | None = None) -> dict[s
     return found
 
 
-def _own(counter: Any, model: Any) -> dict[str, int]:
+def by_module(counter: Any, model: Any) -> dict[str, int]:
     """FLOPs by module without those of the modules within it."""
     name = type(model).__name__
     whole = {

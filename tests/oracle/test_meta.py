@@ -1,0 +1,94 @@
+"""What meta answers where it knows no values is what numbers on the CPU would have done."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from archspec.costs.records import Call
+from archspec.oracle import Unavailable, config_of, model_class
+from archspec.oracle.costs import by_module, encodes, instance, measured
+
+pytestmark = pytest.mark.oracle
+
+_TOKENS = 64
+_ENCODER = {"encoder_layers": 2, "encoder_ffn_dim": 48, "encoder_attention_heads": 4}
+_DECODER = {"decoder_layers": 2, "decoder_ffn_dim": 48, "decoder_attention_heads": 4}
+_BART = {"d_model": 32, "vocab_size": 50, **_ENCODER, **_DECODER}
+_T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 4, "num_heads": 4, "vocab_size": 50}
+_BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 50}
+_EXPERTS = {"num_experts": 4, "num_sparse_encoder_layers": 2, "num_sparse_decoder_layers": 2}
+_STREAMS = {"hidden_size": 32, "vocab_size": 50, "num_encoder_layers": 2, "num_decoder_layers": 2}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "raw"),
+    [
+        ("bart", "BartForSequenceClassification", _BART),
+        ("bigbird_pegasus", "BigBirdPegasusModel", {**_BART, "block_size": 4, "num_random_blocks": 1}),
+        ("cpmant", "CpmAntModel", {**_BERT, "dim_head": 16, "dim_ff": 48, "prompt_length": 4}),
+        ("jetmoe", "JetMoeModel", {**_BERT, "num_key_value_heads": 4, "kv_channels": 8}),
+        ("led", "LEDModel", {**_BART, "attention_window": 8}),
+        ("longt5", "LongT5Model", {**_T5, "encoder_attention_type": "transient-global"}),
+        ("mra", "MraModel", _BERT),
+        ("nllb-moe", "NllbMoeModel", {**_BART, "num_experts": 4, "encoder_sparse_step": 2}),
+        ("prophetnet", "ProphetNetForConditionalGeneration", _STREAMS),
+        ("switch_transformers", "SwitchTransformersModel", {**_T5, **_EXPERTS}),
+        ("xmod", "XmodModel", {**_BERT, "languages": ["de_DE", "en_XX"], "default_language": "en_XX"}),
+    ],
+)
+def test_the_flops_on_meta_are_those_of_numbers(model_type: str, architecture: str, raw: Any) -> None:
+    model = instance(architecture, raw, model_type)
+    memory = _TOKENS if encodes(model) else 0
+    on_meta = measured(model, Call(2, _TOKENS, 0, memory, memory)).flops
+    assert _folded(on_meta) == _folded(_on_cpu(model_type, architecture, raw, memory > 0))
+
+
+def _on_cpu(model_type: str, architecture: str, raw: Any, encoder: bool) -> dict[str, int]:
+    """What torch counts where there are numbers: random tokens, each sequence with one end."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    config = config_of(model_type, raw)
+    config._attn_implementation = "eager"
+    torch.manual_seed(0)
+    model = model_class(architecture, model_type)(config).eval()
+    tokens = torch.randint(5, 45, (2, _TOKENS))
+    tokens[:, -1] = getattr(config, "eos_token_id", None) or 2
+    given = {"decoder_input_ids": torch.randint(5, 45, (2, _TOKENS))} if encoder else {}
+    with FlopCounterMode(display=False) as counter:
+        model(input_ids=tokens, **given)
+    return by_module(counter, model)
+
+
+def _folded(flops: dict[str, int]) -> Counter[str]:
+    """Which expert has a token depends on values: those of a layer together."""
+    found: Counter[str] = Counter()
+    for path, own in flops.items():
+        found[re.sub(r"expert_\d+", "expert", path)] += own
+    return found
+
+
+def test_a_short_call_leaves_bigbird_as_it_was_built() -> None:
+    model = instance(
+        "BigBirdPegasusModel", {**_BART, "block_size": 4, "num_random_blocks": 1}, "bigbird_pegasus"
+    )
+    long, short = Call(1, 1, 0, 64, 64), Call(1, 1, 0, 8, 8)
+    fresh = measured(model, long)
+    assert measured(model, short) != fresh == measured(model, long)
+
+
+def test_heads_of_an_encoder_decoder_take_no_cache() -> None:
+    model = instance("BartForQuestionAnswering", _BART, "bart")
+    assert measured(model, Call(1, 3, 0, 5, 5)).cache == {}
+    with pytest.raises(Unavailable, match="returns no cache"):
+        measured(model, Call(1, 1, 3, 5))
+
+
+def test_a_cache_for_both_attentions_is_none_that_anybody_means() -> None:
+    model = instance("T5Model", {**_T5, "is_encoder_decoder": False}, "t5")
+    with pytest.raises(Unavailable, match="says it is none"):
+        measured(model, Call(1, 1, 0, 5, 5))
