@@ -102,7 +102,15 @@ def measured(model: Any, call: Call) -> Measured:
 
 
 def _settle(model: Any, call: Call) -> None:
-    """BigBird attends fully from its first short call on, with modules that it makes in that call."""
+    """BigBird attends fully from its first short call on, with modules that it makes in that call.
+
+    Reformer finds in its first long call how many buckets there are.
+    """
+    if hasattr(model.config, "num_buckets"):
+        given = vars(model).setdefault("given_buckets", model.config.num_buckets)
+        for holder in (model.config, *model.modules()):
+            if hasattr(holder, "num_buckets"):
+                holder.num_buckets = given
     if hasattr(model.config, "attention_type"):
         for module in model.modules():
             if hasattr(module, "set_attention_type"):
