@@ -46,7 +46,7 @@ def command() -> NoReturn:
     """
     gc.disable()
     if sys.argv[1:2] and sys.argv[1] in VERBS:
-        _module(sys.argv[1])
+        module_of(sys.argv[1])
     gc.freeze()
     gc.enable()
     code = main()
@@ -110,7 +110,7 @@ def _run(given: list[str]) -> int:
 
 
 def _verb(verb: str, given: list[str]) -> int:
-    module = _module(verb)
+    module = module_of(verb)
     arguments = Arguments()
     module.add_arguments(arguments)
     values = arguments.read(given)
@@ -123,7 +123,8 @@ def _verb(verb: str, given: list[str]) -> int:
     return code
 
 
-def _module(verb: str) -> Any:
+def module_of(verb: str) -> Any:
+    """The module of a verb."""
     room = "costs" if verb in _COSTS else "verbs"
     return importlib.import_module(f"archspec.cli.{room}.{verb}")
 

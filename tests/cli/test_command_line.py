@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from archspec.cli.command_line import Arguments
-from archspec.cli.main import VERBS
+from archspec.cli.main import VERBS, module_of
 from archspec.errors import ArchspecError
 
 WORDS = st.sampled_from(
@@ -36,7 +34,7 @@ WORDS = st.sampled_from(
 
 def taken(verb: str) -> Arguments:
     arguments = Arguments()
-    importlib.import_module(f"archspec.cli.verbs.{verb}").add_arguments(arguments)
+    module_of(verb).add_arguments(arguments)
     return arguments
 
 
