@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.origin import RawConfig
@@ -47,7 +48,7 @@ def _general(raw: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text[:20].split(".")[:2] if part.isdecimal())
+    return tuple(int(part) for part in re.findall(r"\d{1,9}", text)[:2])
 
 
 def _fields(config: RawConfig, spec: Spec, scope: Scope) -> Iterator[str]:
