@@ -73,16 +73,23 @@ def dependents(names: set[str], found: Entries) -> set[str]:
     return within
 
 
-def whole_digests(found: Entries, files: Mapping[str, str], beside: str = "") -> dict[str, str]:
-    """A digest of each file's text and of all that it needs, directly or through others, and of a text."""
+def whole_digests(
+    found: Entries, files: Mapping[str, str], beside: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """A digest of each file's text and of all that it needs, directly or through others.
+
+    ``beside`` has texts that count where their names occur in these.
+    """
     texts = {name: _read(path).decode("utf-8", "replace") for name, path in files.items()}
     whole = {}
     for name in found:
         needed = {name}
         while more := {need for one in needed for need in found[one].needs if need in found} - needed:
             needed |= more
-        whole[name] = "\0".join(f"{one}\0{texts[one]}" for one in sorted(needed))
-    return {name: _short((joined + beside).encode()) for name, joined in whole.items()}
+        joined = "\0".join(f"{one}\0{texts[one]}" for one in sorted(needed))
+        named = (text for word, text in (beside or {}).items() if word in joined)
+        whole[name] = _short("\0".join((joined, *named)).encode())
+    return whole
 
 
 def _read(path: str) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -141,8 +142,8 @@ def _path() -> str:
 
 
 def _digests() -> dict[str, str]:
-    """A digest of every model type's spec files and of the contractions."""
+    """A digest of every model type's spec files and of the contractions that they name."""
     library = shipped()
     with open(os.path.join(library.folder, CONTRACTIONS), encoding="utf-8") as file:
-        table = file.read()
-    return whole_digests(library.entries(), library.files(), table)
+        entries = re.findall(r"^(\w+)(.*\n(?:[ #].*\n)*)", file.read(), re.MULTILINE)
+    return whole_digests(library.entries(), library.files(), dict(entries))
