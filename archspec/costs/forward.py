@@ -144,6 +144,15 @@ class Forward:
         return self.cache_elements(allocation) * dtype_bytes(dtype)
 
 
+def held_to_transformers(scope: Scope, architecture: str) -> None:
+    """Errors: :class:`ArchspecError` for a class whose costs have not met the instrument."""
+    model_type = scope.spec.model_type
+    gap = scope.spec.library.cost_gap(model_type, architecture)
+    if gap is not None:
+        message = f"the costs of {architecture} ({model_type}) are not given: {gap}"
+        raise ArchspecError(message, help="its parameters are counted as ever")
+
+
 def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
     """Lengths that a formula is made at: 2048 tokens, of an encoder 512 positions."""
     builder = CostBuilder(scope, axes_of(Call(1, 1)))

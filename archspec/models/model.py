@@ -11,7 +11,6 @@ from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError
 from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
@@ -23,6 +22,7 @@ from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archspec.costs.forward import Forward
+    from archspec.costs.training import Training
     from archspec.models.formula import Formula
 
 
@@ -107,13 +107,25 @@ class Model:
         >>> step.flops, step.cache_bytes("bfloat16")
         (14287896576, 1073741824)
         """
-        from archspec.costs.forward import Forward
+        from archspec.costs.forward import Forward, held_to_transformers
 
-        gap = shipped().cost_gap(self.model_type, self.architecture)
-        if gap is not None:
-            message = f"the costs of {self.architecture} ({self.model_type}) are not given: {gap}"
-            raise ArchspecError(message, help="its parameters are counted as ever")
+        held_to_transformers(self.scope, self.architecture)
         return Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded)
+
+    def training(self, batch: int, tokens: int, memory: int | None = None, **options: Any) -> Training:
+        """What one training step costs a rank that computes ``batch`` sequences of ``tokens`` positions.
+
+        ``options`` are those of :class:`archspec.costs.training.Training`: dtype, optimizer, attention,
+        checkpointing, data_parallel, zero.
+
+        >>> import archspec
+        >>> step = archspec.load("LlamaForCausalLM").training(batch=8, tokens=4096, data_parallel=8, zero=1)
+        >>> step.weights_bytes, step.gradients_bytes, step.optimizer_bytes
+        (13476831232, 13476831232, 10107623424)
+        """
+        from archspec.costs.training import Training
+
+        return Training(self.scope, self.architecture, self._tensors, batch, tokens, memory, **options)
 
     @property
     def dtype(self) -> str:

@@ -150,6 +150,8 @@ class SpecLibrary(Protocol):
 
     def contractions(self) -> dict[str, Any]: ...
 
+    def cost_gap(self, model_type: str, architecture: str) -> str | None: ...
+
 
 class Spec(NamedTuple):
     """A whole spec, with parents and shared parts merged in."""

@@ -1,0 +1,87 @@
+"""What an optimizer keeps for each parameter that it trains, from formulas/optimizers.json.
+
+Of every optimizer the file says in which dtype gradients are added up, whether there is a copy of 16-bit
+weights, which states there are, and where that can be read. Counters of steps, which are kept on the CPU, are
+left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from math import prod
+
+from archspec.errors import ArchspecError, did_you_mean
+from archspec.specs.library import folder
+from archspec.tree.counts import dtype_bytes
+from archspec.tree.tensors import Tensor
+from archspec.typing_light import NamedTuple
+
+OPTIMIZERS = "optimizers.json"
+_BY_TENSOR = ("blocks", "rows and columns", "scalar")  # states that are not of a dtype, an element each
+_BLOCK, _SMALL, _TABLE = 256, 4096, 256 * 4  # of bitsandbytes: elements a scale, elements in float32, levels
+_FLOAT = 4
+
+
+class Optimizer(NamedTuple):
+    """One entry of the file; ``copy`` and ``gradients`` are dtypes, or `weights` for that of the weights."""
+
+    name: str
+    about: str
+    gradients: str
+    copy: str | None
+    states: dict[str, str]
+    source: str
+
+    @property
+    def by_element(self) -> bool:
+        """Whether each state has an element for each of the parameter's: any part can be kept apart."""
+        return not any(state in _BY_TENSOR for state in self.states.values())
+
+    def copied(self, dtype: str) -> str | None:
+        """The dtype of the copy of weights in a dtype; None where these are as wide, or there is none."""
+        wider = self.copy is not None and dtype_bytes(self.copy) > dtype_bytes(dtype)
+        return self.copy if wider else None
+
+    def state_bytes(self, state: str, tensors: list[Tensor]) -> int:
+        """Bytes of one state that is not of an element each, of all tensors that are trained."""
+        kind = self.states[state]
+        if kind == "blocks":
+            return _blocks([tensor.numel for tensor in tensors])
+        return sum(map(_factored, tensors)) if kind == "rows and columns" else _FLOAT * len(tensors)
+
+
+def _blocks(numels: list[int]) -> int:
+    """A byte an element and a float32 for each 256, with one table of levels; small tensors in float32."""
+    large = [numel for numel in numels if numel >= _SMALL]
+    small = sum(numel for numel in numels if numel < _SMALL)
+    scales = sum(-(-numel // _BLOCK) for numel in large)
+    return sum(large) + _FLOAT * (scales + small) + (_TABLE if large else 0)
+
+
+def _factored(tensor: Tensor) -> int:
+    """A float32 for each row and each column of a matrix, for each element of a vector."""
+    if len(tensor.shape) < 2:
+        return _FLOAT * tensor.numel
+    *outer, rows, columns = tensor.shape
+    return _FLOAT * prod(outer) * (rows + columns)
+
+
+@cache
+def _optimizers() -> dict[str, Optimizer]:
+    with open(os.path.join(folder(), OPTIMIZERS), encoding="utf-8") as file:
+        return {name: Optimizer(name, **entry) for name, entry in json.load(file).items()}
+
+
+def optimizer_named(name: str) -> Optimizer:
+    """An optimizer by its name. Errors: :class:`ArchspecError` for one that the file does not have.
+
+    >>> optimizer_named("adamw").states
+    {'momentum': 'float32', 'variance': 'float32'}
+    """
+    known = _optimizers()
+    if name not in known:
+        help_ = did_you_mean(name, known) or f"known: {', '.join(known)}"
+        raise ArchspecError(f"{name} is no optimizer that is described", help=help_)
+    return known[name]

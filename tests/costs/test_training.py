@@ -1,0 +1,133 @@
+"""The memory of a training step: what papers give a parameter, what optimizers keep, what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.costs.optimizers import optimizer_named
+from archspec.costs.training import Training
+from archspec.errors import ArchspecError
+
+TINY = {"model_type": "opt", "architectures": ["OPTForCausalLM"], "hidden_size": 64, "ffn_dim": 96}
+TINY |= {"num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 300, "word_embed_proj_dim": 64}
+
+
+def step(**options: Any) -> Training:
+    return archspec.load(TINY).training(2, 8, **options)
+
+
+def bytes_a_parameter(found: Training) -> Fraction:
+    states = sum(part.bytes for part in found.states)
+    return Fraction(states, archspec.load(TINY).params)
+
+
+def test_megatron_s_bytes_a_parameter() -> None:
+    """18, and 6 + 12/d with a distributed optimizer (Megatron-LM's docs)."""
+    assert bytes_a_parameter(step(optimizer="adamw_megatron")) == 18
+    ranks = 2  # divides the number of parameters
+    found = step(optimizer="adamw_megatron", data_parallel=ranks, zero=1)
+    assert bytes_a_parameter(found) == 6 + Fraction(12, ranks)
+
+
+@pytest.mark.parametrize(("stage", "gigabytes"), [(0, 120), (1, 31.4), (2, 16.6), (3, 1.88)], ids=str)
+def test_zero_s_figure_1(stage: int, gigabytes: float) -> None:
+    """arXiv:1910.02054, figure 1: 7.5e9 parameters, K = 12, 64 ranks."""
+    found = step(data_parallel=64, zero=stage)
+    assert float(bytes_a_parameter(found)) * 7.5 == pytest.approx(gigabytes, abs=0.05)
+
+
+def test_a_rank_s_part_is_rounded_up() -> None:
+    params = archspec.load(TINY).params
+    assert params % 11
+    found = step(data_parallel=11, zero=3)
+    assert found.weights_bytes == found.gradients_bytes == 2 * (params // 11 + 1)
+    assert found.optimizer_bytes == 12 * (params // 11 + 1)
+
+
+def test_weights_in_float32_have_no_copy() -> None:
+    assert bytes_a_parameter(step(dtype="fp32")) == 16
+    assert bytes_a_parameter(step(dtype="fp32", optimizer="adamw_megatron")) == 16
+    assert [part.name for part in step(dtype="fp32").states] == [
+        "weights",
+        "gradients",
+        "momentum",
+        "variance",
+    ]
+
+
+def test_what_is_frozen_has_neither_gradient_nor_states() -> None:
+    model = archspec.load("MarianMTModel")  # its positions are sinusoidal
+    assert model.trainable_params < model.params
+    found = model.training(1, 8)
+    assert found.weights_bytes == 2 * model.params
+    assert found.gradients_bytes == 2 * model.trainable_params
+    assert found.optimizer_bytes == 12 * model.trainable_params
+
+
+def test_the_flops_are_those_of_the_call_and_of_its_gradients() -> None:
+    model = archspec.load("BertForMaskedLM")
+    assert (
+        model.training(3, 50).flops == model.forward(3, 50).training_flops == 3 * model.forward(3, 50).flops
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"optimizer": "adam"}, "did you mean adamw"),
+        ({"dtype": "int8"}, "int8 are not trained"),
+        ({"attention": "sdpa"}, "sdpa is no attention"),
+        ({"zero": 4}, "stages are 0, 1, 2 and 3"),
+        ({"data_parallel": 0}, "data_parallel is 0"),
+        ({"zero": 1, "data_parallel": 2, "optimizer": "adafactor"}, "not shared out"),
+        ({"tensor_parallel": 2}, "tensor_parallel"),
+        ({"pipeline_parallel": 2}, "pipeline_parallel"),
+        ({"sequence_parallel": True}, "sequence_parallel"),
+        ({"expert_parallel": 2}, "expert_parallel"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_is_not_described_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArchspecError, match=message):
+        step(**options)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["adamw_torch", "sgd_torch", "sgd_momentum_torch", "adafactor"])
+def test_states_are_those_of_the_library(name: str, dtype: str) -> None:
+    """One step of the real optimizer: the bytes of the gradients, and of all tensors in its state."""
+    import torch
+    from transformers import Adafactor, OPTConfig, OPTForCausalLM
+
+    made = {
+        "adamw_torch": lambda parameters: torch.optim.AdamW(parameters),
+        "sgd_torch": lambda parameters: torch.optim.SGD(parameters),
+        "sgd_momentum_torch": lambda parameters: torch.optim.SGD(parameters, momentum=0.9),
+        "adafactor": lambda parameters: Adafactor(parameters),
+    }
+    model = OPTForCausalLM(OPTConfig(**TINY)).to(getattr(torch, dtype))
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer = made[name](model.parameters())
+    optimizer.step()
+    states = [tensor for state in optimizer.state.values() for key, tensor in state.items() if key != "step"]
+    kept = sum(tensor.nbytes for tensor in states if isinstance(tensor, torch.Tensor))
+    found = step(optimizer=name, dtype=dtype)
+    assert found.optimizer_bytes == kept
+    assert found.weights_bytes == sum(parameter.nbytes for parameter in model.parameters())
+    assert found.gradients_bytes == sum(parameter.grad.nbytes for parameter in model.parameters())
+
+
+def test_states_of_8_bits() -> None:
+    """The bytes of all tensors that bitsandbytes 0.50.2's AdamW8bit sets up for these parameters, measured."""
+    assert step(optimizer="adamw_8bit").optimizer_bytes == 435_808
+
+
+def test_every_optimizer_says_where_it_is_from() -> None:
+    assert optimizer_named("adafactor").source == "transformers.optimization.Adafactor"
+    assert not optimizer_named("adafactor").by_element and optimizer_named("adamw").by_element
