@@ -124,7 +124,7 @@ def test_states_are_those_of_the_library(name: str, dtype: str) -> None:
 
 
 def test_states_of_8_bits() -> None:
-    """The bytes of all tensors that bitsandbytes 0.50.2's AdamW8bit sets up for these parameters, measured."""
+    """Bytes of all tensors that bitsandbytes 0.50.2's AdamW8bit sets up for these parameters, measured."""
     assert step(optimizer="adamw_8bit").optimizer_bytes == 435_808
 
 
