@@ -1,0 +1,50 @@
+"""formulas/costs.json: fresh, and read as what may be given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import archspec
+from archspec.errors import ArchspecError
+from archspec.specs.index import Entry, whole_digests
+from archspec.verify.costs import record
+from archspec.verify.costs.comparison import Call, CostDifference, CostOutcome
+
+WRONG = CostDifference({}, Call(1, 1), "flops", "model.layers.0", 1, 2)
+
+
+@pytest.mark.oracle
+def test_the_record_is_fresh() -> None:
+    """`archspec verify --costs --coverage` renews it."""
+    assert record.stale() == {}
+
+
+@pytest.mark.oracle
+def test_a_record_of_another_spec_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = {**record.recorded(), "bert": record.Line("0", (), {})}
+    monkeypatch.setattr(record, "recorded", lambda: lines)
+    assert "bert" in record.stale()
+
+
+def test_a_digest_is_of_the_contractions_that_a_spec_names(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("ops: attention(heads)")
+    (tmp_path / "other.yaml").write_text("ops: matmul(1, 1, 1)")
+    files = {name: str(tmp_path / f"{name}.yaml") for name in ("one", "other")}
+    entries = {name: Entry() for name in files}
+    before = whole_digests(entries, files, {"attention": "a", "matmul": "m"})
+    after = whole_digests(entries, files, {"attention": "b", "matmul": "m"})
+    assert (before["one"] != after["one"], before["other"] == after["other"]) == (True, True)
+
+
+def test_a_gap_names_the_module() -> None:
+    assert record.gap(CostOutcome("Toy", "toy", 3, (WRONG,))) == "flops of model.layers.0"
+    unavailable = record.gap(CostOutcome("Toy", "toy", 0, (), "it has no forward"))
+    assert unavailable == "transformers' code does not run without data: it has no forward"
+
+
+def test_costs_of_a_class_outside_the_record_are_refused() -> None:
+    model = archspec.load("CpmAntForCausalLM")
+    with pytest.raises(ArchspecError, match=r"the costs of CpmAntForCausalLM .* are not given"):
+        model.forward(batch=1, tokens=8)
