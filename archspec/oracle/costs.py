@@ -15,6 +15,7 @@ from archspec.oracle.construction import built
 from archspec.oracle.meta import on_meta
 from archspec.oracle.verdicts import Unavailable, told
 
+NO_CACHE = "the class returns no cache"
 _CACHES = ("past_key_values", "cache_params", "mems", "past_buckets_states", "state")
 _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
@@ -145,7 +146,7 @@ def _kept(model: Any, output: Any) -> dict[str, Any]:
 
     name, cache = _cache(model, output)
     if cache is None:
-        raise ValueError("the class returns no cache")
+        raise ValueError(NO_CACHE)
     encoded = getattr(output, "encoder_last_hidden_state", None)
     return {name: cache} if encoded is None else {name: cache, "encoder_outputs": MoEModelOutput(encoded)}
 
