@@ -27,6 +27,14 @@ _BOUNDS = ("window", "chunk", "block")  # in the names of fields that FLOPs or c
 _LONGEST = 5000  # positions
 _EXPERT = re.compile(r"expert_\d+")
 _LEAST_POINTS = 6
+_MIXED: dict[str, Config] = {  # caches do not say how long they are without a layer of attention
+    "bamba": {"attn_layer_indices": [1]},
+    "lfm2_moe": {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"]},
+    "granitemoehybrid": {
+        "num_hidden_layers": 3,
+        "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+    },
+}
 _DRAWN = 6  # configs for each one that is to run
 
 
@@ -81,24 +89,32 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
 def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[Config]:
     """The default config, then random ones that both sides build; some set fields that no spec mentions.
 
-    More than ``samples``: not all that are built run.
+    More than ``samples``, as not all that are built run; at last the default config with one field of a
+    random one each, of which most do.
     """
-    yield {"model_type": spec.model_type}
+    default = {"model_type": spec.model_type}
     verifier = Verifier(spec, architecture, samples, seed)
+    yield runnable(default, architecture)
     given = 0
     for _ in range(TRIES * samples):
-        if given >= _DRAWN * samples:
-            return
         verifier.draw()
-        yield from (_runnable(raw, architecture) for raw in verifier.valid[given:])
+        yield from (runnable(raw, architecture) for raw in verifier.valid[given:])
         given = len(verifier.valid)
+        if given >= _DRAWN * samples:
+            break
+    for raw in verifier.valid:
+        yield from (runnable({**default, name: value}, architecture) for name, value in raw.items())
 
 
-def _runnable(raw: Config, architecture: str) -> Config:
-    """Question answering runs with two labels only: where an answer begins, and where it ends."""
-    if not architecture.endswith("ForQuestionAnswering"):
-        return raw
-    return {name: value for name, value in raw.items() if name not in ("num_labels", "id2label", "label2id")}
+def runnable(raw: Config, architecture: str) -> Config:
+    """A config with what a call needs beyond what the constructor asks for.
+
+    Question answering has two labels: where an answer begins, and where it ends.
+    """
+    raw = {**raw, **_MIXED.get(raw["model_type"], {})}
+    if architecture.endswith("ForQuestionAnswering"):
+        return {name: raw[name] for name in raw if name not in ("num_labels", "id2label", "label2id")}
+    return raw
 
 
 def at_config(spec: Spec, architecture: str, raw: Config) -> CostOutcome:
