@@ -15,7 +15,7 @@ from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
-from archspec.tree.counts import dtype_bytes, quantities_of
+from archspec.tree.counts import dtype_bytes, dtype_name, quantities_of
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from archspec.typing_light import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from archspec.costs.forward import Forward
     from archspec.costs.training import Training
+    from archspec.costs.weights import Weights
     from archspec.models.formula import Formula
 
 
@@ -88,6 +89,28 @@ class Model:
         Errors: :class:`ArchspecError` for a dtype that is not in the table.
         """
         return self.params * dtype_bytes(dtype or self.dtype)
+
+    def weights(self, dtype: str | None = None) -> Weights:
+        """The unique parameters as they are stored: quantized where the config says so.
+
+        A ``dtype`` is in place of what its quantization_config says: one of torch's, or `int8`, `int4`,
+        `nf4`, `fp4`, `mxfp4`.
+
+        Errors: :class:`ArchspecError` for a method whose bytes are not described.
+
+        >>> import archspec
+        >>> llama = archspec.load("LlamaForCausalLM")
+        >>> llama.weights("bf16").bytes, llama.weights("nf4").table[0]
+        (13476831232, Stored(format='nf4', elements=6476005376, bytes=3642767360))
+        """
+        from archspec.costs.quantization import SCHEMES, named_scheme, scheme_of
+        from archspec.costs.weights import Weights
+
+        said = self.config.raw.get("quantization_config")
+        if dtype in SCHEMES:
+            return Weights(self.tree, self._tensors, self.dtype, named_scheme(dtype))
+        scheme = scheme_of(said) if isinstance(said, dict) and dtype is None else None
+        return Weights(self.tree, self._tensors, dtype_name(dtype or self.dtype), scheme)
 
     def forward(
         self,

@@ -1,0 +1,181 @@
+"""The bytes of weights: dtypes, quantized checkpoints as published, what transformers' quantizers make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.costs.quantization import four_bit_bytes, int8_bytes
+from archspec.costs.weights import Weights
+from archspec.errors import ArchspecError
+from archspec.specs.library import shipped
+
+LLAMA_2_70B: dict[str, Any] = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "dtype": "float16",
+    "hidden_size": 8192,
+    "intermediate_size": 28672,
+    "num_hidden_layers": 80,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+}
+GPT_OSS_20B: dict[str, Any] = {
+    "model_type": "gpt_oss",
+    "architectures": ["GptOssForCausalLM"],
+    "dtype": "bfloat16",
+    "num_hidden_layers": 24,
+    "num_local_experts": 32,
+}
+LEFT_OUT = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
+
+
+def stored(config: dict[str, Any], **quantization: Any) -> Weights:
+    return archspec.load({**config, "quantization_config": quantization}).weights()
+
+
+def test_gpt_oss_20b_as_published() -> None:
+    """total_size in openai/gpt-oss-20b's model.safetensors.index.json."""
+    found = stored(GPT_OSS_20B, quant_method="mxfp4", modules_to_not_convert=LEFT_OUT)
+    assert found.bytes == 13_761_264_768
+
+
+@pytest.mark.parametrize(("group", "gigabytes"), [(32, 40.66), (64, 37.99), (128, 36.65)])
+def test_llama_2_70b_in_gptq_as_published(group: int, gigabytes: float) -> None:
+    """The sizes in the README of TheBloke/Llama-2-70B-Chat-GPTQ."""
+    found = stored(LLAMA_2_70B, quant_method="gptq", bits=4, group_size=group)
+    assert round((found.bytes + biases()) / 1e9, 2) == gigabytes
+
+
+def test_llama_2_70b_in_gptq_to_the_byte() -> None:
+    """The same README, of the file without groups: 35,332,232,264 bytes with its header."""
+    found = stored(LLAMA_2_70B, quant_method="gptq", bits=4, group_size=-1)
+    assert 0 < 35_332_232_264 - found.bytes - biases() < 400_000
+
+
+def biases() -> int:
+    """Zeros that AutoGPTQ wrote for each Linear of a layer, in float16."""
+    return 2 * 80 * (2 * 8192 + 2 * 1024 + 2 * 28672 + 8192)
+
+
+def test_double_quantization() -> None:
+    llama = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
+    plain = stored(llama, load_in_4bit=True, bnb_4bit_quant_type="nf4")
+    double = stored(llama, load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)
+    saved = plain.table[0].bytes - double.table[0].bytes
+    assert plain.table[1] == double.table[1] and plain.left_out == ["lm_head"]
+    assert saved / plain.table[0].elements * 8 == pytest.approx(0.373, abs=2e-3)  # bits: arXiv:2305.14314, 3
+
+
+def test_bytes_that_bitsandbytes_sets_up() -> None:
+    """Measured with bitsandbytes 0.50.2, of a weight of 300 x 100: all tensors of its quant_state."""
+    assert four_bit_bytes((300, 100)) == 15_000 + 469 * 4 + 64
+    assert four_bit_bytes((300, 100), double=True) == 15_000 + 469 + 2 * 4 + 64 + 1024 + 4
+    assert int8_bytes((300, 100)) == 30_000 + 300 * 4
+    assert int8_bytes((100, 300), transposed=True) == 30_000 + 300 * 4
+
+
+def test_what_is_tied_or_kept_in_float32_stays() -> None:
+    found = archspec.load("T5ForConditionalGeneration").weights("int8")
+    assert {"lm_head", "shared", "encoder.embed_tokens", "wo"} <= set(found.left_out)
+    tied = archspec.load("GPT2LMHeadModel").weights("nf4")
+    assert tied.table[0].elements == 12 * 12 * 768 * 768  # the Conv1D of its layers, and no embeddings
+
+
+def test_a_dtype_is_in_place_of_what_the_config_says() -> None:
+    model = archspec.load({**GPT_OSS_20B, "quantization_config": {"quant_method": "mxfp4"}})
+    assert model.weights("bf16").bytes == 2 * model.params
+    assert len(model.weights().table) == 2
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"quant_method": "hqq"}, "quantized by hqq"),
+        ({"quant_method": "compressed-tensors"}, "quantized by compressed-tensors"),
+        ({"quant_method": "gptq", "bits": 3}, "3 bits"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 100}, "not packed in groups"),
+        ({"quant_method": "gptq", "bits": 4, "lm_head": True}, "with lm_head"),
+        ({"quant_method": "fp8", "modules_to_convert": ["x"]}, "modules_to_convert"),
+        ({"quant_method": "mxfp4"}, "none of the weights"),
+        ({"quant_method": "bitsandbytes"}, "neither"),
+    ],
+    ids=lambda value: str(value.get("quant_method", "")) if isinstance(value, dict) else "",
+)
+def test_what_is_not_described_is_refused(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArchspecError, match=message):
+        _ = stored(LLAMA_2_70B, **config).bytes
+
+
+def test_a_tied_weight_that_is_to_be_quantized_is_refused() -> None:
+    bert = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
+    with pytest.raises(ArchspecError, match="decoder is tied"):
+        _ = stored(bert, quant_method="fp8", modules_to_not_convert=["pooler"]).bytes
+
+
+SMALL: dict[str, dict[str, Any]] = {
+    "LlamaForCausalLM": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
+    "BertForMaskedLM": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
+    "BertModel": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
+    "GPT2LMHeadModel": {"n_embd": 96, "n_head": 4},
+    "OPTForCausalLM": {
+        "hidden_size": 96,
+        "ffn_dim": 200,
+        "num_attention_heads": 4,
+        "word_embed_proj_dim": 64,
+    },
+    "T5ForConditionalGeneration": {"d_model": 96, "d_ff": 200, "num_heads": 4},
+    "MixtralForCausalLM": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
+    "DeepseekV3ForCausalLM": {"hidden_size": 96, "intermediate_size": 200, "moe_intermediate_size": 72},
+    "Qwen3ForSequenceClassification": {"hidden_size": 96, "intermediate_size": 200, "num_attention_heads": 4},
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("skipped", [None, ["lm_head", "decoder", "layers.0"]], ids=["defaults", "named"])
+@pytest.mark.parametrize("blocks", [(128, 128), (32, 64)], ids=str)
+def test_fp8_is_what_transformers_makes(
+    name: str, skipped: list[str] | None, blocks: tuple[int, int]
+) -> None:
+    """`replace_with_fp8_linear` on meta, with the modules that its quantizer leaves out."""
+    import torch
+    import transformers
+    from transformers.integrations.finegrained_fp8 import replace_with_fp8_linear
+    from transformers.quantizers.base import HfQuantizer
+
+    cls = getattr(transformers, name)
+    config = cls.config_class(**SMALL[name])
+    with torch.device("meta"):
+        model = cls(config).to(torch.bfloat16)
+    left_out = HfQuantizer.get_modules_to_not_convert(model, skipped, model._keep_in_fp32_modules)
+    quantization = transformers.FineGrainedFP8Config(weight_block_size=blocks)
+    replace_with_fp8_linear(model, left_out, quantization)
+    tensors = [one for one in model.parameters() if one.element_size() == 1]
+    scales = [one for key, one in model.named_parameters() if key.endswith("scale_inv")]
+    found = stored(
+        {"model_type": shipped().model_type_of(name), "architectures": [name], **SMALL[name]},
+        quant_method="fp8",
+        weight_block_size=list(blocks),
+        **({"modules_to_not_convert": skipped} if skipped else {}),
+    )
+    if not tensors:  # GPT-2's are no nn.Linear
+        with pytest.raises(ArchspecError, match="none of the weights"):
+            _ = found.table
+        return
+    assert found.table[0].elements == sum(one.numel() for one in tensors)
+    assert found.table[0].bytes == sum(one.nbytes for one in (*tensors, *scales))
+
+
+@pytest.mark.oracle
+def test_modules_that_are_kept_in_float32_are_transformers() -> None:
+    import transformers
+
+    from archspec.costs.quantization import _kept_by_type
+
+    for model_type, kept in _kept_by_type().items():
+        names = [name for name in shipped().catalogue()[model_type] if hasattr(transformers, name)]
+        own = [getattr(transformers, name)._keep_in_fp32_modules or () for name in names]
+        assert sorted({one for listed in own for one in listed}) == kept, model_type
