@@ -214,13 +214,16 @@ class Costed(Builder):
         return given
 
     def kept(self, shapes: Mapping[str, Expression], kind: str) -> Iterator[Kept]:
-        """The tensors that a `cache:` lists; one without elements is none."""
+        """The tensors that a `cache:` lists, sizes and a dtype of its own; one without elements is none."""
         axes = self.frames[-1].axes
         assert axes is not None  # as for `ops:`
         for name, shape in shapes.items():
             sizes = self.evaluate(shape, self.frames[-1].local)
-            if sizes is not None and all(here(size) for size in sizes):
-                yield Kept(name, kind, tuple(sizes), axes["times"])
+            if sizes is None:
+                continue
+            dtype = sizes.pop() if sizes[-1] is None or isinstance(sizes[-1], str) else None
+            if all(here(size) for size in sizes):
+                yield Kept(name, kind, tuple(sizes), axes["times"], dtype)
 
 
 class CostBuilder(Costed):

@@ -23,6 +23,7 @@ class CacheTensor(NamedTuple):
 
     ``layer`` is the number of the layer that it belongs to; ``kind`` says what of the past it holds: all
     positions (full), the last ones (window), the encoder's (cross), compressed ones (latent), or a state.
+    ``dtype`` is None where it is the model's: many states are float32 whatever that is.
     """
 
     name: str
@@ -30,6 +31,7 @@ class CacheTensor(NamedTuple):
     kind: str
     shape: tuple[int, ...]
     module: str
+    dtype: str | None = None
 
     @property
     def numel(self) -> int:
@@ -126,22 +128,26 @@ class Forward:
 
     def cache_elements(self, allocation: str = "exact") -> int:
         """Elements of the cache: see :meth:`cache_bytes`."""
+        return sum(tensor.numel for tensor in self._allocated(allocation))
+
+    def _allocated(self, allocation: str) -> list[CacheTensor]:
+        """The tensors that an allocation reserves for these positions."""
         if allocation not in ALLOCATIONS:
             raise ArchspecError(f"{allocation} is no allocation", help=f"known: {', '.join(ALLOCATIONS)}")
         if allocation == "exact":
-            return sum(tensor.numel for tensor in self.cache)
-        axes = axes_of(_allocated(self.call, allocation), allocation)
-        tree = CostBuilder(self.scope, axes).build(self.architecture)
-        return sum(tensor.numel for tensor in _cache(tree))
+            return self.cache
+        axes = axes_of(_whole_pages(self.call, allocation), allocation)
+        return _cache(CostBuilder(self.scope, axes).build(self.architecture))
 
     def cache_bytes(self, dtype: str, allocation: str = "exact") -> int:
-        """Bytes of the cache after this call, with elements of one dtype.
+        """Bytes of the cache after this call in a dtype; states keep the one that they have of their own.
 
         ``allocation``: `exact` is what transformers' DynamicCache holds; `static` what its StaticCache
         reserves where these positions are its length; `pages` what an engine reserves that gives all layers
         pages of 16 positions, those with a window in full length, too.
         """
-        return self.cache_elements(allocation) * dtype_bytes(dtype)
+        kept = self._allocated(allocation)
+        return sum(tensor.numel * dtype_bytes(tensor.dtype or dtype) for tensor in kept)
 
 
 def held_to_transformers(scope: Scope, architecture: str) -> None:
@@ -166,7 +172,7 @@ def _whole(least: int = 1, **lengths: Any) -> None:
             raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
 
 
-def _allocated(call: Call, allocation: str) -> Call:
+def _whole_pages(call: Call, allocation: str) -> Call:
     if allocation != "pages":
         return call
     return call._replace(past=-(-call.context // PAGE) * PAGE - call.tokens)
@@ -218,5 +224,6 @@ def _cache(tree: Node) -> list[CacheTensor]:
     found = []
     for path, kept in kept_tensors(tree):
         layer = next((int(part) for part in path.split(".") if part.isdigit()), None)
-        found += [CacheTensor(kept.name, layer, kept.kind, kept.shape, path)] * kept.times
+        tensor = CacheTensor(kept.name, layer, kept.kind, kept.shape, path, kept.dtype)
+        found += [tensor] * kept.times
     return found

@@ -45,13 +45,14 @@ class Kept(NamedTuple):
     """A tensor that a module keeps for the next call; its first size is the batch.
 
     ``kind`` says what of the past it holds: full, window, cross, latent, or state. A module that runs
-    ``times`` times keeps as many.
+    ``times`` times keeps as many. ``dtype`` is the one that it has whatever the model's is.
     """
 
     name: str
     kind: str
     shape: tuple[Any, ...]
     times: Any = 1
+    dtype: str | None = None
 
 
 class Products(NamedTuple):

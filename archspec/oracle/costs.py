@@ -7,6 +7,7 @@ value is known: :mod:`archspec.oracle.meta` answers what asks for one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
@@ -21,17 +22,22 @@ _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
 _ASKED = ("inkling_text",)  # their configs do not say that a call hands on its cache, as generate() asks
 _WHOLE = ("cpmant",)  # these are given the positions in the cache once more
+_FLOAT32 = ("fnet",)  # torch's Fourier transforms have no bfloat16
 
 
 class Measured(NamedTuple):
-    """FLOPs of each module without its children's, by its dotted name; the shapes of the cache's tensors."""
+    """FLOPs of each module without its children's, by its dotted name; the cache's tensors.
+
+    Of these ``dtypes`` are torch's, of a model in bfloat16.
+    """
 
     flops: dict[str, int]
     cache: dict[str, tuple[int, ...]]
+    dtypes: dict[str, str]
 
 
 def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
-    """A model on meta with eager attention, and experts whose products FlopCounterMode counts.
+    """A model in bfloat16 on meta with eager attention, and experts whose products FlopCounterMode counts.
 
     Errors: :class:`archspec.oracle.Refused`, :class:`archspec.oracle.Unavailable`.
     """
@@ -50,7 +56,33 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
         if getattr(one, "languages", None):  # xmod's adapters of other languages get no positions
             one.languages = [one.default_language or one.languages[0]]
             one.default_language = one.languages[0]
-    return built(model_class(architecture, model_type), config).to("meta").eval().requires_grad_(False)
+    with _bfloat16(config):
+        model = built(model_class(architecture, model_type), config).to("meta").eval().requires_grad_(False)
+        _cast(model)
+    return model
+
+
+@contextmanager
+def _bfloat16(config: Any) -> Iterator[None]:
+    """The default dtype that from_pretrained() builds a model under."""
+    import torch
+
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float32 if config.model_type in _FLOAT32 else torch.bfloat16)
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _cast(model: Any) -> None:
+    """Parameters in the default dtype, as from_pretrained() loads them; those that stay float32 do."""
+    import torch
+
+    strict = model._keep_in_fp32_modules_strict or ()
+    for name, parameter in model.named_parameters():
+        if parameter.is_floating_point() and not any(word in name for word in strict):
+            parameter.data = parameter.data.to(torch.get_default_dtype())
 
 
 def _configs(config: Any) -> Iterator[Any]:
@@ -94,12 +126,14 @@ def measured(model: Any, call: Call) -> Measured:
                 output = model(**_inputs(model, call, given), **given)
     except Exception as error:  # whatever a forward raises on meta, it says nothing of the model's costs
         raise Unavailable(told(error)) from None
-    found = {
-        path: tuple(tensor.shape)
+    kept = {
+        path: tensor
         for path, tensor in tensors(_cache(model, output)[1]).items()
         if tensor.ndim and tensor.numel()
     }
-    return Measured(by_module(counter, model), found)
+    shapes = {path: tuple(tensor.shape) for path, tensor in kept.items()}
+    dtypes = {path: str(tensor.dtype).removeprefix("torch.") for path, tensor in kept.items()}
+    return Measured(by_module(counter, model), shapes, dtypes)
 
 
 def _settle(model: Any, call: Call) -> None:

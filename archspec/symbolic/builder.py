@@ -155,8 +155,8 @@ def priced(node: Node, keeps: bool = True) -> Node:
             ("training_flops", cost.flops + cost.backward),
         )
     ]
-    for kept in node.cache or () if keeps else ():
-        rows.append(Leaf(kept.name, (kept.times, *kept.shape), "cache"))
+    for number, kept in enumerate(node.cache or () if keeps else ()):  # a merged attention has two `keys`
+        rows.append(Leaf(f"{kept.name}[{number}]", (kept.times, *kept.shape), "cache"))
     other.tensors = [leaf._replace(name=f"{leaf.kind}:{leaf.name}") for leaf in rows]
     other.children = {name: priced(child, keeps) for name, child in node.children.items()}
     return other

@@ -197,12 +197,23 @@ class ClosedForm:
         return other
 
     def in_bytes(self, dtype: str) -> Self:
-        """The formula times the bytes of one element. Errors: :class:`ArchspecError` for an unknown dtype.
+        """The formula times the bytes of one element.
+
+        Errors: :class:`ArchspecError` for an unknown dtype, :class:`FormulaError` for a cache with dtypes of
+        its own.
 
         >>> import archspec
         >>> archspec.formula("GPT2Model").in_bytes("bfloat16").evaluate()
         248879616
         """
+        if self.quantity == "cache_elements" and self.call is not None:
+            if any(kept.dtype for kept in Forward(self.scope, self.architecture, *self.call).cache):
+                raise FormulaError(
+                    Problem(
+                        f"the cache of {self.architecture} has states in dtypes of their own",
+                        help="bytes are given at numbers: model.forward(...).cache_bytes(dtype)",
+                    )
+                )
         other = copy.copy(self)
         other.scale = self.scale * dtype_bytes(dtype)
         other.expr = sympy.expand(self.expr * dtype_bytes(dtype))

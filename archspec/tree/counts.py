@@ -7,7 +7,7 @@ from archspec.quantities import QUANTITIES
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any
 
-DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
+DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int64": 8}
 DTYPE_BYTES |= dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "int8", "uint8"), 1)
 _SHORT = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64", "fp8": "float8_e4m3fn"}
 

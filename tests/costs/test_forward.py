@@ -11,8 +11,10 @@ import pytest
 import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
-from archspec.errors import ArchspecError
+from archspec.costs.records import Call as Lengths
+from archspec.errors import ArchspecError, FormulaError
 from archspec.specs.library import shipped
+from archspec.symbolic.closed_form import ClosedForm
 
 Call = Callable[..., Forward]
 LLAMA_3_1_8B = {
@@ -120,6 +122,29 @@ def test_gpt_oss_reserves_by_allocation() -> None:
     assert found.cache_bytes("bfloat16", "pages") == 73_728 * 4096
     with pytest.raises(ArchspecError, match="no allocation"):
         found.cache_elements("paged")
+
+
+def test_a_state_has_a_dtype_of_its_own(call: Call) -> None:
+    body = "Toy:\n  cache:\n    conv: batch, n\n    state: batch, h, 'float32'\n    none: batch, 0, 'float32'"
+    found = call(body, 5, 4)
+    assert [(tensor.name, tensor.shape, tensor.dtype) for tensor in found.cache] == [
+        ("conv", (5, 3), None),
+        ("state", (5, 2), "float32"),
+    ]
+    assert found.cache_elements() == 25
+    assert found.cache_bytes("bfloat16") == 5 * (3 * 2 + 2 * 4)
+    assert found.cache_bytes("float32", "pages") == 25 * 4
+
+
+def test_bytes_of_states_have_no_closed_form_in_one_dtype() -> None:
+    def elements(model_type: str, architecture: str) -> ClosedForm:
+        scope = Scope(shipped().load(model_type), {"num_hidden_layers": 2})
+        return ClosedForm.of(scope, architecture, "cache_elements", Lengths(1, 4))
+
+    with pytest.raises(FormulaError, match="dtypes of their own"):
+        elements("mamba2", "Mamba2Model").in_bytes("bfloat16")
+    plain = elements("llama", "LlamaModel")
+    assert plain.in_bytes("bfloat16").evaluate() == 2 * plain.evaluate()
 
 
 def test_a_class_that_was_not_verified_is_refused() -> None:

@@ -59,7 +59,7 @@ def report(model: Model, call: Forward, dtype: str, budget: int | None) -> dict[
         "dtype": dtype,
         "elements": call.cache_elements(),
         "bytes": {one: call.cache_bytes(dtype, one) for one in ALLOCATIONS},
-        "tensors": [tensor._asdict() for tensor in call.cache],
+        "tensors": [{**tensor._asdict(), "dtype": tensor.dtype or dtype} for tensor in call.cache],
     }
     if budget is None:
         return found
@@ -102,7 +102,7 @@ def _print(found: dict[str, Any]) -> None:
         facts.append((f"bytes in {found['dtype']}, {allocation}", f"{number(count)}  ({size(count)})"))
     table("cache|", facts, header=False)
     print()
-    table("tensor|kind|layers|shape", list(map(_row, _alike(found["tensors"]))))
+    table("tensor|kind|layers|shape|dtype", list(map(_row, _alike(found["tensors"]))))
     if "holds" in found:
         print()
         weights = size(found["weights_bytes"])
@@ -119,13 +119,15 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _alike(tensors: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Tensors of one name, kind and shape together."""
+    """Tensors of one name, kind, shape and dtype together."""
     groups: dict[Any, list[dict[str, Any]]] = {}
     for tensor in tensors:
-        groups.setdefault((tensor["name"], tensor["kind"], tensor["shape"]), []).append(tensor)
+        alike = (tensor["name"], tensor["kind"], tensor["shape"], tensor["dtype"])
+        groups.setdefault(alike, []).append(tensor)
     return list(groups.values())
 
 
-def _row(group: list[dict[str, Any]]) -> tuple[str, str, str, str]:
+def _row(group: list[dict[str, Any]]) -> tuple[str, ...]:
     first = group[0]
-    return first["name"], first["kind"], str(len(group)), " × ".join(map(str, first["shape"]))
+    shape = " × ".join(map(str, first["shape"]))
+    return first["name"], first["kind"], str(len(group)), shape, first["dtype"]

@@ -173,9 +173,10 @@ def compared_at(
         expected, found = measured_flops[path], own_flops[path]
         if expected != found:
             yield CostDifference(raw, call, "flops", path, expected, found)
-    kept = sorted(tensor.shape for tensor in ours.cache)
-    if kept != sorted(theirs.cache.values()):
-        missing, extra = _apart(theirs.cache.values(), kept)
+    kept = [(tensor.shape, tensor.dtype or "bfloat16") for tensor in ours.cache]
+    given = [(shape, theirs.dtypes[path]) for path, shape in theirs.cache.items()]
+    if sorted(kept) != sorted(given):
+        missing, extra = _apart(given, kept)
         yield CostDifference(raw, call, "cache", "", missing, extra)
 
 
@@ -187,7 +188,7 @@ def _folded(flops: dict[str, int]) -> Counter[str]:
     return found
 
 
-def _apart(one: Iterable[tuple[int, ...]], other: Iterable[tuple[int, ...]]) -> tuple[Any, Any]:
+def _apart(one: Iterable[Any], other: Iterable[Any]) -> tuple[Any, Any]:
     """What each of two collections has beyond the other, with how often."""
     counted, others = Counter(one), Counter(other)
     return dict(counted - others), dict(others - counted)

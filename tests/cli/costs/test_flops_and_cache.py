@@ -33,6 +33,12 @@ def test_cache_says_what_each_allocation_reserves(capsys: Captured) -> None:
     assert found["bytes"]["exact"] < found["bytes"]["static"] < found["bytes"]["pages"]
 
 
+def test_states_are_told_with_their_dtype(capsys: Captured) -> None:
+    assert main(["cache", "Mamba2Model", "--dtype", "bf16"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines if "state" in line or "conv" in line] == ["bf16", "float32"]
+
+
 def test_a_budget_holds_weights_and_cache(capsys: Captured) -> None:
     command = ["cache", "LlamaForCausalLM", "--dtype", "bf16", "--memory", "24GiB", "--json"]
     assert main(command) == 0

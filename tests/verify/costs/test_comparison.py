@@ -47,6 +47,20 @@ def test_positions_of_a_pooler_are_found(tmp_path: Path) -> None:
     assert (first.kind, first.name, first.found) == ("flops", "pooler.dense", 5 * first.expected)
 
 
+def test_a_state_in_the_model_s_dtype_is_found(tmp_path: Path) -> None:
+    raw = {"model_type": "rwkv", "num_hidden_layers": 1, "hidden_size": 8, "attention_hidden_size": 8}
+    assert not at_config(shipped().load("rwkv"), "RwkvModel", raw).differences
+    spec = altered(
+        tmp_path, "rwkv", 'maximum: batch, hidden_size, num_hidden_layers, "float32"', "maximum: batch, 8, 1"
+    )
+    first = at_config(spec, "RwkvModel", raw).differences[0]
+    assert (first.kind, first.expected, first.found) == (
+        "cache",
+        {((1, 8, 1), "float32"): 1},
+        {((1, 8, 1), "bfloat16"): 1},
+    )
+
+
 def test_calls_are_around_windows_and_chunks() -> None:
     found = set(calls(shipped().load("mistral"), {"sliding_window": 8}, encodes=False))
     assert {Call(1, 7), Call(1, 8), Call(1, 9), Call(1, 1, 7), Call(1, 3, 8)} < found
