@@ -207,18 +207,19 @@ class ClosedForm:
         248879616
         """
         if self.quantity == "cache_elements" and self.call is not None:
-            if any(kept.dtype for kept in Forward(self.scope, self.architecture, *self.call).cache):
-                raise FormulaError(
-                    Problem(
-                        f"the cache of {self.architecture} has states in dtypes of their own",
-                        help="bytes are given at numbers: model.forward(...).cache_bytes(dtype)",
-                    )
-                )
+            self._one_dtype(self.call)
         other = copy.copy(self)
         other.scale = self.scale * dtype_bytes(dtype)
         other.expr = sympy.expand(self.expr * dtype_bytes(dtype))
         other.quantity_name = f"bytes of the {self.quantity} in {dtype}"
         return other
+
+    def _one_dtype(self, call: Call) -> None:
+        """Refuses a cache some of whose tensors do not have the model's dtype."""
+        if any(kept.dtype for kept in Forward(self.scope, self.architecture, *call).cache):
+            message = f"the cache of {self.architecture} has states in dtypes of their own"
+            help_ = "bytes are given at numbers: model.forward(...).cache_bytes(dtype)"
+            raise FormulaError(Problem(message, help=help_))
 
     def number(self, expr: Any) -> Any:
         """The exact value of any expression of this formula's symbols at the config's values."""
