@@ -23,6 +23,7 @@ VERBS = {
     "formula": "the closed form of a count, in the config's own fields",
     "flops": "the FLOPs of one call, by module",
     "cache": "what one call keeps for the next, and how much of it a budget holds",
+    "memory": "what a call needs: weights and cache; or, with --train, a training step",
     "sensitivity": "how a count answers to each field, and which do not enter",
     "diff": "what differs between two architectures or configs, in numbers and symbols",
     "sweep": "counts over a grid of configs: a table, a file, a picture, a SQL query",
@@ -32,7 +33,7 @@ VERBS = {
     "derive": "draft a spec from the constructor of a class, and verify it",
     "lint": "check spec files; --schema prints their JSON Schema",
 }
-_COSTS = ("flops", "cache")  # their modules are in archspec.cli.costs
+_COSTS = ("flops", "cache", "memory")  # their modules are in archspec.cli.costs
 _EPILOG = (
     "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."
 )

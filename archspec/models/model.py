@@ -90,11 +90,11 @@ class Model:
         """
         return self.params * dtype_bytes(dtype or self.dtype)
 
-    def weights(self, dtype: str | None = None) -> Weights:
-        """The unique parameters as they are stored: quantized where the config says so.
+    def weights(self, stored: str | None = None, dtype: str | None = None) -> Weights:
+        """The unique parameters as they are stored: quantized where the config's quantization_config says so.
 
-        A ``dtype`` is in place of what its quantization_config says: one of torch's, or `int8`, `int4`,
-        `nf4`, `fp4`, `mxfp4`.
+        ``stored`` is in place of that: `int8`, `int4`, `nf4`, `fp4`, `mxfp4`, or a dtype for all. What is not
+        quantized is in ``dtype``, else the config's own.
 
         Errors: :class:`ArchspecError` for a method whose bytes are not described.
 
@@ -106,11 +106,13 @@ class Model:
         from archspec.costs.quantization import SCHEMES, named_scheme, scheme_of
         from archspec.costs.weights import Weights
 
+        if stored is not None and stored not in SCHEMES:
+            return Weights(self.tree, self._tensors, dtype_name(stored))
+        rest = dtype_name(dtype or self.dtype)
         said = self.config.raw.get("quantization_config")
-        if dtype in SCHEMES:
-            return Weights(self.tree, self._tensors, self.dtype, named_scheme(dtype))
-        scheme = scheme_of(said) if isinstance(said, dict) and dtype is None else None
-        return Weights(self.tree, self._tensors, dtype_name(dtype or self.dtype), scheme)
+        if stored is not None:
+            return Weights(self.tree, self._tensors, rest, named_scheme(stored))
+        return Weights(self.tree, self._tensors, rest, scheme_of(said) if isinstance(said, dict) else None)
 
     def forward(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
 from archspec.cli.command_line import Arguments, Values
-from archspec.cli.costs.lengths import call_json, natural_size
+from archspec.cli.costs.lengths import add_weights, call_json, natural_size
 from archspec.costs.forward import ALLOCATIONS
 from archspec.errors import ArchspecError
 from archspec.terminal import number, size, table
@@ -20,6 +20,7 @@ MOST_TOKENS = 2**40
 def add_arguments(takes: Arguments) -> None:
     add_model(takes)
     add_dtype(takes)
+    add_weights(takes)
     takes.value("--batch", "B", "sequences (1)", type=int, default=1)
     takes.value("--tokens", "N", "positions in the cache (2048)", type=int, default=2048)
     about_memory = "positions of the encoder; or a budget with its unit, 80GiB, for weights and cache"
@@ -30,7 +31,8 @@ def run(args: Values) -> int:
     model = load_model(args)
     positions, budget = memory(args.memory)
     call = model.forward(args.batch, args.tokens, memory=positions)
-    found = report(model, call, args.dtype or model.dtype, budget)
+    weights = model.weights(args.weights, args.dtype).bytes if budget is not None else 0
+    found = report(model, call, args.dtype or model.dtype, budget, weights)
     print_json(found) if args.json else _print(found)
     return 0
 
@@ -50,8 +52,8 @@ def memory(given: list[str]) -> tuple[int | None, int | None]:
     return positions, budget
 
 
-def report(model: Model, call: Forward, dtype: str, budget: int | None) -> dict[str, Any]:
-    """The cache as plain data, as `--json` prints it."""
+def report(model: Model, call: Forward, dtype: str, budget: int | None, weights: int = 0) -> dict[str, Any]:
+    """The cache as plain data, as `--json` prints it; of a budget what ``weights`` bytes leave."""
     if not call.cache:
         raise ArchspecError(f"{call.architecture} hands no cache on to a next call")
     found = {
@@ -63,9 +65,8 @@ def report(model: Model, call: Forward, dtype: str, budget: int | None) -> dict[
     }
     if budget is None:
         return found
-    left = budget - model.params_bytes(dtype)
-    held = {one: _held(model, call, dtype, left, one) for one in ALLOCATIONS}
-    return {**found, "budget_bytes": budget, "weights_bytes": model.params_bytes(dtype), "holds": held}
+    held = {one: _held(model, call, dtype, budget - weights, one) for one in ALLOCATIONS}
+    return {**found, "budget_bytes": budget, "weights_bytes": weights, "holds": held}
 
 
 def _held(model: Model, call: Forward, dtype: str, left: int, allocation: str) -> dict[str, int]:
@@ -107,7 +108,7 @@ def _print(found: dict[str, Any]) -> None:
         print()
         weights = size(found["weights_bytes"])
         if found["weights_bytes"] > found["budget_bytes"]:
-            print(f"{size(found['budget_bytes'])} do not hold the weights ({weights} in {found['dtype']})")
+            print(f"{size(found['budget_bytes'])} do not hold the weights ({weights})")
             return
         print(f"{size(found['budget_bytes'])} hold the weights ({weights}) and")
         for allocation, held in found["holds"].items():

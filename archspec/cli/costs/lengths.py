@@ -25,6 +25,12 @@ def add_lengths(takes: Arguments) -> None:
     takes.value("--memory", "M", about_memory, type=int)
 
 
+def add_weights(takes: Arguments) -> None:
+    """`--weights`."""
+    about = "how weights are stored: int8, int4, nf4, fp4, mxfp4, or a dtype (default: as the config says)"
+    takes.value("--weights", "FORMAT", about)
+
+
 def forward(args: Values) -> tuple[Model, Forward]:
     """The model and the call that the options choose."""
     model = load_model(args)

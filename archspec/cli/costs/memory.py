@@ -1,0 +1,148 @@
+"""`archspec memory`: what a model needs: weights and cache of a call, or all of a training step."""
+
+from __future__ import annotations
+
+from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
+from archspec.cli.command_line import Arguments, Values
+from archspec.cli.costs.lengths import add_lengths, add_weights, call_json
+from archspec.costs.forward import ALLOCATIONS
+from archspec.costs.outputs import largest_output
+from archspec.errors import ArchspecError
+from archspec.terminal import number, size, table
+from archspec.tree.counts import dtype_bytes, dtype_name
+from archspec.typing_light import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from archspec.costs.training import Training
+    from archspec.models.model import Model
+
+
+def add_arguments(takes: Arguments) -> None:
+    add_model(takes)
+    add_lengths(takes)
+    add_dtype(takes)
+    add_weights(takes)
+    takes.flag("--train", "a training step: weights, gradients, optimizer, activations (in bfloat16)")
+    takes.value("--optimizer", "NAME", "with --train: adamw (default), sgd_momentum, ...", default="adamw")
+    takes.value("--attention", "CODE", "with --train: flash (default) or eager", default="flash")
+    takes.flag("--checkpointing", "with --train: layers are computed again for their gradients")
+    takes.value(
+        "--data-parallel", "D", "with --train: ranks, each with a batch of its own (1)", type=int, default=1
+    )
+    takes.value("--zero", "STAGE", "with --train: ZeRO's stage over these ranks (0)", type=int, default=0)
+
+
+def run(args: Values) -> int:
+    model = load_model(args)
+    if args.train:
+        _refuse(args, "past", "weights")
+        step = model.training(
+            args.batch,
+            args.tokens,
+            args.memory,
+            dtype=args.dtype or "bfloat16",
+            optimizer=args.optimizer,
+            attention=args.attention,
+            checkpointing=args.checkpointing,
+            data_parallel=args.data_parallel,
+            zero=args.zero,
+        )
+        found = training_report(model, step)
+        print_json(found) if args.json else _print_training(found)
+        return 0
+    found = report(model, args)
+    print_json(found) if args.json else _print(found)
+    return 0
+
+
+def _refuse(args: Values, *names: str) -> None:
+    """Errors: :class:`ArchspecError` for an option that training has no use for."""
+    for name in names:
+        if getattr(args, name):
+            raise ArchspecError(f"--{name} is of a call, and not of training", help="leave it or --train out")
+
+
+def report(model: Model, args: Values) -> dict[str, Any]:
+    """The memory of a call as plain data, as `--json` prints it."""
+    call = model.forward(args.batch, args.tokens, args.past, args.memory)
+    dtype = dtype_name(args.dtype or model.dtype)
+    weights = model.weights(args.weights, args.dtype)
+    output = largest_output(model.scope, model.architecture, call.call)
+    output_bytes = output.elements * dtype_bytes(dtype)
+    cache = {one: call.cache_bytes(dtype, one) for one in ALLOCATIONS} if call.cache else {"none": 0}
+    return {
+        **call_json(call),
+        "dtype": dtype,
+        "weights": [stored._asdict() for stored in weights.table],
+        "weights_bytes": weights.bytes,
+        "cache_bytes": cache,
+        "largest_output": {"module": output.module, "bytes": output_bytes},
+        "total_bytes": {one: weights.bytes + count + output_bytes for one, count in cache.items()},
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    facts = [("architecture", found["architecture"]), ("model type", found["model_type"])]
+    facts += [(name, number(found[name])) for name in ("batch", "tokens", "past", "memory") if found[name]]
+    table("memory|", facts, header=False)
+    print()
+    allocations = list(found["cache_bytes"])
+
+    def row(name: str, counts: dict[str, int] | int, shown: Any = number) -> tuple[str, ...]:
+        each = counts if isinstance(counts, dict) else dict.fromkeys(allocations, counts)
+        return name, *(shown(each[one]) for one in allocations)
+
+    rows = [row(f"weights in {stored['format']}", stored["bytes"]) for stored in found["weights"]]
+    if "none" not in found["cache_bytes"]:
+        rows.append(row(f"cache in {found['dtype']}", found["cache_bytes"]))
+    output = found["largest_output"]
+    rows.append(row(f"output of {output['module']}", output["bytes"]))
+    rows += [row("total", found["total_bytes"]), row("", found["total_bytes"], size)]
+    names = ["bytes"] if "none" in found["cache_bytes"] else [f"cache {one}" for one in allocations]
+    table("|".join(["part", *(f">{name}" for name in names)]), rows)
+
+
+def training_report(model: Model, step: Training) -> dict[str, Any]:
+    """The memory of a training step as plain data; activations that are not described are null."""
+    missing = None
+    try:
+        parts = step.table
+    except ArchspecError as error:
+        parts, missing = step.states, error.problems[0].message
+    return {
+        "architecture": model.architecture,
+        "model_type": model.model_type,
+        "batch": step.batch,
+        "tokens": step.tokens,
+        "optimizer": step.optimizer.name,
+        "attention": step.attention,
+        "checkpointing": step.checkpointing,
+        "data_parallel": step.data_parallel,
+        "zero": step.zero,
+        "parts": [part._asdict() for part in parts],
+        "not_described": missing,
+        "total_bytes": sum(part.bytes for part in parts) if missing is None else None,
+    }
+
+
+def _print_training(found: dict[str, Any]) -> None:
+    facts = [("architecture", found["architecture"]), ("model type", found["model_type"])]
+    facts += [(name, number(found[name])) for name in ("batch", "tokens")]
+    facts += [("optimizer", found["optimizer"]), ("attention", found["attention"])]
+    if found["checkpointing"]:
+        facts.append(("checkpointing", "every layer"))
+    if found["data_parallel"] > 1:
+        facts.append(("ranks", f"{found['data_parallel']}, ZeRO stage {found['zero']}"))
+    table("memory of a rank|", facts, header=False)
+    print()
+    rows = [
+        (part["name"], part["dtype"], f"1/{part['share']}" if part["share"] > 1 else "",
+         number(part["bytes"]), size(part["bytes"]))
+        for part in found["parts"]
+    ]  # fmt: skip
+    total = sum(part["bytes"] for part in found["parts"])
+    label = "total" if found["not_described"] is None else "total without activations"
+    rows.append((label, "", "", number(total), size(total)))
+    table("part|dtype|of it|>bytes|>", rows)
+    if found["not_described"] is not None:
+        print(f"note: {found['not_described']}")

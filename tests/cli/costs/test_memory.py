@@ -1,0 +1,80 @@
+"""`archspec memory`, of a call and of a training step, as a person and as a program read it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from archspec.cli.main import main
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_weights_cache_and_output_add_up(capsys: Captured) -> None:
+    command = ["memory", "GptOssForCausalLM", "--tokens", "4096", "--dtype", "bf16", "--json"]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["largest_output"] == {"module": "lm_head", "bytes": 2 * 4096 * 201_088}
+    assert found["cache_bytes"]["pages"] == 73_728 * 4096
+    for allocation, total in found["total_bytes"].items():
+        parts = found["weights_bytes"] + found["cache_bytes"][allocation] + found["largest_output"]["bytes"]
+        assert total == parts
+
+
+def test_weights_are_stored_as_is_asked_for(capsys: Captured) -> None:
+    command = ["memory", "LlamaForCausalLM", "--weights", "nf4", "--dtype", "bf16"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [stored["format"] for stored in found["weights"]] == ["nf4", "bfloat16"]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert "weights in nf4" in text and "cache in bfloat16" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_keeps_no_cache_has_one_column(capsys: Captured) -> None:
+    assert main(["memory", "BertModel"]) == 0
+    text = capsys.readouterr().out
+    assert "cache" not in text and "encoder.layer.0.intermediate.dense" in text
+
+
+def test_a_training_step_says_where_its_memory_goes(capsys: Captured) -> None:
+    command = [
+        "memory",
+        "BertForMaskedLM",
+        "--train",
+        "--data-parallel",
+        "4",
+        "--zero",
+        "3",
+        "--tokens",
+        "64",
+    ]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    names = ["weights", "gradients", "copy of the weights", "momentum", "variance"]
+    assert [part["name"] for part in found["parts"]][:5] == names
+    assert [part["share"] for part in found["parts"]][:5] == [4] * 5
+    assert (found["total_bytes"] is None) == (found["not_described"] is not None)
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert "4, ZeRO stage 3" in text and "1/4" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_what_cannot_be_answered_is_refused(capsys: Captured) -> None:
+    assert main(["memory", "BertModel", "--train", "--past", "4"]) == 2
+    assert "--past is of a call" in capsys.readouterr().err
+    assert main(["memory", "BertModel", "--train", "--optimizer", "adam"]) == 2
+    assert "did you mean adamw" in capsys.readouterr().err
+    assert main(["memory", "BertModel", "--weights", "mxfp4"]) == 2
+    assert "none of the weights" in capsys.readouterr().err
+
+
+def test_a_budget_holds_quantized_weights(capsys: Captured) -> None:
+    command = ["cache", "LlamaForCausalLM", "--dtype", "bf16", "--memory", "24GiB", "--json"]
+    assert main([*command, "--weights", "nf4"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["weights_bytes"] == 3_642_767_360 + 2 * 262_410_240
+    assert found["holds"]["exact"]["tokens"] == (found["budget_bytes"] - found["weights_bytes"]) // 524_288
