@@ -19,7 +19,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "MixtralForCausalLM": {
         "hidden_size": 64,
         "intermediate_size": 96,
-        "num_attention_heads": 4,
+        "num_attention_heads": 8,
         "vocab_size": 70,
     },
 }
