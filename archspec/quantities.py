@@ -98,6 +98,9 @@ COSTS: dict[str, Quantity] = {  # of a call: they depend on its lengths, too
     "training_flops": Quantity(
         "training FLOPs", "those of a call and of its gradients", kind="training_flops", active=True
     ),
+    "activation_bytes": Quantity(
+        "activations", "bytes that autograd keeps for the backward of a training step", kind="activation"
+    ),
     "cache_elements": Quantity("cache", "elements that are kept for the next call", kind="cache"),
 }
 FORMULAS = {**QUANTITIES, **COSTS}  # what has a closed form

@@ -65,9 +65,27 @@ def _report(outcomes: list[CostOutcome]) -> Iterator[str]:
         if outcome.differences:
             yield f"    at {json.dumps(outcome.differences[0].config, default=str)}"
             yield f"    in {outcome.differences[0].call}"
+        yield from _activations(name, outcome)
     counts = dict.fromkeys(("exact", "wrong", "unavailable"), 0)
     for outcome in outcomes:
         counts[outcome.verdict] += 1
     points = sum(outcome.compared for outcome in outcomes)
     shown = f"{counts['exact']} exact, {counts['wrong']} wrong, {counts['unavailable']} not measured"
     yield f"{shown}: FLOPs by module and the cache at {points:,} points"
+    kinds = [result for outcome in outcomes for result in outcome.activations.values()]
+    exact, steps = sum(result.exact for result in kinds), sum(result.compared for result in kinds)
+    yield f"kept activations: {exact} of {len(kinds)} kinds of training exact at {steps:,} points"
+
+
+def _activations(name: str, outcome: CostOutcome) -> Iterator[str]:
+    """The kinds of training in which a class's activations are not given, and why."""
+    for kind, result in outcome.activations.items():
+        if result.unavailable:
+            yield f"{name}: activations with {kind} are not given: {result.unavailable}"
+        for difference in result.differences[:_SHOWN]:
+            where = difference.module or "the model"
+            told = f"transformers {difference.expected}, the spec {difference.found}"
+            yield f"{name}: activations with {kind} are not given: {where}: {told}"
+        if result.differences:
+            yield f"    at {json.dumps(result.differences[0].config, default=str)}"
+            yield f"    in {result.differences[0].step}"

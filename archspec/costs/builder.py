@@ -9,7 +9,8 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.scope import Scope
-from archspec.costs.records import Axes, Cost, Kept, Products, inner_axes, weight_costs
+from archspec.costs.records import Axes, Cost, Kept, Products, Saved, inner_axes, weight_costs
+from archspec.costs.saved import layer_saves, trains
 from archspec.errors import did_you_mean
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import here
@@ -49,7 +50,8 @@ class Costed(Builder):
 
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
         frame = super().frame_of(module, scope, local)
-        frame.axes, frame.layer_idx, frame.runs = self.axes, self.layer_idx, module.runs
+        frame.axes, frame.layer_idx = self.axes, self.layer_idx
+        frame.runs, frame.saves = module.runs, module.saves if trains(self.axes) else {}
         return frame
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
@@ -129,6 +131,8 @@ class Costed(Builder):
         built = super().leaf(name, arguments, keywords, node)
         if self.axes is not None:
             built.costs = weight_costs(name, built.tensors, self.axes)
+            if trains(self.axes):
+                built.saves = layer_saves(name, built.tensors, self.axes)
         return built
 
     def child(self, name: str, inner: Body) -> Node | None:
@@ -136,7 +140,7 @@ class Costed(Builder):
         frame = self.frames[-1]
         runs = frame.runs.get(name)
         if runs is None or frame.axes is None:
-            return super().child(name, inner)
+            return self.replaced(name, super().child(name, inner))
         given = runs if isinstance(runs, dict) else {"tokens": runs}
         if isinstance(runs, dict) and "tokens" in runs and runs["tokens"].text == "encoded":
             self.encoder = True
@@ -151,23 +155,45 @@ class Costed(Builder):
             child = child.copy()
             child.routed = routed._replace(chosen=chosen)  # transformers computes others, too
         self.axes = outer
-        return child
+        return self.replaced(name, child)
+
+    def replaced(self, name: str, child: Node | None) -> Node | None:
+        """An attribute of which the module says what it keeps."""
+        said = self.frames[-1].saves.get(name)
+        if said is None or child is None:
+            return child
+        if not child.leaf:
+            self.fail(f"{name} is no layer: what it keeps stands in its own module", said.tree)
+        other = child.copy()
+        other.saves = [self.saved(name, said)]
+        return other
+
+    def saved(self, name: str, said: Expression | None) -> Saved:
+        """The bytes of one line of `saves:`."""
+        frame = self.frames[-1]
+        assert frame.axes is not None  # `saves:` are read of a training step only
+        return Saved(name, None if said is None else self.evaluate(said, frame.local) * frame.axes["times"])
 
     def completed(self, built: Node, module: Module) -> None:
         """Adds what a module multiplies beside its layers, and keeps."""
         if self.axes is None:
             return
+        attributes = module.body if isinstance(module.body, dict) else {}
+        saves = self.frames[-1].saves.items()
+        own = [self.saved(name, said) for name, said in saves if name not in attributes]
         products = [self.evaluate(op, self.frames[-1].local) for op in module.ops]
         done = [product for product in products if product is not None]
         built.costs = [*built.costs, *(product.cost for product in done)]
+        if trains(self.axes):
+            built.saves = [*built.saves, *(product.saved for product in done), *own]
         if built.cache is None or module.cache is None:
             built.cache = None
             return
         kept = [tensor for product in done for tensor in product.kept]
         built.cache = [*built.cache, *kept, *self.kept(module.cache, "state")]
 
-    def contraction(self, found: Contraction, node: ast.Call, local: Locals) -> Products:
-        """One product at the axes of the call."""
+    def contraction(self, found: Contraction, node: ast.Call, local: Locals) -> Any:
+        """One product at the axes of the call; what has no FLOPs is the bytes that autograd keeps."""
         frame = self.frames[-1]
         assert frame.axes is not None  # `ops:` are asked for where there are such
         given = self.arguments(found, node, local)
@@ -181,18 +207,28 @@ class Costed(Builder):
             for condition in found.require:
                 if not self.truth(self.evaluate(condition, given), condition.tree):
                     self.fail(f"{found.name} is described where `{condition.text}`", node)
-            flops = self.evaluate(found.flops, given) * frame.axes["times"]
-            masked = flops
-            if found.masked_flops is not None:
-                masked = self.evaluate(found.masked_flops, given) * frame.axes["times"]
-            backward = flops * frame.axes["backward"]
-            if found.backward_flops is not None:
-                backward = self.evaluate(found.backward_flops, given) * frame.axes["times"]
+            if found.flops is None:
+                assert found.saves is not None  # lint holds the table to it
+                return self.evaluate(found.saves, given)
+            cost = self.cost(found, found.flops, given)
+            saved = self.saved(found.name, found.saves) if trains(inner.axes) else None
             kind = self.evaluate(found.kind, given) if found.kind is not None else "state"
             kept = list(self.kept(found.cache, kind))
         finally:
             self.frames.pop()
-        return Products(Cost(found.name, flops, masked, backward), kept)
+        return Products(cost, kept, saved)
+
+    def cost(self, found: Contraction, flops: Expression, given: Locals) -> Cost:
+        """FLOPs of a contraction, of its mask and of its gradients."""
+        axes = self.frames[-1].axes
+        assert axes is not None  # as for `ops:`
+        whole = self.evaluate(flops, given) * axes["times"]
+        masked, backward = whole, whole * axes["backward"]
+        if found.masked_flops is not None:
+            masked = self.evaluate(found.masked_flops, given) * axes["times"]
+        if found.backward_flops is not None:
+            backward = self.evaluate(found.backward_flops, given) * axes["times"]
+        return Cost(found.name, whole, masked, backward)
 
     def known_cache(self, scope: Scope, node: ast.Call) -> None:
         """Transformers' cache goes by these names of any config, also where the model's class has none."""

@@ -8,6 +8,8 @@ from archspec.typing_light import Any, NamedTuple
 Axes = dict[
     str, Any
 ]  # by the names of `archspec.specs.records.AXES`, `times` that a module runs, `backward` of a forward
+ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of dtypes that activations were held to torch in
+KERNELS = ("flash", "eager")  # of attention in training
 _PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
 
 
@@ -27,6 +29,35 @@ class Call(NamedTuple):
     def context(self) -> int:
         """Positions in the cache after the call."""
         return self.past + self.tokens
+
+    def lengths(self) -> dict[str, int]:
+        """By the names of their axes."""
+        return self._asdict()
+
+
+class Step(NamedTuple):
+    """The lengths of a forward in training, and how it is trained; all encoder positions are computed."""
+
+    batch: int
+    tokens: int
+    memory: int = 0
+    dtype: str = "bfloat16"
+    attention: str = "flash"
+    checkpointing: bool = False
+
+    @property
+    def call(self) -> Call:
+        """The call that it is, without a cache."""
+        return Call(self.batch, self.tokens, 0, self.memory, self.memory)
+
+    def lengths(self) -> dict[str, int]:
+        """By the names of their axes."""
+        return {"batch": self.batch, "tokens": self.tokens, "memory": self.memory}
+
+    @property
+    def kind(self) -> str:
+        """How it is trained, as the record of what was held to torch says it."""
+        return f"{self.attention} checkpointing" if self.checkpointing else self.attention
 
 
 class Cost(NamedTuple):
@@ -55,11 +86,29 @@ class Kept(NamedTuple):
     dtype: str | None = None
 
 
+class Saved(NamedTuple):
+    """Bytes that autograd keeps for the backward, by the name of what keeps them; None: not described."""
+
+    name: str
+    nbytes: Any
+
+
 class Products(NamedTuple):
     """What one contraction of `ops:` comes to."""
 
     cost: Cost
     kept: list[Kept]
+    saved: Saved | None  # where a training step is asked for
+
+
+def training_axes(step: Step) -> Axes:
+    """The axes of a forward in training: beside its lengths those of `archspec.specs.records.TRAINING`."""
+    return {
+        **axes_of(step.call),
+        "element_bytes": ELEMENT_BYTES[step.dtype],
+        "flash": step.attention == "flash",
+        "checkpointing": step.checkpointing,
+    }
 
 
 def axes_of(call: Call, allocation: str = "exact") -> Axes:

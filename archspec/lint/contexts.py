@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from archspec.language.expression import Expression
 from archspec.language.trees import callee, calls, text_of
-from archspec.specs.records import AXES, OPTIONS, Field, Module, Spec, leaves
+from archspec.specs.records import AXES, OPTIONS, TRAINING, Field, Module, Spec, leaves
 from archspec.specs.references import module_expressions
 
 EVERYWHERE = ("num_labels", "id2label", "model_type")
@@ -22,7 +22,11 @@ class Context(NamedTuple):
 
     def known(self) -> list[str]:
         """The arguments, local names and fields."""
-        local = [*self.module.parameters, *self.module.where, *AXES, "layer_idx"] if self.module else []
+        local = (
+            [*self.module.parameters, *self.module.where, *AXES, *TRAINING, "layer_idx"]
+            if self.module
+            else []
+        )
         return [*local, *self.spec.fields, *self.spec.fixed, *self.spec.attribute_map]
 
     def knows(self, name: str) -> bool:

@@ -55,6 +55,7 @@ _RESERVED: dict[str, tuple[Schema, str]] = {
         {"anyOf": [_mapping(_TEXT), {"const": "none"}]},
         "name: shape of what the next call is given",
     ),
+    "saves": (_mapping(_EXPRESSION), "attribute, or tensor: bytes that autograd keeps of it"),
 }
 _FIELD_HELP = "a default, `= expression`, `type = default`, or a type alone where required"
 

@@ -170,11 +170,12 @@ class Model:
         """The closed form of :attr:`params`, specialised on this config's flags."""
         return self.quantity("params")
 
-    def quantity(self, name: str, **lengths: int) -> Formula:
+    def quantity(self, name: str, **lengths: Any) -> Formula:
         """The closed form of any quantity of :data:`archspec.quantities.FORMULAS`.
 
         Costs are those of a call of the lengths that :meth:`forward` takes: they choose the case (a prefill,
-        a step on a cache), and are symbols of the formula.
+        a step on a cache), and are symbols of the formula. Of `activation_bytes` they are those that
+        :class:`archspec.costs.activations.Activations` takes, with its dtype, attention and checkpointing.
 
         >>> import archspec
         >>> archspec.load("DeepseekV3ForCausalLM").quantity("cache_elements").expr.free_symbols
@@ -187,6 +188,11 @@ class Model:
         from archspec.costs.forward import usual_lengths
 
         lengths = usual_lengths(self.scope, self.architecture) | lengths
+        if name == "activation_bytes":
+            from archspec.costs.activations import Activations
+
+            step = Activations(self.scope, self.architecture, **lengths).step
+            return Formula.of(self.scope, self.architecture, name, step)
         return Formula.of(self.scope, self.architecture, name, self.forward(**lengths).call)
 
     def __repr__(self) -> str:
@@ -237,7 +243,7 @@ def source_of(config: Source, architecture: str | None = None) -> tuple[Source, 
     return {"model_type": shipped().model_type_of(config)}, architecture or config
 
 
-def formula(architecture: str, quantity: str = "params", **lengths: int) -> Formula:
+def formula(architecture: str, quantity: str = "params", **lengths: Any) -> Formula:
     """The closed form of an architecture's parameters, at the flags of its default config.
 
     For the costs of a call see :meth:`Model.quantity`.

@@ -42,7 +42,7 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
     Errors: :class:`archspec.oracle.Refused`, :class:`archspec.oracle.Unavailable`.
     """
     config = config_of(model_type, raw)
-    for one in _configs(config):
+    for one in configs_in(config):
         one._attn_implementation = "eager"
         if hasattr(one, "_experts_implementation"):
             one._experts_implementation = "batched_mm"
@@ -85,13 +85,13 @@ def _cast(model: Any) -> None:
             parameter.data = parameter.data.to(torch.get_default_dtype())
 
 
-def _configs(config: Any) -> Iterator[Any]:
+def configs_in(config: Any) -> Iterator[Any]:
     from transformers import PreTrainedConfig
 
     yield config
     for value in vars(config).values():
         if isinstance(value, PreTrainedConfig):
-            yield from _configs(value)
+            yield from configs_in(value)
 
 
 def encodes(model: Any) -> bool:
@@ -120,10 +120,10 @@ def measured(model: Any, call: Call) -> Measured:
         with on_meta():
             _settle(model, call)
             if call.past:
-                first = model(**_inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
+                first = model(**inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
                 given = _kept(model, first)
             with FlopCounterMode(display=False) as counter:
-                output = model(**_inputs(model, call, given), **given)
+                output = model(**inputs(model, call, given), **given)
     except Exception as error:  # whatever a forward raises on meta, it says nothing of the model's costs
         raise Unavailable(told(error)) from None
     kept = {
@@ -150,10 +150,10 @@ def _settle(model: Any, call: Call) -> None:
         for module in model.modules():
             if hasattr(module, "set_attention_type"):
                 module.set_attention_type(model.config.attention_type)
-        model(**_inputs(model, call._replace(past=0, encoded=call.memory)))
+        model(**inputs(model, call._replace(past=0, encoded=call.memory)))
 
 
-def _inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
+def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
     import torch
 
     def ids(*lengths: int) -> Any:

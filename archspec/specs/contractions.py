@@ -15,18 +15,20 @@ class Contraction(NamedTuple):
     """One kind of product: its parameters, local names, and its FLOPs over the axes of a call.
 
     ``masked_flops`` is None where no mask leaves anything out; ``kind`` says what of the past `cache` holds;
-    ``require`` says where the product is described.
+    ``require`` says where the product is described; ``saves`` are the bytes that autograd keeps, None where
+    that is not described. What has no FLOPs may be named in `saves:` only.
     """
 
     name: str
     parameters: dict[str, Expression | None]
     where: dict[str, Expression]
-    flops: Expression
+    flops: Expression | None
     masked_flops: Expression | None
     backward_flops: Expression | None
     kind: Expression | None
     cache: dict[str, Expression]
     require: tuple[Expression, ...] = ()
+    saves: Expression | None = None
 
 
 def contractions(source: Source) -> dict[str, Contraction]:
@@ -48,12 +50,13 @@ def contractions(source: Source) -> dict[str, Contraction]:
             name,
             parameters,
             where,
-            own["flops"],
+            own.get("flops"),
             own.get("masked_flops"),
             own.get("backward_flops"),
             own.get("kind"),
             cache,
             require,
+            own.get("saves"),
         )
     if parser.problems:
         raise SpecError(parser.problems)

@@ -56,6 +56,7 @@ class Inheritance:
             },
             ops=module.ops or base.ops,
             cache=base.cache if module.cache == {} else module.cache,
+            saves={**base.saves, **module.saves},
         )
         needed = _used(merged) | module.where.keys()  # what only a replaced attribute needed goes with it
         return merged._replace(where={name: v for name, v in merged.where.items() if name in needed})

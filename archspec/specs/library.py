@@ -28,6 +28,7 @@ CONTRACTIONS = "contractions.yaml"
 COSTS = "costs.json"  # which classes' costs have met the instrument
 NO_SPECS = {NOTATION, CONTRACTIONS}  # the files of a folder that are no specs
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*$")
+_NOT_HELD = "they were not held to transformers"
 LIST_HELP = "archspec list shows what is described"
 
 
@@ -101,6 +102,18 @@ class Library:
 
     def cost_gap(self, model_type: str, architecture: str) -> str | None:
         """Why the costs of a class are not given; None where they have met the instrument at every point."""
+        line = self._recorded(model_type)
+        if architecture in line["exact"]:
+            return None
+        return str(line["gaps"].get(architecture, _NOT_HELD))
+
+    def activations_gap(self, model_type: str, architecture: str, kind: str) -> str | None:
+        """Why a class has no activations in a kind of training; None where they met the instrument."""
+        exact = self._recorded(model_type).get("activations", {}).get(kind, ())
+        return None if architecture in exact else self.cost_gap(model_type, architecture) or _NOT_HELD
+
+    def _recorded(self, model_type: str) -> Any:
+        """What is recorded of the costs of a model type."""
         path = os.path.join(os.path.dirname(self.files()[model_type]), COSTS)
         if path not in self._costs:
             import json
@@ -109,10 +122,7 @@ class Library:
             if os.path.isfile(path):
                 with open(path, encoding="utf-8") as file:
                     self._costs[path] = json.load(file)["types"]
-        line = self._costs[path].get(model_type, {"exact": (), "gaps": {}})
-        if architecture in line["exact"]:
-            return None
-        return str(line["gaps"].get(architecture, "they were not held to transformers"))
+        return self._costs[path].get(model_type, {"exact": (), "gaps": {}})
 
     def entries(self) -> dict[str, Entry]:
         """What each file describes and needs, as :mod:`archspec.specs.index` tells without parsing."""

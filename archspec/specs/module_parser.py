@@ -79,6 +79,7 @@ class ModuleParser:
             runs=self.runs(self.mapping(node, "runs"), f"{name}.runs"),
             ops=tuple(self.expressions(node, "ops", f"{name}.")),
             cache=self.cache(node, f"{name}.cache"),
+            saves=self.named(self.mapping(node, "saves"), f"{name}.saves"),
         )
 
     def named(self, mapping: Mapping, path: str) -> dict[str, Expression]:

@@ -33,8 +33,20 @@ KEYS = {
 }
 CONFIGS = ("Config", "AutoConfig")  # what a default calls that is a sub-config
 OPTIONS = ("optional", "legacy", "merge", "formerly")  # of these calls; other keywords are fields
-RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings", "runs", "ops", "cache")
+RESERVED = (
+    "extends",
+    "where",
+    "require",
+    "tied",
+    "alias",
+    "output_embeddings",
+    "runs",
+    "ops",
+    "cache",
+    "saves",
+)
 AXES = ("batch", "tokens", "past", "context", "memory", "encoded")  # of a call, by name
+TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
 
 
@@ -98,6 +110,8 @@ class Module(NamedTuple):
     attributes; ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the
     attribute `lm_head`. ``runs`` says on how many positions attributes work, ``ops`` what is multiplied
     beside them, ``cache`` what is kept for the next call; None says that nothing inside is handed on.
+    ``saves`` are bytes that autograd keeps: of an attribute, in place of what its layer keeps, or of another
+    tensor that the module makes.
     """
 
     name: str
@@ -113,6 +127,7 @@ class Module(NamedTuple):
     runs: Mapping[str, Runs] = _NOTHING
     ops: tuple[Expression, ...] = ()
     cache: Mapping[str, Expression] | None = _NOTHING
+    saves: Mapping[str, Expression] = _NOTHING
 
 
 def leaves(part: Body) -> Iterator[Expression]:
@@ -130,11 +145,12 @@ def runs_of(runs: Runs) -> list[Expression]:
 
 
 def cost_expressions(module: Module) -> Iterator[Expression]:
-    """The expressions of a module's `runs:`, `ops:` and `cache:`."""
+    """The expressions of a module's `runs:`, `ops:`, `cache:` and `saves:`."""
     for runs in module.runs.values():
         yield from runs_of(runs)
     yield from module.ops
     yield from (module.cache or {}).values()
+    yield from module.saves.values()
 
 
 class SpecLibrary(Protocol):
@@ -151,6 +167,8 @@ class SpecLibrary(Protocol):
     def contractions(self) -> dict[str, Any]: ...
 
     def cost_gap(self, model_type: str, architecture: str) -> str | None: ...
+
+    def activations_gap(self, model_type: str, architecture: str, kind: str) -> str | None: ...
 
 
 class Spec(NamedTuple):

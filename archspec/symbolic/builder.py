@@ -12,8 +12,9 @@ import ast
 from typing import Any
 
 from archspec.configs.scope import Scope, SubConfig
+from archspec.costs.activations import is_layer, own_saves
 from archspec.costs.builder import Costed
-from archspec.costs.records import Call, axes_of
+from archspec.costs.records import Call, Step, axes_of, training_axes
 from archspec.language.expression import Locals
 from archspec.language.values import here
 from archspec.specs.torch_layers import Leaf, deciding
@@ -132,14 +133,18 @@ class SymbolicBuilder(Builder):
 class SymbolicCostBuilder(Costed, SymbolicBuilder):
     """A symbolic builder at the axes of a call, which are symbols by their names."""
 
-    def __init__(self, scope: Scope, call: Call, **options: Any) -> None:
+    def __init__(self, scope: Scope, call: Call | Step, **options: Any) -> None:
         super().__init__(scope, **options)
-        named = {name: self.path.field(name, value) for name, value in call._asdict().items()}
-        self.axes = {**axes_of(call), **named, "context": named["past"] + named["tokens"]}
+        named = {name: self.path.field(name, value) for name, value in call.lengths().items()}
+        if isinstance(call, Step):
+            named["encoded"], named["context"] = named["memory"], named["tokens"]
+            self.axes = {**training_axes(call), **named}
+        else:
+            self.axes = {**axes_of(call), **named, "context": named["past"] + named["tokens"]}
 
 
-def priced(node: Node, keeps: bool = True) -> Node:
-    """The tree with a row for each product and cached tensor, in place of its tensors.
+def priced(node: Node, keeps: bool = True, checkpointing: bool = False) -> Node:
+    """The tree with a row for each product, cached tensor and activation, in place of its tensors.
 
     So loops, guards and routed experts of costs are added up as those of parameters are.
     """
@@ -157,6 +162,9 @@ def priced(node: Node, keeps: bool = True) -> Node:
     ]
     for number, kept in enumerate(node.cache or () if keeps else ()):  # a merged attention has two `keys`
         rows.append(Leaf(f"{kept.name}[{number}]", (kept.times, *kept.shape), "cache"))
+    other.children = {name: priced(child, keeps, checkpointing) for name, child in node.children.items()}
+    if checkpointing and is_layer(node):
+        other.children = {}
+    rows += [Leaf(saved.name, (saved.nbytes,), "activation") for saved in own_saves(node, checkpointing)]
     other.tensors = [leaf._replace(name=f"{leaf.kind}:{leaf.name}") for leaf in rows]
-    other.children = {name: priced(child, keeps) for name, child in node.children.items()}
     return other

@@ -13,8 +13,9 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
+from archspec.costs.activations import StepActivations
 from archspec.costs.forward import Forward
-from archspec.costs.records import Call
+from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.quantities import COSTS, FORMULAS
 from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
@@ -40,7 +41,7 @@ class ClosedForm:
         quantity: str,
         tensors: list[SymbolicTensor],
         builder: SymbolicBuilder,
-        call: Call | None = None,
+        call: Call | Step | None = None,
     ) -> None:
         self.call = call
         self.architecture, self.quantity, self.tensors = architecture, quantity, tensors
@@ -66,10 +67,13 @@ class ClosedForm:
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
 
     @classmethod
-    def of(cls, scope: Scope, architecture: str, quantity: str = "params", call: Call | None = None) -> Self:
+    def of(
+        cls, scope: Scope, architecture: str, quantity: str = "params", call: Call | Step | None = None
+    ) -> Self:
         """The closed form of a quantity, checked against the exact count of the same config.
 
-        Of :data:`archspec.quantities.COSTS` at a ``call``, whose lengths are symbols, too.
+        Of :data:`archspec.quantities.COSTS` at a ``call``, whose lengths are symbols, too; of activations
+        at a training step.
 
         Errors: :class:`FormulaError` when no closed form gives the count exactly, or for a quantity that
         is not one of `archspec.quantities.FORMULAS`.
@@ -79,6 +83,7 @@ class ClosedForm:
         if quantity in COSTS and call is None:
             raise FormulaError(f"{quantity} is one of a call: give its lengths")
         wanted = exact(scope, architecture, quantity, call)
+        again = isinstance(call, Step) and call.checkpointing
         # a float that int() rounds has no closed form where the decimal number rounds otherwise; layers that
         # are tied one by one are told apart
         for unroll, opaque in product((False, True), repeat=2):
@@ -89,7 +94,7 @@ class ClosedForm:
             )
             try:
                 tree = builder.build(architecture)
-                rows = symbolic_tensors(tree if call is None else priced(tree), builder)
+                rows = symbolic_tensors(tree if call is None else priced(tree, checkpointing=again), builder)
             except Loops:
                 continue
             found = cls(architecture, quantity, rows, builder, call)
@@ -112,7 +117,7 @@ class ClosedForm:
         Errors: :class:`FormulaError` for a name that does not enter, for a config that is refused with these
         values, and where an assumption no longer holds, so that the formula would give a wrong number.
         """
-        lengths = self.call._fields if self.call else ()
+        lengths = self.call.lengths() if self.call else {}
         known = {*self.symbols, *self.unused, *self.pinned, *lengths} - set(self.definitions)
         if unknown := sorted(set(values) - known):
             fields = [name for name in self.symbols if name in known]
@@ -124,7 +129,7 @@ class ClosedForm:
     def _at(self, values: dict[str, int | float]) -> int:
         """The quantity at the config with other numbers, held against its exact count there."""
         said = ", ".join(f"{name}={value}" for name, value in values.items())
-        lengths = {name: int(value) for name, value in values.items() if self.call and name in Call._fields}
+        lengths = {n: int(value) for n, value in values.items() if self.call and n in self.call.lengths()}
         call = self.call._replace(**lengths) if self.call else None
         values = {name: value for name, value in values.items() if name not in lengths}
         try:
@@ -156,12 +161,12 @@ class ClosedForm:
         )
         raise FormulaError(Problem(message, help="build the formula of a config with these values"))
 
-    def _numbers(self, scope: Scope, names: list[str], call: Call | None) -> dict[str, Any]:
+    def _numbers(self, scope: Scope, names: list[str], call: Call | Step | None) -> dict[str, Any]:
         """What symbols are worth at another config and call; those that it lacks are left out."""
         if self.definitions:
             found = self.of(scope, self.architecture, self.quantity, call).config_values
         else:
-            lengths = call._asdict() if call else {}
+            lengths = call.lengths() if call else {}
             found = {name: lengths.get(name, value_at(scope, name)) for name in names}
         return {name: found[name] for name in names if isinstance(found.get(name), int | float)}
 
@@ -238,10 +243,12 @@ class ClosedForm:
         return f"{type(self).__name__}({self.architecture}.{self.quantity} = {self.expr})"
 
 
-def exact(scope: Scope, architecture: str, quantity: str, call: Call | None) -> int:
+def exact(scope: Scope, architecture: str, quantity: str, call: Call | Step | None) -> int:
     """The exact count of a quantity, of a call where it is one of its costs."""
     if call is None:
         return quantities_of(tensors(Builder(scope).build(architecture)))[quantity]
+    if isinstance(call, Step):
+        return StepActivations(scope, architecture, call).bytes
     found = Forward(scope, architecture, *call)
     return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
 

@@ -28,6 +28,7 @@ class Frame:
         self.axes: dict[str, Any] | None = None  # of a call, where costs are asked for
         self.layer_idx: Any = None
         self.runs: Mapping[str, Runs] = {}
+        self.saves: Mapping[str, Expression] = {}
 
 
 class Inside(Evaluator):

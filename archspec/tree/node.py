@@ -27,7 +27,7 @@ class Node:
     __slots__ = (
         *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
         *("output_embeddings", "routed", "scope", "tensors", "ties", "turn"),
-        *("cache", "costs"),
+        *("cache", "costs", "saves"),
     )
 
     def __init__(
@@ -48,6 +48,7 @@ class Node:
         self.turn: Any = None
         self.costs: list[Any] = []  # see archspec.costs.records
         self.cache: list[Any] | None = []  # None: nothing inside hands a tensor on to the next call
+        self.saves: list[Any] = []
 
     def copy(self) -> "Node":
         other = Node.__new__(Node)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
@@ -19,6 +19,7 @@ from archspec.oracle.costs import NO_CACHE, encodes, instance, measured
 from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
+from archspec.verify.costs.activations import KindOutcome, verify_activations
 from archspec.verify.verifier import TRIES, Verifier
 
 _CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
@@ -35,6 +36,7 @@ _MIXED: dict[str, Config] = {  # caches do not say how long they are without a l
         "layer_types": ["linear_attention", "full_attention", "linear_attention"],
     },
 }
+_NOTHING: Mapping[str, KindOutcome] = {}
 _DRAWN = 6  # configs for each one that is to run
 
 
@@ -52,7 +54,8 @@ class CostDifference(NamedTuple):
 class CostOutcome(NamedTuple):
     """How the costs of one architecture did: points compared, and the differences.
 
-    ``unavailable`` says why nothing could be measured here.
+    ``unavailable`` says why nothing could be measured here. ``activations`` are those of each kind
+    of training.
     """
 
     architecture: str
@@ -60,6 +63,7 @@ class CostOutcome(NamedTuple):
     compared: int
     differences: tuple[CostDifference, ...]
     unavailable: str = ""
+    activations: Mapping[str, KindOutcome] = _NOTHING
 
     @property
     def verdict(self) -> str:
@@ -69,7 +73,8 @@ class CostOutcome(NamedTuple):
 
 def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
     """Compares at the default config and at ``samples`` random ones that run on meta."""
-    measured_configs = points = 0
+    ran: list[Config] = []
+    points = 0
     unavailable = ""
     for raw in configs(spec, architecture, samples, seed):
         found = at_config(spec, architecture, raw)
@@ -77,13 +82,15 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
         if found.differences:
             return found._replace(compared=points + found.compared)
         points += found.compared
-        measured_configs += found.compared > 0
-        if measured_configs > samples:
+        if found.compared:
+            ran.append(raw)
+        if len(ran) > samples:
             break
-    if points < _LEAST_POINTS or measured_configs <= samples // 2:
+    if points < _LEAST_POINTS or len(ran) <= samples // 2:
         unavailable = unavailable or "too few configs run"
         return CostOutcome(architecture, spec.model_type, 0, (), unavailable)
-    return CostOutcome(architecture, spec.model_type, points, ())
+    kept = verify_activations(spec, architecture, ran)
+    return CostOutcome(architecture, spec.model_type, points, (), "", kept)
 
 
 def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[Config]:

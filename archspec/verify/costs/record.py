@@ -44,11 +44,15 @@ class Task(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What is recorded of a model type: the exact classes, and what is wrong with the others."""
+    """What is recorded of a model type: the exact classes, and what is wrong with the others.
+
+    ``activations`` are the classes whose kept activations are exact, by the kind of training.
+    """
 
     digest: str
     exact: tuple[str, ...]
     gaps: dict[str, str]
+    activations: dict[str, list[str]] = {}  # noqa: RUF012  # never changed
 
 
 def in_scope() -> Chosen:
@@ -89,7 +93,10 @@ def recorded() -> dict[str, Line]:
             types = json.load(file)["types"]
     except FileNotFoundError:
         return {}
-    return {name: Line(line["digest"], tuple(line["exact"]), line["gaps"]) for name, line in types.items()}
+    return {
+        name: Line(line["digest"], tuple(line["exact"]), line["gaps"], line.get("activations", {}))
+        for name, line in types.items()
+    }
 
 
 def stale() -> Chosen:
@@ -114,9 +121,19 @@ def update(samples: int, seed: int, jobs: int, done: Done | None = None, everyth
         own = [outcome for outcome in found if outcome.model_type == model_type]
         exact = tuple(outcome.architecture for outcome in own if outcome.verdict == "exact")
         gaps = {outcome.architecture: gap(outcome) for outcome in own if outcome.verdict != "exact"}
-        lines[model_type] = Line(digests[model_type], exact, gaps)
+        lines[model_type] = Line(digests[model_type], exact, gaps, _activations(own))
     write(samples, seed, lines)
     return sum(len(line.gaps) for line in lines.values())
+
+
+def _activations(outcomes: list[CostOutcome]) -> dict[str, list[str]]:
+    """The classes whose activations are exact, by the kind of training."""
+    found: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for kind, result in outcome.activations.items():
+            if result.exact:
+                found.setdefault(kind, []).append(outcome.architecture)
+    return found
 
 
 def gap(outcome: CostOutcome) -> str:
@@ -132,9 +149,15 @@ def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
     from archspec.oracle import versions
 
     head = json.dumps({**versions(), "samples": samples, "seed": seed})
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(lines[name]._asdict())}" for name in sorted(lines))
+    rows = ",\n".join(f"{json.dumps(name)}: {_row(lines[name])}" for name in sorted(lines))
     with open(_path(), "w", encoding="utf-8") as file:
         file.write(f'{head[:-1]}, "types": {{\n{rows}\n}}}}\n')
+
+
+def _row(line: Line) -> str:
+    """A line as it is written; without activations where there are none."""
+    found = line._asdict()
+    return json.dumps(found if line.activations else {k: v for k, v in found.items() if k != "activations"})
 
 
 def _path() -> str:

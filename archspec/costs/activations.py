@@ -1,0 +1,119 @@
+"""What autograd keeps for the backward of a training step: bytes in all and by module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from archspec.configs.scope import Scope
+from archspec.costs.builder import CostBuilder
+from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
+from archspec.errors import ArchspecError
+from archspec.tree.node import Node
+
+CHECKPOINT = "checkpoint"  # in `saves:`, what a layer keeps of its inputs where it is run again
+_HELP = "its parameters are counted as ever"
+
+
+class StepActivations:
+    """What a spec says that autograd keeps in a training step, whether it was held to torch or not."""
+
+    def __init__(self, scope: Scope, architecture: str, step: Step) -> None:
+        self.architecture, self.step = architecture, step
+        self.tree = CostBuilder(scope, training_axes(step)).build(architecture)
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes that are kept at the end of the forward, of all sequences of the batch together."""
+        return sum(self.by_module.values())
+
+    @cached_property
+    def by_module(self) -> dict[str, int]:
+        """Each module's own bytes, without its children's, by its name in `named_modules()`."""
+        found: dict[str, int] = {}
+        for path, saved in saves(self.tree, self.step.checkpointing):
+            found[path] = found.get(path, 0) + self._described(path, saved)
+        return {path: nbytes for path, nbytes in found.items() if nbytes}
+
+    @cached_property
+    def recomputed_bytes(self) -> int:
+        """What the largest layer keeps when checkpointing runs it again; its input may be among it."""
+        layers = checkpointed(self.tree) if self.step.checkpointing else ()
+        return max((self._layer_bytes(*layer) for layer in layers), default=0)
+
+    def _layer_bytes(self, path: str, layer: Node) -> int:
+        return sum(self._described(*one) for one in saves(layer, prefix=path))
+
+    def _described(self, path: str, saved: Saved) -> int:
+        if saved.nbytes is None:
+            where = f"{path or self.architecture} ({saved.name})"
+            raise ArchspecError(f"what {where} keeps for the backward is not described", help=_HELP)
+        return int(saved.nbytes)
+
+
+class Activations(StepActivations):
+    """Bytes that are kept at the end of a forward in training, a storage once.
+
+    They are what torch's saved_tensors_hooks see on a GPU: without parameters, buffers, inputs and the loss,
+    at the dropout of the config. ``attention`` is transformers' `eager` code, or a `flash` kernel.
+
+    Errors: :class:`ArchspecError` for a class that was not held to torch so, and for one that a ``flash``
+    kernel or checkpointing does not go with.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        architecture: str,
+        batch: int,
+        tokens: int,
+        memory: int | None = None,
+        dtype: str = "bfloat16",
+        attention: str = "flash",
+        checkpointing: bool = False,
+    ) -> None:
+        spec = scope.spec
+        for value, known in ((dtype, ELEMENT_BYTES), (attention, KERNELS)):
+            if value not in known:
+                help_ = f"known: {', '.join(known)}"
+                raise ArchspecError(f"activations are not described for {value}", help=help_)
+        for name, value, least in (("batch", batch, 1), ("tokens", tokens, 2), ("memory", memory or 2, 2)):
+            if type(value) is not int or value < least:
+                raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
+        step = Step(batch, tokens, memory or 0, dtype, attention, checkpointing)
+        gap = spec.library.activations_gap(spec.model_type, architecture, step.kind)
+        if gap is not None:
+            message = (
+                f"the activations of {architecture} ({spec.model_type}) with {step.kind} are not given: {gap}"
+            )
+            raise ArchspecError(message, help=_HELP)
+        super().__init__(scope, architecture, step)
+
+
+def saves(node: Node, checkpointing: bool = False, prefix: str = "") -> Iterator[tuple[str, Saved]]:
+    """What every module keeps, with its path; with checkpointing a layer only what it is given."""
+    yield from ((prefix, saved) for saved in own_saves(node, checkpointing))
+    if checkpointing and is_layer(node):
+        return
+    for name, child in node.children.items():
+        yield from saves(child, checkpointing, f"{prefix}.{name}" if prefix else name)
+
+
+def own_saves(node: Node, checkpointing: bool) -> list[Saved]:
+    """What a module itself keeps; a layer that is run again its inputs only."""
+    again = checkpointing and is_layer(node)
+    return [saved for saved in node.saves if (saved.name == CHECKPOINT) == again]
+
+
+def is_layer(node: Node) -> bool:
+    """Whether checkpointing runs a module again."""
+    return any(saved.name == CHECKPOINT for saved in node.saves)
+
+
+def checkpointed(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """The layers that are run again, with their paths."""
+    if is_layer(node):
+        yield prefix, node
+        return
+    for name, child in node.children.items():
+        yield from checkpointed(child, f"{prefix}.{name}" if prefix else name)

@@ -1,0 +1,126 @@
+"""Kept activations held to torch's saved_tensors_hooks, by module: eager and flash, run again or not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.costs.activations import StepActivations
+from archspec.costs.records import ELEMENT_BYTES, KERNELS, Step
+from archspec.errors import ArchspecError
+from archspec.oracle.costs import encodes
+from archspec.oracle.saved import saved, trained
+from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.specs.records import Spec
+from archspec.tree.node import Node
+from archspec.verify.comparison import Config
+
+KINDS = tuple((attention, checkpointing) for attention in KERNELS for checkpointing in (False, True))
+_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
+_MEMORY = 33  # encoder positions
+
+
+class ActivationDifference(NamedTuple):
+    """A module that keeps other bytes in transformers than in the spec."""
+
+    config: Config
+    step: Step
+    module: str
+    expected: int
+    found: int
+
+
+class KindOutcome(NamedTuple):
+    """How activations did in one kind of training: points compared, the differences at one of them.
+
+    ``unavailable`` says why nothing could be compared.
+    """
+
+    compared: int
+    differences: tuple[ActivationDifference, ...] = ()
+    unavailable: str = ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether all points that were compared agree, and there are some."""
+        return bool(self.compared) and not self.differences
+
+
+def verify_activations(spec: Spec, architecture: str, configs: list[Config]) -> dict[str, KindOutcome]:
+    """How each kind of training did, by its name (`flash checkpointing`), over configs that both sides build.
+
+    The first config is compared in each dtype and at all lengths, the others at one point each.
+    """
+    found = {}
+    for kind in KINDS:
+        outcome = KindOutcome(0, unavailable="no config runs")
+        for number, raw in enumerate(configs):
+            steps = list(_steps(number, *kind))
+            outcome = _joined(outcome, _at_config(spec, architecture, raw, steps))
+            if outcome.differences or not outcome.compared:
+                break  # where the default config says nothing, no other does
+        found[steps[0].kind] = outcome
+    return found
+
+
+def _steps(number: int, attention: str, checkpointing: bool) -> Iterator[Step]:
+    dtypes = list(ELEMENT_BYTES)
+    if number:
+        yield Step(*_LENGTHS[number % 3], 0, dtypes[number % 2], attention, checkpointing)
+        return
+    for dtype in dtypes:
+        for lengths in _LENGTHS:
+            yield Step(*lengths, 0, dtype, attention, checkpointing)
+
+
+def _joined(one: KindOutcome, other: KindOutcome) -> KindOutcome:
+    compared = one.compared + other.compared
+    return KindOutcome(compared, other.differences, "" if compared else other.unavailable)
+
+
+def _at_config(spec: Spec, architecture: str, raw: Config, steps: list[Step]) -> KindOutcome:
+    """The differences at the first step of a config that has any."""
+    compared, models = 0, {}
+    try:
+        for step in steps:
+            if step.dtype not in models:
+                models[step.dtype] = trained(architecture, raw, spec.model_type, step)
+            model = models[step.dtype]
+            step = step._replace(memory=_MEMORY) if encodes(model) else step
+            if differences := tuple(compared_at(spec, architecture, raw, model, step)):
+                return KindOutcome(compared, differences)
+            compared += 1
+    except (Refused, Unavailable) as error:
+        return KindOutcome(0, unavailable=str(error))
+    return KindOutcome(compared)
+
+
+def compared_at(
+    spec: Spec, architecture: str, raw: Config, model: Any, step: Step
+) -> Iterator[ActivationDifference]:
+    """The modules that differ at one step. Errors: :class:`Unavailable`, also where the spec says nothing."""
+    try:
+        ours = StepActivations(Scope(spec, raw), architecture, step)
+        own = ours.by_module
+    except ArchspecError as error:
+        raise Unavailable(str(error)) from None
+    theirs: Counter[str] = Counter()
+    for path, nbytes in saved(model, step).items():
+        theirs[_described(ours.tree, path)] += nbytes
+    for path in dict.fromkeys((*theirs, *own)):
+        if theirs[path] != own.get(path, 0):
+            yield ActivationDifference(raw, step, path, theirs[path], own.get(path, 0))
+
+
+def _described(tree: Node, path: str) -> str:
+    """The module that a spec has for a path, or the nearest around it: many leave out what has no tensors."""
+    found: list[str] = []
+    node: Node | None = tree
+    for part in path.split("."):
+        node = node.children.get(part) if node is not None else None
+        if node is None or node.layer in ("Identity", "Dropout"):
+            break
+        found.append(part)
+    return ".".join(found)

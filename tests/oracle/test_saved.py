@@ -1,0 +1,65 @@
+"""What autograd keeps, as torch's hooks see it: a storage once, with the module that it belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from archspec.costs.records import Step
+from archspec.oracle.saved import saved, trained
+from archspec.oracle.verdicts import Unavailable
+
+pytestmark = pytest.mark.oracle
+LLAMA = {
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 50,
+}
+
+
+def measured(
+    step: Step, raw: dict[str, Any] = LLAMA, architecture: str = "LlamaForCausalLM"
+) -> dict[str, int]:
+    return saved(trained(architecture, raw, raw["model_type"], step), step)
+
+
+def test_a_storage_counts_once_at_the_first_module_that_keeps_it() -> None:
+    found = measured(Step(2, 16))
+    assert found["model.layers.0.self_attn.q_proj"] == 2 * 16 * 32 * 2
+    assert "model.layers.0.self_attn.k_proj" not in found  # the same input
+
+
+def test_the_output_of_attention_belongs_to_the_layer_that_reads_it() -> None:
+    found = measured(Step(2, 16))
+    heads, repeated = 32, 16  # elements of all queries, and of all keys
+    assert found["model.layers.0.self_attn"] == 32 * 2 * (heads + 2 * repeated) + 2 * 4 * 16 * 4 + 24
+    assert found["model.layers.0.self_attn.o_proj"] == 32 * 2 * heads
+
+
+def test_angles_belong_to_what_makes_them() -> None:
+    assert measured(Step(2, 16))["model.rotary_emb"] == 2 * 16 * 8 * 2
+
+
+def test_a_dropout_keeps_a_byte_an_element() -> None:
+    raw = {"model_type": "gpt2", "n_layer": 1, "n_embd": 32, "n_head": 4, "vocab_size": 50}
+    found = measured(Step(2, 16, 0, "float32"), raw, "GPT2LMHeadModel")
+    assert found["transformer.drop"] == 2 * 16 * 32
+    assert "transformer.drop" not in measured(Step(2, 16), {**raw, "embd_pdrop": 0.0}, "GPT2LMHeadModel")
+
+
+def test_with_checkpointing_a_layer_keeps_its_input() -> None:
+    found = measured(Step(2, 16, checkpointing=True))
+    assert found["model.layers.0"] == found["model.layers.1"] == 2 * 16 * 32 * 2
+    assert not [name for name in found if name.startswith("model.layers.0.")]
+
+
+def test_a_class_without_flash_attention_is_told() -> None:
+    raw = {"model_type": "bloom", "n_layer": 1, "hidden_size": 32, "n_head": 4, "vocab_size": 50}
+    assert measured(Step(2, 16, attention="eager"), raw, "BloomForCausalLM")
+    with pytest.raises(Unavailable, match="no flash attention"):
+        measured(Step(2, 16), raw, "BloomForCausalLM")
