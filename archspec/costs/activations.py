@@ -77,9 +77,9 @@ class Activations(StepActivations):
             if value not in known:
                 help_ = f"known: {', '.join(known)}"
                 raise ArchspecError(f"activations are not described for {value}", help=help_)
-        for name, value, least in (("batch", batch, 1), ("tokens", tokens, 2), ("memory", memory or 2, 2)):
-            if type(value) is not int or value < least:
-                raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
+        for name, length, least in (("batch", batch, 1), ("tokens", tokens, 2), ("memory", memory or 2, 2)):
+            if type(length) is not int or length < least:
+                raise ArchspecError(f"{name} is {length!r}", help=f"give an integer of at least {least}")
         step = Step(batch, tokens, memory or 0, dtype, attention, checkpointing)
         gap = spec.library.activations_gap(spec.model_type, architecture, step.kind)
         if gap is not None:

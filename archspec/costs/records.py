@@ -34,6 +34,10 @@ class Call(NamedTuple):
         """By the names of their axes."""
         return self._asdict()
 
+    def at(self, lengths: dict[str, int]) -> Call:
+        """The same with some other lengths."""
+        return self._replace(**lengths)
+
 
 class Step(NamedTuple):
     """The lengths of a forward in training, and how it is trained; all encoder positions are computed."""
@@ -53,6 +57,11 @@ class Step(NamedTuple):
     def lengths(self) -> dict[str, int]:
         """By the names of their axes."""
         return {"batch": self.batch, "tokens": self.tokens, "memory": self.memory}
+
+    def at(self, lengths: dict[str, int]) -> Step:
+        """The same with some other lengths."""
+        given = {**self.lengths(), **lengths}
+        return self._replace(batch=given["batch"], tokens=given["tokens"], memory=given["memory"])
 
     @property
     def kind(self) -> str:

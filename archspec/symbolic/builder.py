@@ -165,6 +165,7 @@ def priced(node: Node, keeps: bool = True, checkpointing: bool = False) -> Node:
     other.children = {name: priced(child, keeps, checkpointing) for name, child in node.children.items()}
     if checkpointing and is_layer(node):
         other.children = {}
-    rows += [Leaf(saved.name, (saved.nbytes,), "activation") for saved in own_saves(node, checkpointing)]
+    for number, saved in enumerate(own_saves(node, checkpointing)):
+        rows.append(Leaf(f"{saved.name}[{number}]", (saved.nbytes,), "activation"))
     other.tensors = [leaf._replace(name=f"{leaf.kind}:{leaf.name}") for leaf in rows]
     return other

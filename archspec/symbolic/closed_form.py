@@ -130,7 +130,7 @@ class ClosedForm:
         """The quantity at the config with other numbers, held against its exact count there."""
         said = ", ".join(f"{name}={value}" for name, value in values.items())
         lengths = {n: int(value) for n, value in values.items() if self.call and n in self.call.lengths()}
-        call = self.call._replace(**lengths) if self.call else None
+        call = self.call.at(lengths) if self.call else None
         values = {name: value for name, value in values.items() if name not in lengths}
         try:
             scope = self._with(values)
@@ -205,12 +205,14 @@ class ClosedForm:
         """The formula times the bytes of one element.
 
         Errors: :class:`ArchspecError` for an unknown dtype, :class:`FormulaError` for a cache with dtypes of
-        its own.
+        its own, and for activations, which are bytes.
 
         >>> import archspec
         >>> archspec.formula("GPT2Model").in_bytes("bfloat16").evaluate()
         248879616
         """
+        if isinstance(self.call, Step):
+            raise FormulaError("activations are bytes already: the dtype is one of the step")
         if self.quantity == "cache_elements" and self.call is not None:
             self._one_dtype(self.call)
         other = copy.copy(self)

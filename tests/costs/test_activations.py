@@ -151,3 +151,10 @@ def test_other_steps_are_refused(recorded: archspec.Model, options: dict[str, An
     step: dict[str, Any] = {"batch": 2, "tokens": 64, "attention": "eager", **options}
     with pytest.raises(ArchspecError, match=message):
         Activations(recorded.scope, recorded.architecture, **step)
+
+
+def test_a_closed_form_of_activations_is_in_bytes_already() -> None:
+    model = archspec.load("LlamaForCausalLM")
+    found = ClosedForm.of(model.scope, model.architecture, "activation_bytes", Step(2, 64))
+    with pytest.raises(archspec.ArchspecError, match="bytes already"):
+        found.in_bytes("bfloat16")
