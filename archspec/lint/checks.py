@@ -12,14 +12,23 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, ConfigError, Place, Problem, SpecError, UnknownArchitectureError
+from archspec.errors import (
+    ArchspecError,
+    ConfigError,
+    Place,
+    Problem,
+    Source,
+    SpecError,
+    UnknownArchitectureError,
+)
 from archspec.language.expression import Expression
 from archspec.lint import field_checks
 from archspec.lint.contexts import expressions, reached
 from archspec.lint.names import problems
 from archspec.lint.tie_paths import leads_somewhere
 from archspec.render import notation
-from archspec.specs.library import Library, shipped
+from archspec.specs.contractions import contractions
+from archspec.specs.library import CONTRACTIONS, NO_SPECS, NOTATION, Library, shipped
 from archspec.specs.records import Module, Spec, runs_of
 from archspec.specs.references import output_paths
 from archspec.tree.builder import Builder
@@ -31,8 +40,8 @@ _PATH_HELP = "name a tensor, or a module, by its path within this module"
 
 
 def everything() -> list[str]:
-    """Every file that is shipped: the specs, the shared parts, and the notation."""
-    return [*shipped().files().values(), notation.path()]
+    """Every file that is shipped: the specs, the shared parts, the contractions and the notation."""
+    return [*shipped().files().values(), os.path.join(shipped().folder, CONTRACTIONS), notation.path()]
 
 
 def lint(path: str, library: Library | None = None) -> list[Problem]:
@@ -43,8 +52,8 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
     Errors: :class:`ConfigError` for a file that cannot be read.
     """
     try:
-        if os.path.basename(path) == "notation.yaml":
-            notation.read(path)
+        if os.path.basename(path) in NO_SPECS:
+            _read(path)
             return []
         spec = (library or shipped()).load_file(path)
     except SpecError as error:
@@ -65,6 +74,15 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
         except ArchspecError as error:  # a part that no spec describes
             found += [one._replace(place=one.place or Place(spec.source, 1, 1)) for one in error.problems]
     return sorted(dict.fromkeys(found), key=lambda p: (p.place.line, p.place.column) if p.place else (0, 0))
+
+
+def _read(path: str) -> None:
+    """A file beside the specs. Errors: :class:`SpecError` for one that is wrong."""
+    if os.path.basename(path) == NOTATION:
+        notation.read(path)
+        return
+    with open(path, encoding="utf-8") as file:
+        contractions(Source(path, file.read()))
 
 
 def _holds_without(spec: Spec, expression: Expression) -> bool:

@@ -112,6 +112,9 @@ class Inheritance:
                 where[name] = default
             elif node is not None and not (isinstance(node, ast.Name) and node.id == name):
                 where[name] = call._replace(tree=node)
+                if name in module.parameters:
+                    message = f"{name} is a parameter of {module.name}, and another one of {base.name}"
+                    self._fail(module, call, message, f"hand it on as {name}, or give it another name")
         return where
 
     def _fail(self, module: Module, call: Expression, message: str, help_: str) -> Module:

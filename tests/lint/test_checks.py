@@ -153,3 +153,11 @@ def test_a_syntax_error_in_a_branch_that_no_config_takes(
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", "nowhere.yaml"]) == 2
     assert capsys.readouterr().err.startswith("nowhere.yaml: ")
+
+
+def test_contractions_are_read_as_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "contractions.yaml"
+    path.write_text("product(rows, columns):\n  flops: 2 * rows * columns\n", encoding="utf-8")
+    assert lint(str(path)) == []
+    path.write_text("product(rows, columns):\n  flops: 2 * rows *\n", encoding="utf-8")
+    assert [problem.place.line for problem in lint(str(path)) if problem.place] == [2]

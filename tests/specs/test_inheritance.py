@@ -127,10 +127,14 @@ def test_a_shared_head_names_the_base_model_as_the_spec_does(tmp_path: Path) -> 
         ("extends: [Wide(1), Parent()]", "extends is one call of a module"),
         ("extends: Toy()", "Toy is not described"),
         ("extends: Round()", "Round extends itself"),
+        ("extends: Narrow(1)", "size is a parameter of Narrow, and another one of Wide"),
         ("extends: Listed()", "Listed is a list"),
     ],
 )
 def test_what_cannot_be_extended(tmp_path: Path, text: str, message: str) -> None:
-    more = "  Round:\n    extends: Circle()\n  Circle:\n    extends: Round()\n  Listed:\n    - Linear(1, 1)\n"
+    more = "  Narrow(size):\n    extends: Wide(size // 2)\n"
+    more += (
+        "  Round:\n    extends: Circle()\n  Circle:\n    extends: Round()\n  Listed:\n    - Linear(1, 1)\n"
+    )
     with pytest.raises(SpecError, match=message):
         read(tmp_path, BASE + more + f"architectures:\n  Toy:\n    {text}\n    gate: Linear(1, 1)\n")
