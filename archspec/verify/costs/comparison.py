@@ -23,6 +23,8 @@ from archspec.verify.costs.activations import KindOutcome, verify_activations
 from archspec.verify.verifier import TRIES, Verifier
 
 _CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
+_CALLS_OF_MANY_LAYERS = (Call(2, 5), Call(1, 67), Call(2, 1, 9), Call(1, 3, 67))
+_DEPTH, _SHALLOW = "num_hidden_layers", 6  # as many as patterns of layers repeat after
 _MEMORY = 33  # encoder positions
 _BOUNDS = ("window", "chunk", "block")  # in the names of fields that FLOPs or caches change at
 _LONGEST = 5000  # positions
@@ -72,7 +74,7 @@ class CostOutcome(NamedTuple):
 
 
 def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
-    """Compares at the default config and at ``samples`` random ones that run on meta."""
+    """Compares at the default config, it with few layers, and at ``samples`` others that run on meta."""
     ran: list[Config] = []
     points = 0
     unavailable = ""
@@ -84,9 +86,9 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
         points += found.compared
         if found.compared:
             ran.append(raw)
-        if len(ran) > samples:
+        if len(ran) > samples + 1:
             break
-    if points < _LEAST_POINTS or len(ran) <= samples // 2:
+    if points < _LEAST_POINTS or len(ran) <= 1 + samples // 2:
         unavailable = unavailable or "too few configs run"
         return CostOutcome(architecture, spec.model_type, 0, (), unavailable)
     kept = verify_activations(spec, architecture, ran)
@@ -94,7 +96,9 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
 
 
 def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[Config]:
-    """The default config, then random ones that both sides build; some set fields that no spec mentions.
+    """The default config, it with few layers, then random ones that both sides build.
+
+    Some set fields that no spec mentions.
 
     More than ``samples``, as not all that are built run; at last the default config with one field of a
     random one each, of which most do.
@@ -102,6 +106,7 @@ def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[
     default = {"model_type": spec.model_type}
     verifier = Verifier(spec, architecture, samples, seed)
     yield runnable(default, architecture)
+    yield runnable({**default, _DEPTH: _SHALLOW}, architecture)
     given = 0
     for _ in range(TRIES * samples):
         verifier.draw()
@@ -147,14 +152,21 @@ def at_config(spec: Spec, architecture: str, raw: Config) -> CostOutcome:
 
 
 def calls(spec: Spec, raw: Config, encodes: bool) -> Iterator[Call]:
-    """The calls to compare at."""
-    bounds = sorted({bound for bound in _bounds(Scope(spec, raw)) if 1 < bound < _LONGEST})
+    """The calls to compare at; of a deep config a few only: few layers show all that it has."""
+    scope = Scope(spec, raw)
+    bounds = sorted({bound for bound in _bounds(scope) if 1 < bound < _LONGEST})
+    deep = scope.has(_DEPTH) and _integer(scope.get(_DEPTH)) > _SHALLOW
     around = [Call(1, bound + more) for bound in bounds for more in (-1, 0, 1)]
     after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
-    for call in dict.fromkeys((*_CALLS, *around, *after)):
+    few = (*_CALLS_OF_MANY_LAYERS, *around[-1:], *after[-1:])
+    for call in few if deep else dict.fromkeys((*_CALLS, *around, *after)):
         yield call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY) if encodes else call
         if encodes and not call.past:  # all that classifiers take; and the encoder at its own bounds
             yield call._replace(memory=call.tokens, encoded=call.tokens)
+
+
+def _integer(value: Any) -> int:
+    return value if type(value) is int else 0
 
 
 def _bounds(scope: Scope) -> Iterator[int]:
