@@ -58,23 +58,37 @@ def _report(outcomes: list[CostOutcome]) -> Iterator[str]:
         name = f"{outcome.architecture} ({outcome.model_type})"
         if outcome.verdict == "unavailable":
             yield f"{name}: not measured: {outcome.unavailable}"
-        for difference in outcome.differences[:_SHOWN]:
-            where = difference.name or "the model"
-            told = f"transformers {difference.expected}, the spec {difference.found}"
-            yield f"{name}: {difference.kind} of {where}: {told}"
-        if outcome.differences:
-            yield f"    at {json.dumps(outcome.differences[0].config, default=str)}"
-            yield f"    in {outcome.differences[0].call}"
+        yield from _differences(name, outcome)
+        if outcome.training and outcome.training.verdict == "unavailable":
+            yield f"{name}: training not measured: {outcome.training.unavailable}"
+        if outcome.training:
+            yield from _differences(name, outcome.training)
         yield from _activations(name, outcome)
+    yield f"{_counted(outcomes)}: FLOPs by module and the cache"
+    if trained := [outcome.training for outcome in outcomes if outcome.training]:
+        yield f"{_counted(trained)}: training FLOPs by module"
+    kinds = [result for outcome in outcomes for result in outcome.activations.values()]
+    exact, steps = sum(result.exact for result in kinds), sum(result.compared for result in kinds)
+    yield f"kept activations: {exact} of {len(kinds)} kinds of training exact at {steps:,} points"
+
+
+def _differences(name: str, outcome: CostOutcome) -> Iterator[str]:
+    for difference in outcome.differences[:_SHOWN]:
+        where = difference.name or "the model"
+        told = f"transformers {difference.expected}, the spec {difference.found}"
+        yield f"{name}: {difference.kind} of {where}: {told}"
+    if outcome.differences:
+        yield f"    at {json.dumps(outcome.differences[0].config, default=str)}"
+        yield f"    in {outcome.differences[0].call}"
+
+
+def _counted(outcomes: list[CostOutcome]) -> str:
     counts = dict.fromkeys(("exact", "wrong", "unavailable"), 0)
     for outcome in outcomes:
         counts[outcome.verdict] += 1
     points = sum(outcome.compared for outcome in outcomes)
     shown = f"{counts['exact']} exact, {counts['wrong']} wrong, {counts['unavailable']} not measured"
-    yield f"{shown}: FLOPs by module and the cache at {points:,} points"
-    kinds = [result for outcome in outcomes for result in outcome.activations.values()]
-    exact, steps = sum(result.exact for result in kinds), sum(result.compared for result in kinds)
-    yield f"kept activations: {exact} of {len(kinds)} kinds of training exact at {steps:,} points"
+    return f"{shown}, {points:,} points"
 
 
 def _activations(name: str, outcome: CostOutcome) -> Iterator[str]:

@@ -222,13 +222,14 @@ class Costed(Builder):
         """FLOPs of a contraction, of its mask and of its gradients."""
         axes = self.frames[-1].axes
         assert axes is not None  # as for `ops:`
-        whole = self.evaluate(flops, given) * axes["times"]
+        times, trained = axes["times"], axes["trained"]
+        whole = self.evaluate(flops, given)
         masked, backward = whole, whole * axes["backward"]
         if found.masked_flops is not None:
-            masked = self.evaluate(found.masked_flops, given) * axes["times"]
+            masked = self.evaluate(found.masked_flops, given)
         if found.backward_flops is not None:
-            backward = self.evaluate(found.backward_flops, given) * axes["times"]
-        return Cost(found.name, whole, masked, backward)
+            backward = self.evaluate(found.backward_flops, given)
+        return Cost(found.name, whole * times, masked * times, backward * trained)
 
     def known_cache(self, scope: Scope, node: ast.Call) -> None:
         """Transformers' cache goes by these names of any config, also where the model's class has none."""

@@ -106,8 +106,21 @@ class Forward:
 
     @cached_property
     def training_flops(self) -> int:
-        """FLOPs of this call and of its gradients, without recomputation."""
+        """FLOPs of this call and of its gradients, without recomputation.
+
+        The gradients are those of the first output, for all parameters that require one.
+
+        Errors: :class:`ArchspecError` for a class whose gradients have not met the instrument, and for a call
+        on a cache.
+        """
+        self.check_trained()
         return self.flops + int(self._totals.backward)
+
+    def check_trained(self) -> None:
+        """Errors: as of :attr:`training_flops`."""
+        held_to_transformers(self.scope, self.architecture, training=True)
+        if self.call.past or self.call.encoded < self.call.memory:
+            raise ArchspecError("a training step has no cache", help="leave past and encoded out")
 
     @cached_property
     def _totals(self) -> Cost:
@@ -116,10 +129,12 @@ class Forward:
     @cached_property
     def flops_by_module(self) -> dict[str, int]:
         """Each module's own FLOPs, without its children's, by its name in `named_modules()`."""
-        found: dict[str, int] = {}
-        for path, cost in own_flops(self.tree):
-            found[path] = found.get(path, 0) + cost.flops
-        return {path: flops for path, flops in found.items() if flops}
+        return _by_module((path, cost.flops) for path, cost in own_flops(self.tree))
+
+    @cached_property
+    def step_flops_by_module(self) -> dict[str, int]:
+        """The same with those of gradients, as described: see :attr:`training_flops`."""
+        return _by_module((path, cost.flops + cost.backward) for path, cost in own_flops(self.tree))
 
     @cached_property
     def cache(self) -> list[CacheTensor]:
@@ -150,12 +165,20 @@ class Forward:
         return sum(tensor.numel * dtype_bytes(tensor.dtype or dtype) for tensor in kept)
 
 
-def held_to_transformers(scope: Scope, architecture: str) -> None:
-    """Errors: :class:`ArchspecError` for a class whose costs have not met the instrument."""
+def _by_module(flops: Iterator[tuple[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for path, own in flops:
+        found[path] = found.get(path, 0) + own
+    return {path: own for path, own in found.items() if own}
+
+
+def held_to_transformers(scope: Scope, architecture: str, training: bool = False) -> None:
+    """Errors: :class:`ArchspecError` for a class whose costs, or gradients, have not met the instrument."""
     model_type = scope.spec.model_type
-    gap = scope.spec.library.cost_gap(model_type, architecture)
+    gap = scope.spec.library.cost_gap(model_type, architecture, training)
     if gap is not None:
-        message = f"the costs of {architecture} ({model_type}) are not given: {gap}"
+        what = "training FLOPs" if training else "costs"
+        message = f"the {what} of {architecture} ({model_type}) are not given: {gap}"
         raise ArchspecError(message, help="its parameters are counted as ever")
 
 

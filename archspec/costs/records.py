@@ -5,9 +5,7 @@ from __future__ import annotations
 from archspec.specs.torch_layers import Leaf
 from archspec.typing_light import Any, NamedTuple
 
-Axes = dict[
-    str, Any
-]  # by the names of `archspec.specs.records.AXES`, `times` that a module runs, `backward` of a forward
+Axes = dict[str, Any]  # by the names of `archspec.specs.records.RUNS`, and how a cache is allocated
 ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of dtypes that activations were held to torch in
 KERNELS = ("flash", "eager")  # of attention in training
 _PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
@@ -122,7 +120,8 @@ def training_axes(step: Step) -> Axes:
 
 def axes_of(call: Call, allocation: str = "exact") -> Axes:
     """The axes of a call, and how its cache is allocated."""
-    return {**call._asdict(), "context": call.context, "times": 1, "backward": 2, "allocation": allocation}
+    once = {"times": 1, "trained": 1, "backward": 2}
+    return {**call._asdict(), "context": call.context, **once, "allocation": allocation}
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:
@@ -130,7 +129,9 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
     found = {**axes, **given}
     if "context" not in given:
         found["context"] = found["past"] + found["tokens"]
-    found["times"] = axes["times"] * given.get("times", 1)
+    times = given.get("times", 1)
+    found["times"] = axes["times"] * times
+    found["trained"] = axes["trained"] * given.get("trained", times)
     return found
 
 
@@ -138,7 +139,8 @@ def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
     """The products of a layer: 2 FLOPs for each element of its weight, sequence and position."""
     if layer not in _PRODUCTS:
         return []
-    flops = 2 * axes["times"] * axes["batch"] * axes["tokens"]
+    once = 2 * axes["batch"] * axes["tokens"]
     for size in tensors[0].shape:
-        flops = flops * size
-    return [Cost(layer, flops, flops, flops * axes["backward"])]
+        once = once * size
+    flops = once * axes["times"]
+    return [Cost(layer, flops, flops, once * axes["trained"] * axes["backward"])]

@@ -193,7 +193,10 @@ class Model:
 
             step = Activations(self.scope, self.architecture, **lengths).step
             return Formula.of(self.scope, self.architecture, name, step)
-        return Formula.of(self.scope, self.architecture, name, self.forward(**lengths).call)
+        forward = self.forward(**lengths)
+        if name == "training_flops":
+            forward.check_trained()
+        return Formula.of(self.scope, self.architecture, name, forward.call)
 
     def __repr__(self) -> str:
         return f"<{self.architecture} ({self.model_type}): {self.params:,} parameters>"

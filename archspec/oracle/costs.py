@@ -36,8 +36,10 @@ class Measured(NamedTuple):
     dtypes: dict[str, str]
 
 
-def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
+def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bool = False) -> Any:
     """A model in bfloat16 on meta with eager attention, and experts whose products FlopCounterMode counts.
+
+    One that ``trains`` keeps no cache, and its parameters require gradients as they do by themselves.
 
     Errors: :class:`archspec.oracle.Refused`, :class:`archspec.oracle.Unavailable`.
     """
@@ -48,18 +50,18 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
             one._experts_implementation = "batched_mm"
         one.return_dict = True
         if hasattr(one, "use_cache"):
-            one.use_cache = True
+            one.use_cache = not trains
         if getattr(one, "pad_token_id", 0) is None:
             one.pad_token_id = 0  # sequence classification looks for the last token that is none
         if one.model_type in _ASKED:
-            one.use_cache = True
+            one.use_cache = not trains
         if getattr(one, "languages", None):  # xmod's adapters of other languages get no positions
             one.languages = [one.default_language or one.languages[0]]
             one.default_language = one.languages[0]
     with _bfloat16(config):
-        model = built(model_class(architecture, model_type), config).to("meta").eval().requires_grad_(False)
+        model = built(model_class(architecture, model_type), config).to("meta").eval()
         _cast(model)
-    return model
+    return model if trains else model.requires_grad_(False)
 
 
 @contextmanager
@@ -118,7 +120,7 @@ def measured(model: Any, call: Call) -> Measured:
         raise Unavailable("an encoder-decoder whose config says it is none")  # T5 keeps one cache for both
     try:
         with on_meta():
-            _settle(model, call)
+            settle(model, call)
             if call.past:
                 first = model(**inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
                 given = _kept(model, first)
@@ -136,7 +138,7 @@ def measured(model: Any, call: Call) -> Measured:
     return Measured(by_module(counter, model), shapes, dtypes)
 
 
-def _settle(model: Any, call: Call) -> None:
+def settle(model: Any, call: Call) -> None:
     """BigBird attends fully from its first short call on, with modules that it makes in that call.
 
     Reformer finds in its first long call how many buckets there are.

@@ -100,12 +100,17 @@ class Library:
                 self._contractions = contractions(Source(_shown(path), file.read()))
         return self._contractions
 
-    def cost_gap(self, model_type: str, architecture: str) -> str | None:
-        """Why the costs of a class are not given; None where they have met the instrument at every point."""
+    def cost_gap(self, model_type: str, architecture: str, training: bool = False) -> str | None:
+        """Why the costs of a class are not given; None where they have met the instrument at every point.
+
+        Those of ``training`` are its gradients, too.
+        """
         line = self._recorded(model_type)
-        if architecture in line["exact"]:
-            return None
-        return str(line["gaps"].get(architecture, _NOT_HELD))
+        if architecture not in line["exact"]:
+            return str(line["gaps"].get(architecture, _NOT_HELD))
+        if training and architecture not in line.get("training", ()):
+            return "its gradients have not met what torch counts"
+        return None
 
     def activations_gap(self, model_type: str, architecture: str, kind: str) -> str | None:
         """Why a class has no activations in a kind of training; None where they met the instrument."""

@@ -8,7 +8,7 @@ import re
 from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
-from archspec.specs.records import AXES, RESERVED, Body, Module, Runs, Tie
+from archspec.specs.records import RESERVED, RUNS, Body, Module, Runs, Tie
 
 _TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
 
@@ -114,8 +114,8 @@ class ModuleParser:
                 found[key] = parsed
             elif isinstance(value, Mapping):
                 found[key] = self.named(value, f"{path}.{key}")
-                for axis in found[key].keys() - {*AXES, "times", "routed", "backward"}:  # type: ignore[union-attr]
-                    help_ = f"axes: {', '.join([*AXES, 'times', 'routed'])}"
+                for axis in found[key].keys() - {*RUNS}:  # type: ignore[union-attr]
+                    help_ = f"axes: {', '.join(RUNS)}"
                     self.problem(f"{axis} is no axis of a call", value.keys[axis], path, help_)
         return found
 

@@ -46,6 +46,7 @@ RESERVED = (
     "saves",
 )
 AXES = ("batch", "tokens", "past", "context", "memory", "encoded")  # of a call, by name
+RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
 
@@ -166,7 +167,7 @@ class SpecLibrary(Protocol):
 
     def contractions(self) -> dict[str, Any]: ...
 
-    def cost_gap(self, model_type: str, architecture: str) -> str | None: ...
+    def cost_gap(self, model_type: str, architecture: str, training: bool = False) -> str | None: ...
 
     def activations_gap(self, model_type: str, architecture: str, kind: str) -> str | None: ...
 

@@ -131,9 +131,9 @@ class SymbolicBuilder(Builder):
 
 
 class SymbolicCostBuilder(Costed, SymbolicBuilder):
-    """A symbolic builder at the axes of a call, which are symbols by their names."""
+    """A symbolic builder at the axes of a call, symbols by their names; a training step has no past."""
 
-    def __init__(self, scope: Scope, call: Call | Step, **options: Any) -> None:
+    def __init__(self, scope: Scope, call: Call | Step, trains: bool = False, **options: Any) -> None:
         super().__init__(scope, **options)
         named = {name: self.path.field(name, value) for name, value in call.lengths().items()}
         if isinstance(call, Step):
@@ -141,6 +141,8 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
             self.axes = {**training_axes(call), **named}
         else:
             self.axes = {**axes_of(call), **named, "context": named["past"] + named["tokens"]}
+        if trains:
+            self.axes |= {"past": 0, "context": named["tokens"], "encoded": named["memory"]}
 
 
 def priced(node: Node, keeps: bool = True, checkpointing: bool = False) -> Node:

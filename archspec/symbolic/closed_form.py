@@ -82,7 +82,7 @@ class ClosedForm:
             raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(FORMULAS)}")
         if quantity in COSTS and call is None:
             raise FormulaError(f"{quantity} is one of a call: give its lengths")
-        wanted = exact(scope, architecture, quantity, call)
+        wanted, trains = exact(scope, architecture, quantity, call), quantity == "training_flops"
         again = isinstance(call, Step) and call.checkpointing
         # a float that int() rounds has no closed form where the decimal number rounds otherwise; layers that
         # are tied one by one are told apart
@@ -90,7 +90,7 @@ class ClosedForm:
             builder = (
                 SymbolicBuilder(scope, opaque, unroll)
                 if call is None
-                else SymbolicCostBuilder(scope, call, opaque_floats=opaque, unroll=unroll)
+                else SymbolicCostBuilder(scope, call, trains, opaque_floats=opaque, unroll=unroll)
             )
             try:
                 tree = builder.build(architecture)

@@ -55,6 +55,24 @@ def test_runs_says_on_how_many_positions(call: Call) -> None:
     assert call(body, 1, 4).flops_by_module == {"one": 18, "often": 3 * 72, "all": 72}
 
 
+def test_gradients_are_two_products_for_each(call: Call) -> None:
+    runs = "first: {backward: 1}, chosen: {trained: 0}, cycled: {times: 3, trained: 1}, often: {times: 3}"
+    names = ("first", "chosen", "cycled", "often", "all")
+    layers = "".join(f"  {name}: Linear(n, n)\n" for name in names)
+    found = call(f"Toy:\n  runs: {{{runs}}}\n  ops: matmul(n, n, n, gradients=1)\n{layers}", 1, 4)
+    once = 2 * 4 * 9
+    forwards = {"first": 2, "chosen": 1, "cycled": 5, "often": 9, "all": 3}
+    assert found.step_flops_by_module == {"": 2 * 2 * 27, **{n: k * once for n, k in forwards.items()}}
+    assert found.flops == 2 * 27 + 9 * once
+
+
+def test_an_untrained_cycle_is_none_inside(call: Call) -> None:
+    body = "Toy:\n  runs: {cycle: {times: 2, trained: 0}}\n  cycle: Cycle()\nCycle:\n"
+    body += "  runs: {proj: {times: 2}}\n  ops: gated_delta_rule(h, n, n)\n  proj: Linear(n, n)"
+    found = call(body, 1, 4)
+    assert found.step_flops_by_module == found.flops_by_module
+
+
 def test_a_parameter_works_where_it_is_named(call: Call) -> None:
     body = "Toy:\n  runs: {used: tokens}\n  used: Parameter(n, n)\n  scale: Parameter(n, n)"
     assert call(body, 1, 4).flops_by_module == {"": 72}
@@ -145,6 +163,25 @@ def test_bytes_of_states_have_no_closed_form_in_one_dtype() -> None:
         elements("mamba2", "Mamba2Model").in_bytes("bfloat16")
     plain = elements("llama", "LlamaModel")
     assert plain.in_bytes("bfloat16").evaluate() == 2 * plain.evaluate()
+
+
+def test_gradients_that_were_not_verified_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = {"exact": ["LlamaModel", "LlamaForCausalLM"], "gaps": {}, "training": ["LlamaModel"]}
+    folder = str(Path(shipped().files()["llama"]).parent)
+    monkeypatch.setattr(shipped(), "_costs", {f"{folder}/costs.json": {"llama": line}})
+    base = archspec.load("LlamaModel")
+    assert base.forward(1, 5).training_flops == 3 * base.forward(1, 5).flops
+    with pytest.raises(ArchspecError, match="a training step has no cache"):
+        _ = base.forward(1, 1, 4).training_flops
+    model = archspec.load("LlamaForCausalLM")
+    message = "training FLOPs of LlamaForCausalLM .* are not given: its gradients have not met"
+    with pytest.raises(ArchspecError, match=message):
+        _ = model.forward(1, 5).training_flops
+    with pytest.raises(ArchspecError, match=message):
+        model.quantity("training_flops")
+    line.pop("training")
+    with pytest.raises(ArchspecError, match=message):
+        _ = model.forward(1, 5).training_flops
 
 
 def test_a_class_that_was_not_verified_is_refused() -> None:

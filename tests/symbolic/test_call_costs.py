@@ -7,6 +7,7 @@ import sympy
 
 import archspec
 from archspec.errors import FormulaError
+from archspec.specs.library import shipped
 
 
 def symbols(names: str) -> tuple[sympy.Symbol, ...]:
@@ -42,3 +43,23 @@ def test_the_latents_of_deepseek_v3() -> None:
         "batch tokens past num_hidden_layers kv_lora_rank qk_rope_head_dim"
     )
     assert sympy.expand(found - batch * (tokens + past) * layers * (rank + rope)) == 0
+
+
+@pytest.mark.parametrize(
+    ("architecture", "lengths"),
+    [
+        ("BertModel", {}),
+        ("Qwen3NextForCausalLM", {}),
+        ("MiniMaxModel", {}),
+        ("HrmTextForCausalLM", {}),
+        ("T5ForConditionalGeneration", {"memory": 300, "encoded": 300}),
+    ],
+)
+def test_training_flops_are_those_of_the_fold(
+    architecture: str, lengths: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(shipped()), "cost_gap", lambda *_: None)
+    formula = archspec.formula(architecture, "training_flops")
+    exact = archspec.load(architecture).forward(3, 1000, 0, **lengths).training_flops
+    assert formula.evaluate(batch=3, tokens=1000, **lengths) == exact
+    assert sympy.Symbol("past") not in formula.expr.free_symbols

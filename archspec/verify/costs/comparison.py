@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
@@ -28,6 +28,7 @@ _DEPTH, _SHALLOW = "num_hidden_layers", 6  # as many as patterns of layers repea
 _MEMORY = 33  # encoder positions
 _BOUNDS = ("window", "chunk", "block")  # in the names of fields that FLOPs or caches change at
 _LONGEST = 5000  # positions
+_LONGEST_STEP = 300  # positions of a training step
 _EXPERT = re.compile(r"expert_\d+")
 _LEAST_POINTS = 6
 _MIXED: dict[str, Config] = {  # caches do not say how long they are without a layer of attention
@@ -47,7 +48,7 @@ class CostDifference(NamedTuple):
 
     config: Config
     call: Call
-    kind: str  # flops, or cache
+    kind: str  # flops, training flops, or cache
     name: str
     expected: Any
     found: Any
@@ -56,8 +57,9 @@ class CostDifference(NamedTuple):
 class CostOutcome(NamedTuple):
     """How the costs of one architecture did: points compared, and the differences.
 
-    ``unavailable`` says why nothing could be measured here. ``activations`` are those of each kind
-    of training.
+    ``unavailable`` says why nothing could be measured here, ``configs`` are those that were compared at,
+    ``training`` is how gradients did, where they were asked for, and ``activations`` are those of each kind of
+    training.
     """
 
     architecture: str
@@ -66,6 +68,8 @@ class CostOutcome(NamedTuple):
     differences: tuple[CostDifference, ...]
     unavailable: str = ""
     activations: Mapping[str, KindOutcome] = _NOTHING
+    configs: tuple[Config, ...] = ()
+    training: CostOutcome | None = None
 
     @property
     def verdict(self) -> str:
@@ -73,26 +77,41 @@ class CostOutcome(NamedTuple):
         return "wrong" if self.differences else "exact" if self.compared else "unavailable"
 
 
+Compared = Callable[[Spec, str, Config, Any, Call], Iterable[CostDifference]]  # a model at one point
+
+
 def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
     """Compares at the default config, it with few layers, and at ``samples`` others that run on meta."""
-    ran: list[Config] = []
-    points = 0
-    unavailable = ""
-    for raw in configs(spec, architecture, samples, seed):
-        found = at_config(spec, architecture, raw)
+    found = over(spec, architecture, configs(spec, architecture, samples, seed), samples, compared_at)
+    if found.verdict != "exact":
+        return found
+    return found._replace(activations=verify_activations(spec, architecture, [*found.configs]))
+
+
+def over(
+    spec: Spec,
+    architecture: str,
+    raws: Iterable[Config],
+    samples: int,
+    compare: Compared,
+    trains: bool = False,
+) -> CostOutcome:
+    """Compares at the first configs that run, two more than ``samples``; more than half must."""
+    points, unavailable = 0, ""
+    run: list[Config] = []
+    for raw in raws:
+        found = at_config(spec, architecture, raw, compare, trains)
         unavailable = unavailable or found.unavailable
         if found.differences:
             return found._replace(compared=points + found.compared)
         points += found.compared
-        if found.compared:
-            ran.append(raw)
-        if len(ran) > samples + 1:
+        run += [raw] if found.compared else []
+        if len(run) > samples + 1:
             break
-    if points < _LEAST_POINTS or len(ran) <= 1 + samples // 2:
+    if points < _LEAST_POINTS or len(run) <= 1 + samples // 2:
         unavailable = unavailable or "too few configs run"
         return CostOutcome(architecture, spec.model_type, 0, (), unavailable)
-    kept = verify_activations(spec, architecture, ran)
-    return CostOutcome(architecture, spec.model_type, points, (), "", kept)
+    return CostOutcome(architecture, spec.model_type, points, (), configs=tuple(run))
 
 
 def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[Config]:
@@ -129,18 +148,20 @@ def runnable(raw: Config, architecture: str) -> Config:
     return raw
 
 
-def at_config(spec: Spec, architecture: str, raw: Config) -> CostOutcome:
+def at_config(
+    spec: Spec, architecture: str, raw: Config, compare: Compared | None = None, trains: bool = False
+) -> CostOutcome:
     """The differences at the first call of a config that has any."""
     try:
-        model = instance(architecture, raw, spec.model_type)
+        model = instance(architecture, raw, spec.model_type, trains)
     except (Refused, Unavailable) as error:
         return CostOutcome(architecture, spec.model_type, 0, (), str(error))
     compared, unavailable, hands_on = 0, "", True
     for call in calls(spec, raw, encodes(model)):
-        if call.past and not hands_on:
+        if (trains and (call.past or call.tokens > _LONGEST_STEP)) or (call.past and not hands_on):
             continue
         try:
-            differences = tuple(compared_at(spec, architecture, raw, model, call))
+            differences = tuple((compare or compared_at)(spec, architecture, raw, model, call))
         except Unavailable as error:
             unavailable = unavailable or str(error)
             hands_on = NO_CACHE not in str(error)
@@ -187,16 +208,21 @@ def compared_at(
         ours = Forward(Scope(spec, raw), architecture, *call)
     except ArchspecError as error:
         raise Unavailable(str(error)) from None
-    measured_flops, own_flops = _folded(theirs.flops), _folded(ours.flops_by_module)
-    for path in dict.fromkeys((*measured_flops, *own_flops)):
-        expected, found = measured_flops[path], own_flops[path]
-        if expected != found:
-            yield CostDifference(raw, call, "flops", path, expected, found)
+    for path, expected, found in unlike(theirs.flops, ours.flops_by_module):
+        yield CostDifference(raw, call, "flops", path, expected, found)
     kept = [(tensor.shape, tensor.dtype or "bfloat16") for tensor in ours.cache]
     given = [(shape, theirs.dtypes[path]) for path, shape in theirs.cache.items()]
     if sorted(kept) != sorted(given):
         missing, extra = _apart(given, kept)
         yield CostDifference(raw, call, "cache", "", missing, extra)
+
+
+def unlike(theirs: dict[str, int], ours: dict[str, int]) -> Iterator[tuple[str, int, int]]:
+    """The modules whose FLOPs differ, with both."""
+    one, other = _folded(theirs), _folded(ours)
+    for path in dict.fromkeys((*one, *other)):
+        if one[path] != other[path]:
+            yield path, one[path], other[path]
 
 
 def _folded(flops: dict[str, int]) -> Counter[str]:

@@ -1,7 +1,8 @@
 """Which classes' costs are exact: formulas/costs.json, which a count of costs reads, and how it is written.
 
 A model type has one line: a digest of its spec files, the classes that met the instrument at every point, and
-for each of the others the first module that differs, or why it could not be measured.
+for each of the others the first module that differs, or why it could not be measured; `training` are those of
+the exact classes whose gradients met it, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import NamedTuple
 
 from archspec.specs.index import whole_digests
 from archspec.specs.library import CONTRACTIONS, COSTS, shipped
-from archspec.verify.costs.comparison import CostOutcome, verify_costs
+from archspec.verify.costs.comparison import CostOutcome
+from archspec.verify.costs.training import verify_with_training
 from archspec.verify.pool import Failure, spread
 
 HOW = "archspec verify --costs --coverage"
@@ -27,7 +29,7 @@ SCOPE = (
     ),
     *("AutoModelForSequenceClassification", "AutoModelForTokenClassification"),
 )
-_PRELOAD = ("torch", "transformers", "archspec.verify.costs.comparison")
+_PRELOAD = ("torch", "transformers", "archspec.verify.costs.training")
 _TIMEOUT = 600.0
 
 Chosen = dict[str, tuple[str, ...]]  # model type -> classes
@@ -53,6 +55,7 @@ class Line(NamedTuple):
     exact: tuple[str, ...]
     gaps: dict[str, str]
     activations: dict[str, list[str]] = {}  # noqa: RUF012  # never changed
+    training: tuple[str, ...] | None = None  # not held to it
 
 
 def in_scope() -> Chosen:
@@ -83,7 +86,8 @@ def run(chosen: Chosen, samples: int, seed: int, jobs: int, done: Done | None = 
 
 
 def _work(task: Task) -> CostOutcome:
-    return verify_costs(shipped().load(task.model_type), task.architecture, task.samples, task.seed)
+    spec = shipped().load(task.model_type)
+    return verify_with_training(spec, task.architecture, task.samples, task.seed)
 
 
 def recorded() -> dict[str, Line]:
@@ -93,10 +97,19 @@ def recorded() -> dict[str, Line]:
             types = json.load(file)["types"]
     except FileNotFoundError:
         return {}
-    return {
-        name: Line(line["digest"], tuple(line["exact"]), line["gaps"], line.get("activations", {}))
-        for name, line in types.items()
-    }
+    return {name: _line(**line) for name, line in types.items()}
+
+
+def _line(
+    digest: str,
+    exact: list[str],
+    gaps: dict[str, str],
+    activations: dict[str, list[str]] | None = None,
+    training: list[str] | None = None,
+) -> Line:
+    """A line of the file; one without `training` was not held to it."""
+    trained = None if training is None else tuple(training)
+    return Line(digest, tuple(exact), gaps, activations or {}, trained)
 
 
 def stale() -> Chosen:
@@ -105,7 +118,7 @@ def stale() -> Chosen:
     found = {}
     for model_type, names in in_scope().items():
         line = before.get(model_type, Line("", (), {}))
-        old = line.digest == digests[model_type]
+        old = line.digest == digests[model_type] and line.training is not None
         if missing := tuple(name for name in names if not old or name not in (*line.exact, *line.gaps)):
             found[model_type] = missing
     return found
@@ -119,9 +132,7 @@ def update(samples: int, seed: int, jobs: int, done: Done | None = None, everyth
     lines = {name: line for name, line in before.items() if name in wanted and name not in chosen}
     for model_type in chosen:
         own = [outcome for outcome in found if outcome.model_type == model_type]
-        exact = tuple(outcome.architecture for outcome in own if outcome.verdict == "exact")
-        gaps = {outcome.architecture: gap(outcome) for outcome in own if outcome.verdict != "exact"}
-        lines[model_type] = Line(digests[model_type], exact, gaps, _activations(own))
+        lines[model_type] = line_of(digests[model_type], own)
     write(samples, seed, lines)
     return sum(len(line.gaps) for line in lines.values())
 
@@ -134,6 +145,18 @@ def _activations(outcomes: list[CostOutcome]) -> dict[str, list[str]]:
             if result.exact:
                 found.setdefault(kind, []).append(outcome.architecture)
     return found
+
+
+def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
+    """What is recorded of a model type's classes."""
+    exact = [outcome for outcome in outcomes if outcome.verdict == "exact"]
+    gaps = {outcome.architecture: gap(outcome) for outcome in outcomes if outcome.verdict != "exact"}
+    trained = [one for one in exact if one.training and one.training.verdict == "exact"]
+    return Line(digest, _names(exact), gaps, _activations(outcomes), _names(trained))
+
+
+def _names(outcomes: list[CostOutcome]) -> tuple[str, ...]:
+    return tuple(outcome.architecture for outcome in outcomes)
 
 
 def gap(outcome: CostOutcome) -> str:
@@ -155,9 +178,10 @@ def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
 
 
 def _row(line: Line) -> str:
-    """A line as it is written; without activations where there are none."""
-    found = line._asdict()
-    return json.dumps(found if line.activations else {k: v for k, v in found.items() if k != "activations"})
+    """A line as it is written, without what it has nothing of."""
+    optional = {"activations": line.activations or None, "training": line.training}
+    found = {**line._asdict(), **optional}
+    return json.dumps({name: value for name, value in found.items() if value is not None})
 
 
 def _path() -> str:

@@ -42,7 +42,7 @@ def test_a_window_that_is_left_out_is_found(tmp_path: Path) -> None:
 
 
 def test_positions_of_a_pooler_are_found(tmp_path: Path) -> None:
-    spec = altered(tmp_path, "bert", "runs: {pooler: 1}", "runs: {pooler: tokens}")
+    spec = altered(tmp_path, "bert", "pooler: {tokens: 1, trained: pooled}", "pooler: tokens")
     first = at_config(spec, "BertModel", {"model_type": "bert", "num_hidden_layers": 1}).differences[0]
     assert (first.kind, first.name, first.found) == ("flops", "pooler.dense", 5 * first.expected)
 

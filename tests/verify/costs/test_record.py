@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,13 @@ import pytest
 import archspec
 from archspec.errors import ArchspecError
 from archspec.specs.index import Entry, whole_digests
+from archspec.specs.library import Library
 from archspec.verify.costs import record
 from archspec.verify.costs.comparison import Call, CostDifference, CostOutcome
 
 WRONG = CostDifference({}, Call(1, 1), "flops", "model.layers.0", 1, 2)
+_EXACT = CostOutcome("A", "toy", 8, ())
+_WRONG = CostOutcome("A", "toy", 8, (WRONG,))
 
 
 @pytest.mark.oracle
@@ -48,3 +52,40 @@ def test_costs_of_a_class_outside_the_record_are_refused() -> None:
     model = archspec.load("CpmAntForCausalLM")
     with pytest.raises(ArchspecError, match=r"the costs of CpmAntForCausalLM .* are not given"):
         model.forward(batch=1, tokens=8)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(record, "shipped", lambda: Library(str(tmp_path)))
+    return tmp_path / "costs.json"
+
+
+def test_a_line_without_training_is_read_and_written(file: Path) -> None:
+    old = {"digest": "a", "exact": ["A"], "gaps": {}}
+    file.write_text(
+        json.dumps({"types": {"toy": old, "other": {**old, "training": ["A"]}}}), encoding="utf-8"
+    )
+    found = record.recorded()
+    assert found["toy"] == record.Line("a", ("A",), {})
+    assert found["other"].training == ("A",)
+    record.write(2, 0, found)
+    assert record.recorded() == found
+    assert json.loads(file.read_text(encoding="utf-8"))["types"]["toy"] == old
+
+
+def test_a_line_says_whose_gradients_are_exact() -> None:
+    outcomes = [
+        _EXACT._replace(training=_EXACT),
+        _EXACT._replace(architecture="B", training=_WRONG),
+        _WRONG._replace(architecture="C"),
+    ]
+    found = record.line_of("a", outcomes)
+    assert found == record.Line("a", ("A", "B"), {"C": "flops of model.layers.0"}, ("A",))
+
+
+def test_what_was_not_held_to_training_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = {name: record.Line("a", ("A",), {}, training) for name, training in (("old", None), ("new", ()))}
+    monkeypatch.setattr(record, "recorded", lambda: lines)
+    monkeypatch.setattr(record, "_digests", lambda: dict.fromkeys(lines, "a"))
+    monkeypatch.setattr(record, "in_scope", lambda: dict.fromkeys(lines, ("A",)))
+    assert record.stale() == {"old": ("A",)}

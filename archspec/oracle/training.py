@@ -1,0 +1,87 @@
+"""FLOPs of a training step on meta, as torch counts them by module: of a forward and of its gradients.
+
+The step is that of transformers' class as it stands: gradients of its first output, or of its loss where it
+gives one, for every parameter that requires one; no cache, nothing recomputed, nothing dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from archspec.costs.records import Call
+from archspec.oracle.costs import by_module, inputs, settle
+from archspec.oracle.meta import on_meta
+from archspec.oracle.verdicts import Unavailable, told
+
+
+def measured_training(model: Any, call: Call) -> dict[str, int]:
+    """FLOPs of each module without its children's, by its dotted name, those of gradients included.
+
+    Errors: :class:`archspec.oracle.Unavailable` where the step does not run on meta.
+    """
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    corrected = {torch.ops.aten.convolution_backward: convolution_backward_flops}
+    counter = FlopCounterMode(display=False, custom_mapping=corrected)
+    model.train()
+    for module in model.modules():
+        if hasattr(module, "layerdrop"):
+            module.training = False  # it would leave out layers by chance
+    try:
+        with on_meta(), torch.enable_grad():
+            settle(model, call)
+            with counter, _by_origin(counter.mod_tracker):
+                output = model(**inputs(model, call))
+                first = output.loss if getattr(output, "loss", None) is not None else output[0]
+                first.float().sum().backward()
+    except Exception as error:  # whatever a step raises on meta, it says nothing of the model's costs
+        raise Unavailable(told(error)) from None
+    finally:
+        model.zero_grad()
+    found = by_module(counter, model)
+    if sum(found.values()) != counter.get_total_flops():
+        raise Unavailable("some gradients are of no module's products")
+    return found
+
+
+def convolution_backward_flops(
+    gradient: Any, given: Any, weight: Any, *settings: Any, out_val: Any = None
+) -> int:
+    """A forward's FLOPs for each of the gradients of input and weight that are asked for.
+
+    torch 2.13 counts a grouped convolution's gradient of its weight `groups` times.
+    """
+    from torch.utils.flop_counter import conv_flop_count
+
+    transposed, asked = settings[4], settings[-1]
+    once = int(conv_flop_count([*given.shape], [*weight.shape], [*gradient.shape], transposed))
+    return once * sum(map(int, asked[:2]))
+
+
+convolution_backward_flops._get_raw = True  # type: ignore[attr-defined]
+
+
+def _by_origin(tracker: Any) -> Any:
+    """A mode in which a gradient's FLOPs are of the module that made the product which it is of.
+
+    torch's own tracker goes by the inputs and outputs of modules in the backward, and mixes up those that
+    share one.
+    """
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    origins: dict[int, set[str]] = {}  # by an operation's number in autograd's order
+
+    class ByOrigin(TorchDispatchMode):  # type: ignore[misc]
+        """Remembers in which modules each operation of the forward is, and tells it in the backward."""
+
+        def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            node = torch._C._current_autograd_node()
+            if node is None:
+                origins.setdefault(torch._C._autograd._get_sequence_nr() - 1, {*tracker.parents})
+            else:
+                tracker.parents = {*origins.get(node._sequence_nr(), ())}
+            return function(*args, **(kwargs or {}))
+
+    return ByOrigin()

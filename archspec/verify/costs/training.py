@@ -1,0 +1,38 @@
+"""FLOPs of training steps held to the instrument, by module, where those of a forward are exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
+from archspec.costs.records import Call
+from archspec.errors import ArchspecError
+from archspec.oracle.training import measured_training
+from archspec.oracle.verdicts import Unavailable
+from archspec.specs.records import Spec
+from archspec.verify.comparison import Config
+from archspec.verify.costs.comparison import CostDifference, CostOutcome, over, unlike, verify_costs
+
+
+def verify_with_training(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
+    """Compares a forward, then a training step at the same configs."""
+    forward = verify_costs(spec, architecture, samples, seed)
+    if forward.verdict != "exact":
+        return forward
+    training = over(spec, architecture, forward.configs, samples, compared_step, trains=True)
+    return forward._replace(training=training)
+
+
+def compared_step(
+    spec: Spec, architecture: str, raw: Config, model: Any, call: Call
+) -> Iterator[CostDifference]:
+    """The differences at one point. Errors: :class:`Unavailable`, also where the spec gives no costs."""
+    theirs = measured_training(model, call)
+    try:
+        ours = Forward(Scope(spec, raw), architecture, *call)
+    except ArchspecError as error:
+        raise Unavailable(str(error)) from None
+    for path, expected, found in unlike(theirs, ours.step_flops_by_module):
+        yield CostDifference(raw, call, "training flops", path, expected, found)
