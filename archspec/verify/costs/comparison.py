@@ -57,9 +57,8 @@ class CostDifference(NamedTuple):
 class CostOutcome(NamedTuple):
     """How the costs of one architecture did: points compared, and the differences.
 
-    ``unavailable`` says why nothing could be measured here, ``configs`` are those that were compared at,
-    ``training`` is how gradients did, where they were asked for, and ``activations`` are those of each kind of
-    training.
+    ``unavailable`` says why nothing could be measured here. ``activations`` are those of each kind of
+    training, ``configs`` those that were compared at; ``training`` is how gradients did, where asked for.
     """
 
     architecture: str

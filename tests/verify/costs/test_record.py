@@ -80,11 +80,14 @@ def test_a_line_says_whose_gradients_are_exact() -> None:
         _WRONG._replace(architecture="C"),
     ]
     found = record.line_of("a", outcomes)
-    assert found == record.Line("a", ("A", "B"), {"C": "flops of model.layers.0"}, ("A",))
+    assert found == record.Line("a", ("A", "B"), {"C": "flops of model.layers.0"}, training=("A",))
 
 
 def test_what_was_not_held_to_training_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = {name: record.Line("a", ("A",), {}, training) for name, training in (("old", None), ("new", ()))}
+    lines = {
+        name: record.Line("a", ("A",), {}, training=training)
+        for name, training in (("old", None), ("new", ()))
+    }
     monkeypatch.setattr(record, "recorded", lambda: lines)
     monkeypatch.setattr(record, "_digests", lambda: dict.fromkeys(lines, "a"))
     monkeypatch.setattr(record, "in_scope", lambda: dict.fromkeys(lines, ("A",)))
