@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from math import prod
 
@@ -15,6 +15,10 @@ from archspec.tree.node import Node, Routed
 from archspec.typing_light import Any, NamedTuple
 
 ALLOCATIONS = ("exact", "static", "pages")
+HELD = {  # further numbers, and what they are held to
+    "masked": ("masked FLOPs", "transformers' masks"),
+    "static": ("static caches", "transformers' StaticCache"),
+}
 PAGE = 16  # positions that a serving engine reserves at once
 
 
@@ -44,6 +48,7 @@ class Forward:
 
     FLOPs are those of transformers' own (eager) code, 2 per multiply-add, as torch's FlopCounterMode counts
     them: products of matrices and convolutions; norms, activations and softmax count nothing.
+    ``held`` names what of the further numbers is given: `masked` FLOPs, `static` caches.
     """
 
     def __init__(
@@ -55,8 +60,9 @@ class Forward:
         past: int = 0,
         memory: int | None = None,
         encoded: int | None = None,
+        held: Collection[str] = tuple(HELD),
     ) -> None:
-        self.scope, self.architecture = scope, architecture
+        self.scope, self.architecture, self.held = scope, architecture, held
         _whole(batch=batch, tokens=tokens)
         _whole(0, past=past, memory=memory or 0, encoded=encoded or 0)
         if encoded is None:
@@ -101,7 +107,11 @@ class Forward:
 
     @cached_property
     def masked_flops(self) -> int:
-        """The same, of attention only what the causal mask and the window let through."""
+        """The same, of attention only what the causal mask and the window let through.
+
+        Errors: :class:`ArchspecError` for a class that was not held to the masks that transformers makes.
+        """
+        self.check_held("masked")
         return int(self._totals.masked)
 
     @cached_property
@@ -141,18 +151,32 @@ class Forward:
         """The tensors that are handed on to the next call, in the order of their modules."""
         return _cache(self.tree)
 
+    @property
+    def allocations(self) -> tuple[str, ...]:
+        """Of :data:`ALLOCATIONS` those that are given."""
+        return tuple(one for one in ALLOCATIONS if one != "static" or one in self.held)
+
     def cache_elements(self, allocation: str = "exact") -> int:
         """Elements of the cache: see :meth:`cache_bytes`."""
-        return sum(tensor.numel for tensor in self._allocated(allocation))
+        return sum(tensor.numel for tensor in self.allocated(allocation))
 
-    def _allocated(self, allocation: str) -> list[CacheTensor]:
+    def allocated(self, allocation: str) -> list[CacheTensor]:
         """The tensors that an allocation reserves for these positions."""
         if allocation not in ALLOCATIONS:
             raise ArchspecError(f"{allocation} is no allocation", help=f"known: {', '.join(ALLOCATIONS)}")
         if allocation == "exact":
             return self.cache
+        if allocation == "static":
+            self.check_held("static")
         axes = axes_of(_whole_pages(self.call, allocation), allocation)
         return _cache(CostBuilder(self.scope, axes).build(self.architecture))
+
+    def check_held(self, name: str) -> None:
+        """Errors: :class:`ArchspecError` for a number that was not held to its instrument."""
+        if name not in self.held:
+            what, instrument = HELD[name]
+            message = f"{what} of {self.architecture} are not given: they were not held to {instrument}"
+            raise ArchspecError(message, help="its FLOPs and its cache are")
 
     def cache_bytes(self, dtype: str, allocation: str = "exact") -> int:
         """Bytes of the cache after this call in a dtype; states keep the one that they have of their own.
@@ -161,7 +185,7 @@ class Forward:
         reserves where these positions are its length; `pages` what an engine reserves that gives all layers
         pages of 16 positions, those with a window in full length, too.
         """
-        kept = self._allocated(allocation)
+        kept = self.allocated(allocation)
         return sum(tensor.numel * dtype_bytes(tensor.dtype or dtype) for tensor in kept)
 
 

@@ -135,7 +135,8 @@ class Model:
         from archspec.costs.forward import Forward, held_to_transformers
 
         held_to_transformers(self.scope, self.architecture)
-        return Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded)
+        held = shipped().held(self.model_type, self.architecture)
+        return Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded, held)
 
     def training(self, batch: int, tokens: int, memory: int | None = None, **options: Any) -> Training:
         """What one training step costs a rank that computes ``batch`` sequences of ``tokens`` positions.
@@ -196,6 +197,8 @@ class Model:
         forward = self.forward(**lengths)
         if name == "training_flops":
             forward.check_trained()
+        if name == "masked_flops":
+            forward.check_held("masked")
         return Formula.of(self.scope, self.architecture, name, forward.call)
 
     def __repr__(self) -> str:

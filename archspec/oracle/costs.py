@@ -7,7 +7,7 @@ value is known: :mod:`archspec.oracle.meta` answers what asks for one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
@@ -78,13 +78,14 @@ def _bfloat16(config: Any) -> Iterator[None]:
 
 
 def _cast(model: Any) -> None:
-    """Parameters in the default dtype, as from_pretrained() loads them; those that stay float32 do."""
+    """Parameters in the dtypes that from_pretrained() gives them: the default one, some float32."""
     import torch
 
     strict = model._keep_in_fp32_modules_strict or ()
     for name, parameter in model.named_parameters():
-        if parameter.is_floating_point() and not any(word in name for word in strict):
-            parameter.data = parameter.data.to(torch.get_default_dtype())
+        if parameter.is_floating_point():
+            whole = any(word in name for word in strict)
+            parameter.data = parameter.data.to(torch.float32 if whole else torch.get_default_dtype())
 
 
 def configs_in(config: Any) -> Iterator[Any]:
@@ -99,10 +100,11 @@ def configs_in(config: Any) -> Iterator[Any]:
 def encodes(model: Any) -> bool:
     """Whether a model has an encoder beside its decoder."""
     decodes = any("decoder" in name for name, _ in model.named_modules())
-    return decodes and "decoder_input_ids" in _parameters(model)
+    return decodes and "decoder_input_ids" in parameters_of(model)
 
 
-def _parameters(model: Any) -> set[str]:
+def parameters_of(model: Any) -> set[str]:
+    """The names of what a call takes."""
     import inspect
 
     return set(inspect.signature(model.forward).parameters)
@@ -115,7 +117,21 @@ def measured(model: Any, call: Call) -> Measured:
     """
     from torch.utils.flop_counter import FlopCounterMode
 
-    given: dict[str, Any] = {}
+    counter = FlopCounterMode(display=False)
+    kept = cache_tensors(model, output_of(model, call, counter))
+    shapes = {path: tuple(tensor.shape) for path, tensor in kept.items()}
+    dtypes = {path: str(tensor.dtype).removeprefix("torch.") for path, tensor in kept.items()}
+    return Measured(by_module(counter, model), shapes, dtypes)
+
+
+def output_of(
+    model: Any, call: Call, watching: AbstractContextManager[Any], cache: dict[str, Any] | None = None
+) -> Any:
+    """What a call gives, on a ``cache`` or after a first call of `past` tokens; ``watching`` is around it.
+
+    Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or has no cache.
+    """
+    given = dict(cache or {})
     if encodes(model) and not model.config.is_encoder_decoder:
         raise Unavailable("an encoder-decoder whose config says it is none")  # T5 keeps one cache for both
     try:
@@ -124,18 +140,17 @@ def measured(model: Any, call: Call) -> Measured:
             if call.past:
                 first = model(**inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
                 given = _kept(model, first)
-            with FlopCounterMode(display=False) as counter:
-                output = model(**inputs(model, call, given), **given)
+            taken = inputs(model, call, given)
+            with watching:
+                return model(**taken, **given)
     except Exception as error:  # whatever a forward raises on meta, it says nothing of the model's costs
         raise Unavailable(told(error)) from None
-    kept = {
-        path: tensor
-        for path, tensor in tensors(_cache(model, output)[1]).items()
-        if tensor.ndim and tensor.numel()
-    }
-    shapes = {path: tuple(tensor.shape) for path, tensor in kept.items()}
-    dtypes = {path: str(tensor.dtype).removeprefix("torch.") for path, tensor in kept.items()}
-    return Measured(by_module(counter, model), shapes, dtypes)
+
+
+def cache_tensors(model: Any, output: Any) -> dict[str, Any]:
+    """The tensors that a call hands on to the next one, by their paths in the cache."""
+    found = tensors(_cache(model, output)[1])
+    return {path: tensor for path, tensor in found.items() if tensor.ndim and tensor.numel()}
 
 
 def settle(model: Any, call: Call) -> None:
@@ -163,7 +178,7 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
 
     if not call.memory:
         length = call.context if model.config.model_type in _WHOLE else call.tokens
-        boxes = {"bbox": ids(length, 4)} if "bbox" in _parameters(model) else {}
+        boxes = {"bbox": ids(length, 4)} if "bbox" in parameters_of(model) else {}
         return {"input_ids": ids(length), **boxes}
     first = None if given and "encoder_outputs" in given else ids(call.memory)
     return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
@@ -171,7 +186,7 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
 
 def _cache(model: Any, output: Any) -> tuple[str, Any]:
     """What a call gives and the next one takes: heads of encoder-decoders give more than they take."""
-    taken = _parameters(model) if encodes(model) else _CACHES
+    taken = parameters_of(model) if encodes(model) else _CACHES
     named = ((name, getattr(output, name, None)) for name in _CACHES if name in taken)
     return next(((name, cache) for name, cache in named if cache is not None), ("", None))
 

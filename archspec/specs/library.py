@@ -117,6 +117,11 @@ class Library:
         exact = self._recorded(model_type).get("activations", {}).get(kind, ())
         return None if architecture in exact else self.cost_gap(model_type, architecture) or _NOT_HELD
 
+    def held(self, model_type: str, architecture: str) -> tuple[str, ...]:
+        """Which further numbers of a call met their instrument: `masked` FLOPs, `static` caches."""
+        line = self._recorded(model_type)
+        return tuple(name for name in ("masked", "static") if architecture in line.get(name, ()))
+
     def _recorded(self, model_type: str) -> Any:
         """What is recorded of the costs of a model type."""
         path = os.path.join(os.path.dirname(self.files()[model_type]), COSTS)

@@ -171,6 +171,8 @@ class SpecLibrary(Protocol):
 
     def activations_gap(self, model_type: str, architecture: str, kind: str) -> str | None: ...
 
+    def held(self, model_type: str, architecture: str) -> tuple[str, ...]: ...
+
 
 class Spec(NamedTuple):
     """A whole spec, with parents and shared parts merged in."""

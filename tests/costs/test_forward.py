@@ -184,6 +184,20 @@ def test_gradients_that_were_not_verified_are_refused(monkeypatch: pytest.Monkey
         _ = model.forward(1, 5).training_flops
 
 
+def test_what_was_not_held_is_refused() -> None:
+    scope = Scope(shipped().load("llama"), {"num_hidden_layers": 1})
+    whole = Forward(scope, "LlamaModel", 1, 8)
+    assert whole.masked_flops < whole.flops
+    assert whole.allocations == ("exact", "static", "pages")
+    found = Forward(scope, "LlamaModel", 1, 8, held=())
+    assert found.flops == whole.flops
+    assert found.allocations == ("exact", "pages")
+    with pytest.raises(ArchspecError, match="masked FLOPs of LlamaModel are not given"):
+        print(found.masked_flops)
+    with pytest.raises(ArchspecError, match="static caches of LlamaModel are not given"):
+        found.cache_bytes("bfloat16", "static")
+
+
 def test_a_class_that_was_not_verified_is_refused() -> None:
     model = archspec.load("ResNetModel")
     assert model.params > 0

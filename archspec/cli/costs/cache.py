@@ -5,7 +5,6 @@ from __future__ import annotations
 from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.costs.lengths import add_weights, call_json, natural_size
-from archspec.costs.forward import ALLOCATIONS
 from archspec.errors import ArchspecError
 from archspec.terminal import number, size, table
 from archspec.typing_light import TYPE_CHECKING, Any
@@ -60,12 +59,12 @@ def report(model: Model, call: Forward, dtype: str, budget: int | None, weights:
         **call_json(call),
         "dtype": dtype,
         "elements": call.cache_elements(),
-        "bytes": {one: call.cache_bytes(dtype, one) for one in ALLOCATIONS},
+        "bytes": {one: call.cache_bytes(dtype, one) for one in call.allocations},
         "tensors": [{**tensor._asdict(), "dtype": tensor.dtype or dtype} for tensor in call.cache],
     }
     if budget is None:
         return found
-    held = {one: _held(model, call, dtype, budget - weights, one) for one in ALLOCATIONS}
+    held = {one: _held(model, call, dtype, budget - weights, one) for one in call.allocations}
     return {**found, "budget_bytes": budget, "weights_bytes": weights, "holds": held}
 
 

@@ -31,7 +31,7 @@ def report(model: Model, call: Forward) -> dict[str, Any]:
     return {
         **call_json(call),
         "flops": call.flops,
-        "masked_flops": call.masked_flops,
+        "masked_flops": call.masked_flops if "masked" in call.held else None,
         "flops_per_token": call.flops / positions,
         "params": model.params,
         "modules": [{"name": name, "flops": flops} for name, flops in call.flops_by_module.items()],
@@ -42,7 +42,10 @@ def _print(found: dict[str, Any]) -> None:
     names = ("architecture", "model_type")
     facts = [(name.replace("_", " "), found[name]) for name in names]
     facts += [(name, number(found[name])) for name in ("batch", "tokens", "past", "memory") if found[name]]
-    facts += [("FLOPs", number(found["flops"])), ("masked FLOPs", number(found["masked_flops"]))]
+    facts += [("FLOPs", number(found["flops"]))]
+    facts += [
+        ("masked FLOPs", "not given" if found["masked_flops"] is None else number(found["masked_flops"]))
+    ]
     facts += [("FLOPs a token", f"{found['flops_per_token']:,.0f}"), ("params", number(found["params"]))]
     table("flops|", facts, header=False)
     print()

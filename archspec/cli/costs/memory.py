@@ -5,7 +5,6 @@ from __future__ import annotations
 from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.costs.lengths import add_lengths, add_weights, call_json
-from archspec.costs.forward import ALLOCATIONS
 from archspec.costs.outputs import largest_output
 from archspec.errors import ArchspecError
 from archspec.terminal import number, size, table
@@ -69,7 +68,7 @@ def report(model: Model, args: Values) -> dict[str, Any]:
     weights = model.weights(args.weights, args.dtype)
     output = largest_output(model.scope, model.architecture, call.call)
     output_bytes = output.elements * dtype_bytes(dtype)
-    cache = {one: call.cache_bytes(dtype, one) for one in ALLOCATIONS} if call.cache else {"none": 0}
+    cache = {one: call.cache_bytes(dtype, one) for one in call.allocations} if call.cache else {"none": 0}
     return {
         **call_json(call),
         "dtype": dtype,

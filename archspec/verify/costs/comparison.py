@@ -20,6 +20,7 @@ from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
 from archspec.verify.costs.activations import KindOutcome, verify_activations
+from archspec.verify.costs.held import held
 from archspec.verify.verifier import TRIES, Verifier
 
 _CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
@@ -58,7 +59,8 @@ class CostOutcome(NamedTuple):
     """How the costs of one architecture did: points compared, and the differences.
 
     ``unavailable`` says why nothing could be measured here. ``activations`` are those of each kind of
-    training, ``configs`` those that were compared at; ``training`` is how gradients did, where asked for.
+    training, ``configs`` those that were compared at; ``training`` is how gradients did, where asked for;
+    ``held`` says which further numbers agree, too.
     """
 
     architecture: str
@@ -69,6 +71,7 @@ class CostOutcome(NamedTuple):
     activations: Mapping[str, KindOutcome] = _NOTHING
     configs: tuple[Config, ...] = ()
     training: CostOutcome | None = None
+    held: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -84,7 +87,8 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     found = over(spec, architecture, configs(spec, architecture, samples, seed), samples, compared_at)
     if found.verdict != "exact":
         return found
-    return found._replace(activations=verify_activations(spec, architecture, [*found.configs]))
+    kept = verify_activations(spec, architecture, [*found.configs])
+    return found._replace(activations=kept, held=held(spec, architecture, found.configs))
 
 
 def over(

@@ -49,6 +49,7 @@ class Line(NamedTuple):
     """What is recorded of a model type: the exact classes, and what is wrong with the others.
 
     ``activations`` are the classes whose kept activations are exact, by the kind of training.
+    ``masked`` and ``static`` are the exact classes whose masked FLOPs and static caches are held, too.
     """
 
     digest: str
@@ -56,6 +57,8 @@ class Line(NamedTuple):
     gaps: dict[str, str]
     activations: dict[str, list[str]] = {}  # noqa: RUF012  # never changed
     training: tuple[str, ...] | None = None  # not held to it
+    masked: tuple[str, ...] | None = None
+    static: tuple[str, ...] | None = None
 
 
 def in_scope() -> Chosen:
@@ -105,11 +108,11 @@ def _line(
     exact: list[str],
     gaps: dict[str, str],
     activations: dict[str, list[str]] | None = None,
-    training: list[str] | None = None,
+    **lists: list[str],
 ) -> Line:
-    """A line of the file; one without `training` was not held to it."""
-    trained = None if training is None else tuple(training)
-    return Line(digest, tuple(exact), gaps, activations or {}, trained)
+    """A line of the file; one without `training`, `masked` or `static` was not held to it."""
+    found = {name: tuple(names) for name, names in lists.items()}
+    return Line(digest, tuple(exact), gaps, activations or {}, **found)
 
 
 def stale() -> Chosen:
@@ -118,7 +121,8 @@ def stale() -> Chosen:
     found = {}
     for model_type, names in in_scope().items():
         line = before.get(model_type, Line("", (), {}))
-        old = line.digest == digests[model_type] and line.training is not None
+        held = None not in (line.training, line.masked, line.static)
+        old = line.digest == digests[model_type] and held
         if missing := tuple(name for name in names if not old or name not in (*line.exact, *line.gaps)):
             found[model_type] = missing
     return found
@@ -152,7 +156,9 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
     exact = [outcome for outcome in outcomes if outcome.verdict == "exact"]
     gaps = {outcome.architecture: gap(outcome) for outcome in outcomes if outcome.verdict != "exact"}
     trained = [one for one in exact if one.training and one.training.verdict == "exact"]
-    return Line(digest, _names(exact), gaps, _activations(outcomes), _names(trained))
+    masked, static = ([one for one in exact if name in one.held] for name in ("masked", "static"))
+    lists = map(_names, (trained, masked, static))
+    return Line(digest, _names(exact), gaps, _activations(outcomes), *lists)
 
 
 def _names(outcomes: list[CostOutcome]) -> tuple[str, ...]:
@@ -179,8 +185,7 @@ def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
 
 def _row(line: Line) -> str:
     """A line as it is written, without what it has nothing of."""
-    optional = {"activations": line.activations or None, "training": line.training}
-    found = {**line._asdict(), **optional}
+    found = {**line._asdict(), "activations": line.activations or None}
     return json.dumps({name: value for name, value in found.items() if value is not None})
 
 

@@ -75,19 +75,19 @@ def test_a_line_without_training_is_read_and_written(file: Path) -> None:
 
 def test_a_line_says_whose_gradients_are_exact() -> None:
     outcomes = [
-        _EXACT._replace(training=_EXACT),
-        _EXACT._replace(architecture="B", training=_WRONG),
+        _EXACT._replace(training=_EXACT, held=("static",)),
+        _EXACT._replace(architecture="B", training=_WRONG, held=("masked", "static")),
         _WRONG._replace(architecture="C"),
     ]
     found = record.line_of("a", outcomes)
-    assert found == record.Line("a", ("A", "B"), {"C": "flops of model.layers.0"}, training=("A",))
+    gaps = {"C": "flops of model.layers.0"}
+    assert found == record.Line("a", ("A", "B"), gaps, training=("A",), masked=("B",), static=("A", "B"))
 
 
-def test_what_was_not_held_to_training_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = {
-        name: record.Line("a", ("A",), {}, training=training)
-        for name, training in (("old", None), ("new", ()))
-    }
+@pytest.mark.parametrize("missing", ["training", "masked", "static"])
+def test_what_was_not_held_to_an_instrument_is_stale(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = record.Line("a", ("A",), {}, training=(), masked=(), static=())
+    lines = {"old": new._replace(**{missing: None}), "new": new}
     monkeypatch.setattr(record, "recorded", lambda: lines)
     monkeypatch.setattr(record, "_digests", lambda: dict.fromkeys(lines, "a"))
     monkeypatch.setattr(record, "in_scope", lambda: dict.fromkeys(lines, ("A",)))

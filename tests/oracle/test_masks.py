@@ -1,0 +1,57 @@
+"""What transformers' masks let through, counted; and where that cannot be seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from archspec.costs.records import Call
+from archspec.oracle.costs import instance
+from archspec.oracle.masks import let_through
+from archspec.oracle.verdicts import Unavailable
+
+pytestmark = pytest.mark.oracle
+SMALL = {"num_hidden_layers": 1, "hidden_size": 12, "num_attention_heads": 3, "num_key_value_heads": 3}
+EACH = 2 * 3 * (4 + 4)  # FLOPs of a pair: 3 heads of 4
+
+
+def left_out(model_type: str, architecture: str, call: Call, **more: Any) -> int:
+    model = instance(architecture, {**SMALL, **more}, model_type)
+    computed, through = let_through(model, call)
+    differ = {name for name in computed if computed[name] != through[name]}
+    assert differ <= {"layers.0.self_attn"}
+    return sum(computed.values()) - sum(through.values())
+
+
+def test_a_causal_mask_leaves_out_what_comes_after() -> None:
+    assert left_out("llama", "LlamaModel", Call(2, 5)) == 2 * EACH * (25 - 15)
+    assert left_out("llama", "LlamaModel", Call(1, 3, 4)) == EACH * 3
+
+
+def test_a_window_and_a_chunk_leave_out_what_is_before() -> None:
+    narrow = {"sliding_window": 2}
+    assert left_out("mistral", "MistralModel", Call(1, 5), **narrow) == EACH * (25 - 9)
+    chunks = {"attention_chunk_size": 2, "layer_types": ["chunked_attention"], "head_dim": 4}
+    assert left_out("llama4_text", "Llama4TextModel", Call(1, 5), **chunks) == EACH * (25 - 7)
+
+
+def test_a_bias_is_no_mask() -> None:
+    raw = {"num_layers": 1, "d_model": 12, "num_heads": 3, "d_kv": 4}
+    computed, through = let_through(instance("T5ForConditionalGeneration", raw, "t5"), Call(1, 5, 0, 7, 7))
+    assert sum(computed.values()) - sum(through.values()) == EACH * 10
+
+
+def test_attention_of_its_own_is_not_seen() -> None:
+    model = instance("GPTJModel", {"n_layer": 1, "n_embd": 12, "n_head": 3, "rotary_dim": 2}, "gptj")
+    with pytest.raises(Unavailable, match=r"h\.0\.attn has attention in code of its own"):
+        let_through(model, Call(1, 5))
+
+
+def test_eager_attention_is_transformers_again_afterwards() -> None:
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    left_out("llama", "LlamaModel", Call(1, 2))
+    assert ALL_MASK_ATTENTION_FUNCTIONS["eager"] is eager_mask
+    assert "eager" not in ALL_ATTENTION_FUNCTIONS
