@@ -99,17 +99,23 @@ class SweepError(ArchspecError):
     """A grid, a column or a budget that cannot be worked out."""
 
 
+_NEAR = 0.3  # another name is worth saying that is not much further off than the nearest
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The nearest known names as a help line, or what is allowed when nothing is near.
 
     >>> did_you_mean("hiden_size", ["hidden_size", "vocab_size"])
     'did you mean hidden_size?'
     """
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher, get_close_matches
 
     names = sorted(set(known))
     if close := get_close_matches(name, names, n=3, cutoff=0.6):
-        return f"did you mean {' or '.join(close)}?"
+        best, *others = close
+        much = SequenceMatcher(None, best, name).ratio() - _NEAR
+        near = [other for other in others if SequenceMatcher(None, other, name).ratio() > much]
+        return f"did you mean {' or '.join([best, *near])}?"
     if 0 < len(names) <= 20:
         return f"known here: {', '.join(names)}"
     return ""

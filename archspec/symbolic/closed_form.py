@@ -25,6 +25,8 @@ from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, quantities_of
 from archspec.tree.tensors import tensors
 
+_NO_SIZES = ("_token_id", "dropout", "dropout_prob", "pdrop")  # ends of names of numbers that are none
+
 
 class ClosedForm:
     """The closed form of one quantity, specialised on one config's flags.
@@ -295,6 +297,6 @@ def _numeric_fields(scope: Scope) -> list[str]:
     names = []
     for name in scope.spec.fields:
         value = scope.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and not name.endswith("_token_id"):
+        if isinstance(value, int | float) and not isinstance(value, bool) and not name.endswith(_NO_SIZES):
             names.append(name)
     return names
