@@ -50,7 +50,8 @@ def run(args: Values, jobs: int) -> int:
             record.run(scope, args.samples, args.seed, jobs, done)
     for line in _report(seen):
         print(line)
-    return 1 if not args.coverage and any(outcome.verdict == "wrong" for outcome in seen) else 0
+    both = (one for outcome in seen for one in (outcome, outcome.training) if one)
+    return 1 if not args.coverage and any(one.verdict == "wrong" for one in both) else 0
 
 
 def _report(outcomes: list[CostOutcome]) -> Iterator[str]:

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from archspec.cli.main import main
+from archspec.costs.records import Call
+from archspec.verify.costs import record
+from archspec.verify.costs.comparison import CostDifference, CostOutcome
 
 pytestmark = pytest.mark.oracle
 
@@ -74,3 +77,16 @@ def test_all_goes_on_past_a_spec_that_is_not_well_formed(
 def test_bad_input_ends_in_2(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     assert says in capsys.readouterr().err
+
+
+def test_training_steps_are_told_beside_calls(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    difference = CostDifference({}, Call(2, 5), "training flops", "pooler.dense", 3, 9)
+    outcome = CostOutcome("BertModel", "bert", 8, (), training=CostOutcome("", "", 2, (difference,)))
+    monkeypatch.setattr(record, "run", lambda *given: given[-1]([outcome]))
+    assert main(["verify", "--costs", "BertModel"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "BertModel (bert): training flops of pooler.dense: transformers 3, the spec 9"
+    assert "1 exact, 0 wrong, 0 not measured, 8 points: FLOPs by module and the cache" in lines
+    assert "0 exact, 1 wrong, 0 not measured, 2 points: training FLOPs by module" in lines
