@@ -89,11 +89,9 @@ class ClosedForm:
         # a float that int() rounds has no closed form where the decimal number rounds otherwise; layers that
         # are tied one by one are told apart
         for unroll, opaque in product((False, True), repeat=2):
-            builder = (
-                SymbolicBuilder(scope, opaque, unroll)
-                if call is None
-                else SymbolicCostBuilder(scope, call, trains, opaque_floats=opaque, unroll=unroll)
-            )
+            builder = SymbolicBuilder(scope, opaque, unroll)
+            if call is not None:
+                builder = SymbolicCostBuilder(scope, call, trains, opaque_floats=opaque, unroll=unroll)
             try:
                 tree = builder.build(architecture)
                 rows = symbolic_tensors(tree if call is None else priced(tree, checkpointing=again), builder)
