@@ -156,8 +156,7 @@ class Model:
     @property
     def dtype(self) -> str:
         """The config's dtype (`dtype`, or `torch_dtype` as it was called), float32 where it says none."""
-        named = self.config.raw.get("dtype") or self.config.raw.get("torch_dtype")
-        return named.removeprefix("torch.") if isinstance(named, str) and named != "auto" else "float32"
+        return dtype_of(self.config.raw)
 
     @property
     def notes(self) -> list[str]:
@@ -208,6 +207,12 @@ class Model:
         from archspec.render.html import model_html
 
         return model_html(self.architecture, self.model_type, self.tree, self.tensors(), self.notes)
+
+
+def dtype_of(raw: Mapping[str, Any]) -> str:
+    """The dtype that a config names; float32 where it names none."""
+    named = raw.get("dtype") or raw.get("torch_dtype")
+    return named.removeprefix("torch.") if isinstance(named, str) and named != "auto" else "float32"
 
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Any

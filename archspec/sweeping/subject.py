@@ -18,14 +18,17 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
+from archspec.costs.forward import held_to_transformers
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
 from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
 from archspec.language.values import here
 from archspec.language.yaml_nodes import Scalar
-from archspec.models.model import Model, load, source_of
+from archspec.models.model import Model, dtype_of, load, source_of
+from archspec.quantities import COST_COLUMNS
 from archspec.specs.library import shipped
 from archspec.sweeping.axes import Axis
+from archspec.sweeping.costs import exact_costs, swept_costs
 from archspec.symbolic.decisions import Condition
 from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
@@ -96,7 +99,8 @@ class Subject:
     """A config with fields that vary.
 
     ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and
-    quantities, ``where`` the condition that a point has to meet, or several by name.
+    quantities, ``where`` the condition that a point has to meet, or several by name; ``lengths`` are those of
+    the call whose costs columns may name.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class Subject:
         columns: Mapping[str, str] | None = None,
         where: str | Mapping[str, str] | None = None,
         dtype: str | None = None,
+        lengths: Mapping[str, int] | None = None,
     ) -> None:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
@@ -117,7 +122,8 @@ class Subject:
         }
         named = {where: where} if isinstance(where, str) else where or {}
         self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
-        self.dtype = dtype
+        self.dtype, self.lengths = dtype, dict(lengths or {})
+        self.priced = any(map(_names_costs, [*self.columns.values(), *self.where]))
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in self.ties:
             if any(axis.name == name for axis in self.axes):
@@ -130,6 +136,8 @@ class Subject:
         config = read_config(self.config, first)
         self.model_type, self.architecture = choose(config, architecture)
         self.spec = shipped().load(self.model_type)
+        if self.priced:
+            held_to_transformers(Scope(self.spec, config.raw, config.origin), self.architecture)
         settings = self.settled(first)
         try:
             check_overrides(self.spec, settings, self.configured(settings))
@@ -211,6 +219,8 @@ class Subject:
         try:
             model = load(self.config, self.architecture, settings)
             exact = quantities_of(model.tensors())
+            if self.priced:
+                exact |= exact_costs(model, self.lengths, self.dtype or model.dtype)
         except ArchspecError as error:
             return {}, error
         self.element = self.element or _element(model.dtype)
@@ -229,7 +239,11 @@ class Subject:
         scope = Scope(self.spec, config.raw, config.origin, SweptDomain())
         try:
             scope.validate()
-            return path, (scope, counts(scope, self.architecture))
+            quantities = counts(scope, self.architecture)
+            if self.priced:
+                dtype = self.dtype or dtype_of(scope.raw)
+                quantities |= swept_costs(scope, self.architecture, self.lengths, dtype)
+            return path, (scope, quantities)
         except ArchspecError as error:
             return path, error
 
@@ -249,6 +263,11 @@ class Subject:
         if refusal is not None:
             return Region(tuple(path.conditions), (), False, refusal, point)
         return self._region(path, self.model(point).scope, dict(exact), point)
+
+
+def _names_costs(wanted: Expression) -> bool:
+    """Whether an expression names a cost of a call."""
+    return any(isinstance(node, ast.Name) and node.id in COST_COLUMNS for node in ast.walk(wanted.tree))
 
 
 def _limited(refusal: ArchspecError) -> bool:

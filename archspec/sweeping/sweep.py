@@ -172,6 +172,7 @@ def sweep(
     where: str | None = None,
     dtype: str | None = None,
     wide: bool = False,
+    **lengths: int,
 ) -> Sweep:
     """Exact counts of an architecture over a grid of configs.
 
@@ -179,8 +180,10 @@ def sweep(
     list, or text such as ``"256:8192:128"`` (which includes its end). ``columns`` are quantities (`params`,
     `active_params`, `trainable_params`, `embedding_params`, `non_embedding_params`, `buffers`, `bytes` at
     ``dtype``), fields, or expressions over them, by name where a mapping is given, or in one text as on the
-    command line. ``tie`` makes fields follow others, ``where`` keeps the points for which it holds; both are
-    expressions of the spec language. Fields that the config leaves out are worked out anew at every point, as
+    command line; and costs of one call (`flops`, `masked_flops`, `training_flops`, `cache_elements`,
+    `cache_bytes` at ``dtype``), whose ``lengths`` are those of :meth:`archspec.Model.forward`. ``tie`` makes
+    fields follow others, ``where`` keeps the points for which it holds; both are expressions of the spec
+    language. Fields that the config leaves out are worked out anew at every point, as
     reading that config would. Each row equals ``archspec.load(config, overrides).params``.
 
     Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits, ``wide`` makes all of
@@ -209,4 +212,4 @@ def sweep(
     for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
         message = f"{name} is swept, and stands in the table already"
         raise SweepError(message, help="leave it out of the columns")
-    return Sweep(Subject(config, axes, architecture, tied, taken, where, dtype), list(named), wide)
+    return Sweep(Subject(config, axes, architecture, tied, taken, where, dtype, lengths), list(named), wide)

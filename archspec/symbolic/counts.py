@@ -132,7 +132,8 @@ def signature(module: Node, kept: dict[int, Any]) -> Any:
         ties = tuple((target, source) for target, source, _ in module.ties)
         routed = None if module.routed is None else tuple(map(key, module.routed))
         turn = None if module.turn is None else key(module.turn.times)
-        value = (module.cls, sizes, children, ties, routed, module.frozen, module.leaf, turn)
+        costs = _keys(module.costs), _keys(module.cache)
+        value = (module.cls, sizes, children, ties, routed, module.frozen, module.leaf, turn, costs)
         kept[id(module)] = (hash(value), value, module)  # keeps the module, so that no other takes its id
     return kept[id(module)][:2]
 
@@ -140,6 +141,11 @@ def signature(module: Node, kept: dict[int, Any]) -> Any:
 def key(value: Any) -> Any:
     """What tells a value from others, without a look at a number's plain value."""
     return ("swept", value.expr.number) if isinstance(value, Number) else value
+
+
+def _keys(value: Any) -> Any:
+    """The same of a value in lists."""
+    return tuple(map(_keys, value)) if isinstance(value, list | tuple) else key(value)
 
 
 def quantities(root: Node) -> dict[str, Any]:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, pairs
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import SweepError
-from archspec.quantities import QUANTITIES
+from archspec.quantities import COST_COLUMNS, QUANTITIES
 from archspec.terminal import progress, table
 
 if TYPE_CHECKING:
     from archspec.sweeping.sweep import Sweep
 
+LENGTHS = ("batch", "tokens", "past", "memory")
 _SHOWN = 40  # rows, unless --rows says otherwise
 
 
@@ -25,6 +26,11 @@ def add_arguments(takes: Arguments) -> None:
     about_columns = "bytes, a field, an expression over these, or name=expression (default: params)"
     takes.value("--columns", "A,B,...", f"{', '.join(QUANTITIES)}, {about_columns}", default="params")
     add_dtype(takes)
+    about_costs = f"of the call whose costs columns may name: {', '.join(COST_COLUMNS)}"
+    takes.value("--batch", "B", f"sequences {about_costs}", type=int)
+    takes.value("--tokens", "N", "positions that this call computes (2048)", type=int)
+    takes.value("--past", "P", "positions in its cache before (0)", type=int)
+    takes.value("--memory", "M", "positions of its encoder (512)", type=int)
     takes.value("--out", "FILE", "write all rows to a .csv, .parquet, .jsonl or .arrow file")
     takes.value("--plot", "FILE", "draw the sweep as a .png, .svg or .html file")
     takes.value("--kind", None, "what to draw: auto (default), lines, contour or pareto", default="auto")
@@ -106,6 +112,7 @@ def _sweep(args: Values) -> Sweep:
         where=" and ".join(conditions) if conditions else None,
         dtype=args.dtype,
         wide=args.wide,
+        **{name: value for name in LENGTHS if (value := getattr(args, name)) is not None},
     )
 
 

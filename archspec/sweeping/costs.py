@@ -1,0 +1,75 @@
+"""The costs of a call as columns: exact at a point, and as numbers on the path of a region."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward, usual_lengths
+from archspec.models.model import Model
+from archspec.quantities import COST_COLUMNS
+from archspec.symbolic.counts import Loops
+from archspec.symbolic.swept import SweptDomain
+from archspec.tree.counts import dtype_bytes
+from archspec.tree.node import Node
+
+
+class Sums(NamedTuple):
+    """What a module adds to each column, all inside it included."""
+
+    flops: Any = 0
+    masked: Any = 0
+    backward: Any = 0
+    elements: Any = 0
+    bytes: Any = 0
+
+    def times(self, count: Any) -> Sums:
+        return Sums(*(number * count for number in self))
+
+    def plus(self, other: Sums) -> Sums:
+        return Sums(*(one + more for one, more in zip(self, other, strict=True)))
+
+    def columns(self) -> dict[str, Any]:
+        training = self.flops + self.backward
+        numbers = (self.flops, self.masked, training, self.elements, self.bytes)
+        return dict(zip(COST_COLUMNS, numbers, strict=True))
+
+
+def exact_costs(model: Model, lengths: dict[str, int], dtype: str) -> dict[str, int]:
+    """The columns of one config; what is not given of its lengths is as usual."""
+    call = model.forward(**{**usual_lengths(model.scope, model.architecture), **lengths})
+    numbers = (call.flops, call.masked_flops, call.training_flops, call.cache_elements())
+    return dict(zip(COST_COLUMNS, (*numbers, call.cache_bytes(dtype)), strict=True))
+
+
+def swept_costs(scope: Scope, architecture: str, lengths: dict[str, int], dtype: str) -> dict[str, Any]:
+    """The columns over the numbers of a scope whose fields are swept."""
+    given = {**usual_lengths(scope, architecture), **lengths}
+    try:
+        call = Forward(scope, architecture, **given)
+    except Loops:
+        plainly = Scope(scope.spec, scope.raw, scope.origin, SweptDomain(unroll=True))
+        call = Forward(plainly, architecture, **given)
+    return _sums(call.tree, dtype_bytes(dtype)).columns()
+
+
+def _sums(node: Node, element: int, keeps: bool = True) -> Sums:
+    """All of a module, with the turns of its loops; of routed experts the products of those that work."""
+    keeps = keeps and node.cache is not None
+    found = Sums()
+    for cost in node.costs:
+        found = found.plus(Sums(cost.flops, cost.masked, cost.backward))
+    for kept in (node.cache or ()) if keeps else ():
+        elements = prod(kept.shape) * kept.times
+        size = dtype_bytes(kept.dtype) if kept.dtype else element
+        found = found.plus(Sums(elements=elements, bytes=elements * size))
+    for child in node.children.values():
+        inner = _sums(child, element, keeps)
+        found = found.plus(inner if child.turn is None else inner.times(child.turn.times))
+    if node.routed is None or not node.routed.experts:
+        return found
+    chosen, experts = node.routed
+    working = min(chosen, experts)
+    flops, masked, backward = (number * working // experts for number in found[:3])
+    return found._replace(flops=flops, masked=masked, backward=backward)
