@@ -103,6 +103,6 @@ COSTS: dict[str, Quantity] = {  # of a call: they depend on its lengths, too
     ),
     "cache_elements": Quantity("cache", "elements that are kept for the next call", kind="cache"),
 }
-COST_COLUMNS = (*COSTS, "cache_bytes")  # of a call, in a sweep
+COST_COLUMNS = ("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes")  # of a sweep
 FORMULAS = {**QUANTITIES, **COSTS}  # what has a closed form
 BUDGETS = [*(name for name, quantity in QUANTITIES.items() if quantity.budget), "bytes"]  # what solve() takes

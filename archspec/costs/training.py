@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from importlib import import_module
 
 from archspec.configs.scope import Scope
-from archspec.costs.forward import Forward, held_to_transformers
+from archspec.costs.activations import Activations, checkpointed
+from archspec.costs.forward import Forward, held_to_transformers, total
 from archspec.costs.optimizers import optimizer_named
 from archspec.errors import ArchspecError
 from archspec.tree.counts import dtype_bytes, dtype_name
@@ -83,7 +83,7 @@ class Training:
 
     @cached_property
     def flops(self) -> int:
-        """FLOPs of the call and of its gradients, of this rank's sequences; nothing that is computed again.
+        """FLOPs of the call and of its gradients, of this rank's sequences, without what is computed again.
 
         >>> import archspec
         >>> archspec.load("LlamaForCausalLM").training(batch=1, tokens=4096).flops
@@ -91,6 +91,19 @@ class Training:
         """
         held_to_transformers(self.scope, self.architecture)
         return Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory).training_flops
+
+    @cached_property
+    def recomputed_flops(self) -> int:
+        """With checkpointing, FLOPs of the layers that are run again, whole; 0 without.
+
+        torch may stop short of the last Linear of a layer, where nothing that it gives is kept.
+        """
+        if not self.checkpointing:
+            return 0
+        layers = list(checkpointed(self.activations.tree))
+        if not layers:
+            raise ArchspecError(f"which layers of {self.architecture} are run again is not described")
+        return sum(int(total(layer).flops) for _, layer in layers)
 
     @property
     def weights_bytes(self) -> int:
@@ -109,20 +122,12 @@ class Training:
         return sum(part.bytes for part in others)
 
     @cached_property
-    def activations(self) -> Any:
+    def activations(self) -> Activations:
         """What is kept for the backward: see :class:`archspec.costs.activations.Activations`.
 
         Errors: :class:`ArchspecError` for a class whose activations are not described.
         """
-        held_to_transformers(self.scope, self.architecture)
-        try:
-            described = import_module("archspec.costs.activations")
-        except ModuleNotFoundError:
-            raise ArchspecError(
-                f"the activations of {self.architecture} are not described",
-                help="weights, gradients and optimizer are given without them",
-            ) from None
-        return described.Activations(
+        return Activations(
             self.scope,
             self.architecture,
             self.batch,
@@ -140,7 +145,7 @@ class Training:
 
     @property
     def total_bytes(self) -> int:
-        """The sum of :attr:`table`."""
+        """The sum of :attr:`table`; with checkpointing what a layer keeps as it is run again is in it."""
         return sum(part.bytes for part in self.table)
 
     @property

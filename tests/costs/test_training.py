@@ -75,6 +75,35 @@ def test_the_flops_are_those_of_the_call_and_of_its_gradients() -> None:
     )
 
 
+def test_the_flops_of_megatron_s_paper_with_full_recomputation() -> None:
+    """arXiv:2104.04473: 96·B·s·L·h²·(1 + s/(6h) + V/(16Lh)), a layer's forward once more."""
+    batch, s, layers, h, vocab = 2, 128, 12, 768, 50257
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": h}
+    config |= {"num_hidden_layers": layers, "num_attention_heads": 12, "vocab_size": vocab}
+    config["intermediate_size"] = 8 * h // 3  # three matrices, as large as two of 4h
+    found = archspec.load(config).training(batch, s, checkpointing=True)
+    whole = 96 * batch * s * layers * h**2 + 16 * batch * s**2 * layers * h + 6 * batch * s * h * vocab
+    assert found.flops + found.recomputed_flops == whole
+    assert archspec.load(config).training(batch, s).recomputed_flops == 0
+
+
+def test_the_total_is_the_sum_of_its_parts() -> None:
+    model = archspec.load("LlamaForCausalLM")
+    found = model.training(1, 64)
+    states = found.weights_bytes + found.gradients_bytes + found.optimizer_bytes
+    assert states == 16 * model.params
+    assert found.total_bytes == states + found.activation_bytes
+    assert found.activation_bytes == found.activations.bytes > 0
+
+
+def test_what_is_computed_again_is_a_part_of_its_own() -> None:
+    found = archspec.load("LlamaForCausalLM").training(1, 64, checkpointing=True)
+    kept, again = found.table[-2:]
+    assert (kept.bytes, again.bytes) == (found.activation_bytes, found.activations.recomputed_bytes)
+    assert found.total_bytes == sum(part.bytes for part in found.states) + kept.bytes + again.bytes
+    assert kept.bytes < archspec.load("LlamaForCausalLM").training(1, 64).activation_bytes
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -118,10 +118,19 @@ def training_report(model: Model, step: Training) -> dict[str, Any]:
         "checkpointing": step.checkpointing,
         "data_parallel": step.data_parallel,
         "zero": step.zero,
+        "flops": _flops(step),
         "parts": [part._asdict() for part in parts],
         "not_described": missing,
         "total_bytes": sum(part.bytes for part in parts) if missing is None else None,
     }
+
+
+def _flops(step: Training) -> int | None:
+    """The FLOPs of a step; None for a class whose costs are not given."""
+    try:
+        return step.flops
+    except ArchspecError:
+        return None
 
 
 def _print_training(found: dict[str, Any]) -> None:
@@ -132,6 +141,8 @@ def _print_training(found: dict[str, Any]) -> None:
         facts.append(("checkpointing", "every layer"))
     if found["data_parallel"] > 1:
         facts.append(("ranks", f"{found['data_parallel']}, ZeRO stage {found['zero']}"))
+    if found["flops"] is not None:
+        facts.append(("FLOPs", number(found["flops"])))
     table("memory of a rank|", facts, header=False)
     print()
     rows = [
