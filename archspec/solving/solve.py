@@ -13,17 +13,18 @@ from typing import Any, NamedTuple
 from archspec.configs.reader import read_config
 from archspec.errors import Problem, SweepError
 from archspec.models.model import load, source_of
-from archspec.quantities import BUDGETS
 from archspec.solving.best import Found
+from archspec.solving.budgets import Plan, exact, goals_of
 from archspec.solving.completion import complete
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import free_grid
-from archspec.solving.goals import Goal, goal, ratio_condition
+from archspec.solving.goals import Goal, ratio_condition
 from archspec.solving.search import Searched, search
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.subject import Subject
 from archspec.tree.counts import dtype_name
 
+NO_PLAN = Plan()
 FAR = Fraction(1, 20)  # a miss that is worth a word
 
 
@@ -31,7 +32,7 @@ class Solution(NamedTuple):
     """A config that comes near the budget.
 
     ``values`` are the free fields, ``config`` the whole config.json; ``miss`` is the largest relative
-    distance from a target, exactly.
+    distance from a target, exactly; ``costs`` are those that a plan has a budget of.
     """
 
     values: dict[str, int]
@@ -40,6 +41,7 @@ class Solution(NamedTuple):
     bytes: int
     miss: Fraction
     config: dict[str, Any]
+    costs: dict[str, int] = {}  # noqa: RUF012  # never changed
 
     def save(self, folder: str) -> str:
         """Writes the config.json into a folder, which is made where it is missing; gives its path."""
@@ -81,6 +83,7 @@ def solve(
     within: float | None = None,
     most: int = 10,
     architecture: str | None = None,
+    plan: Plan = NO_PLAN,
     **budgets: str | float | None,
 ) -> Solutions:
     """The configs that come nearest a budget, the nearest first.
@@ -88,10 +91,10 @@ def solve(
     ``free`` are the fields to choose, each between a sixteenth of its value in the config and sixteen times
     that, unless ``fields`` says otherwise, in steps of ``multiple``. ``params`` and ``active_params`` are
     sizes to come near (``"7e9"``, ``"1.3B"``) or ranges to keep (``"6e9..7e9"``); ``bytes`` (at ``dtype``,
-    else the config's own) is not exceeded, and come near where no other size is. ``ratio`` keeps quotients of
-    fields within ranges, ``where`` any condition, ``tie`` makes fields follow others, ``fields`` sets fields
-    that are not free. With several sizes the largest relative miss counts; what is equally near is ranked by
-    how little the shape differs.
+    else the config's own) is not exceeded, and come near where no other size is; ``plan`` is of training and
+    serving (:class:`archspec.solving.budgets.Plan`). ``ratio`` keeps quotients of fields within ranges,
+    ``where`` any condition, ``tie`` makes fields follow others, ``fields`` sets those that are not free. Of
+    several sizes the largest relative miss counts; equally near ones are ranked by how usual their shape is.
 
     The sizes are exact, and so is the search: no config that was not found comes nearer. A field that enters
     the size as a polynomial is solved for where the grid is too large to look at each point.
@@ -105,7 +108,7 @@ def solve(
     >>> best[0].values, best[0].params
     ({'hidden_size': 3840, 'num_hidden_layers': 38}, 6970049280)
     """
-    goals, names, limit = _goals(budgets), _names(free), _limit(most, within)
+    goals, names, limit = goals_of(budgets, plan), _names(free), _limit(most, within)
     source, architecture = source_of(config, architecture)
     raw = read_config(source)
     axes, usual = free_grid(raw, architecture, fields, names, multiple or {})
@@ -113,7 +116,7 @@ def solve(
 
     def subject(wanted: Sequence[Goal], under: Mapping[str, str]) -> Subject:
         columns = {f"goal {number}": goal.quantity for number, goal in enumerate(wanted)}
-        return Subject(raw, axes, architecture, tie or {}, columns, under, dtype)
+        return Subject(raw, axes, architecture, tie or {}, columns, under, dtype, plan.lengths)
 
     def searched(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Searched:
         return search(subject(wanted, under), wanted, at_most, usual)
@@ -125,7 +128,7 @@ def solve(
     if found[0].miss > limit:
         raise SweepError(obstacles.far(found[0], float(limit)))
     whole = subject(goals, conditions)
-    listed = [_solution(whole, names, one, dtype) for one in found if one.miss <= limit]
+    listed = [_solution(whole, names, one, plan) for one in found if one.miss <= limit]
     return Solutions(listed, lambda: obstacles.nearer(found[0]))
 
 
@@ -156,27 +159,15 @@ def _limit(most: int, within: float | None) -> Fraction | float:
     return Fraction(str(within))
 
 
-def _goals(budgets: Mapping[str, str | float | None]) -> list[Goal]:
-    """What to come near and to keep; beside another size to come near, bytes are only a limit."""
-    if unknown := next((name for name in budgets if name not in BUDGETS), None):
-        raise TypeError(f"solve() takes no {unknown}; its budgets are {', '.join(BUDGETS)}")
-    goals = [goal(name, text) for name in BUDGETS if (text := budgets.get(name)) is not None]
-    if not goals:
-        raise SweepError("no budget is given", help=f"give {', '.join(BUDGETS[:-1])} or {BUDGETS[-1]}")
-    *others, last = goals
-    if last.quantity == "bytes" and any(one.target is not None for one in others):
-        last = last._replace(target=None)
-    return [*others, last]
-
-
-def _solution(subject: Subject, free: Sequence[str], found: Found, dtype: str | None) -> Solution:
-    model = load(subject.config, subject.architecture, subject.settled(found.values))
+def _solution(subject: Subject, free: Sequence[str], found: Found, plan: Plan) -> Solution:
+    model, dtype = load(subject.config, subject.architecture, subject.settled(found.values)), subject.dtype
     for one, size in zip(subject.columns.values(), found.sizes, strict=True):
-        exact = model.params_bytes(dtype) if one.text == "bytes" else model.count(one.text)
-        if exact != size:
-            message = f"a bug of archspec: {one.text} is {exact:,} at {found.values}, and not {size:,}"
+        counted = exact(model, one.text, dtype, plan.lengths)
+        if counted != size:
+            message = f"a bug of archspec: {one.text} is {counted:,} at {found.values}, and not {size:,}"
             raise SweepError(message)
     varied = [one.name for one in subject.axes if len(one.values) > 1 and one.name not in free]
     values = {name: found.values[name] for name in [*varied, *free]}
     written = complete(model, dtype_name(dtype) if dtype else None)
-    return Solution(values, model.params, model.active_params, model.params_bytes(dtype), found.miss, written)
+    size, costs = model.params_bytes(dtype), plan.costs(model, dtype)
+    return Solution(values, model.params, model.active_params, size, found.miss, written, costs)

@@ -1,0 +1,122 @@
+"""Budgets of a plan as goals: FLOPs of training, memory of serving, compute that a law turns into a size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from archspec.errors import SweepError
+from archspec.models.model import Model
+from archspec.quantities import BUDGETS, QUANTITIES
+from archspec.solving.goals import MAX_BUDGET, Goal, goal, size_of
+from archspec.solving.laws import Optimum, optimum
+
+MEMORY = "bytes + cache_bytes"  # what is held while a model serves
+TRAINING = "training_flops"
+
+
+class Plan(NamedTuple):
+    """What is planned for, beside sizes.
+
+    ``flops`` are those of training on ``tokens`` tokens in sequences of ``sequence``; ``memory`` holds
+    weights and a cache of ``batch`` sequences of that length; ``compute`` is what ``law`` turns into a size.
+    """
+
+    flops: str | float | None = None
+    tokens: str | float | None = None
+    memory: str | float | None = None
+    compute: str | float | None = None
+    law: str | None = None
+    batch: int = 1
+    sequence: int = 2048
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The call that columns are of: one sequence to train on, or a whole cache."""
+        return {"batch": 1 if self.flops is not None else self.batch, "tokens": self.sequence}
+
+    @property
+    def sequences(self) -> int:
+        """How many sequences are trained on."""
+        return -(-_whole(self.tokens, "tokens", "--tokens 2e11") // self.sequence)
+
+    @property
+    def optimum(self) -> Optimum | None:
+        """What the law gives the compute."""
+        if self.compute is None:
+            return None
+        return optimum(_whole(self.compute, "compute", "--compute 1e21"), self.law or "chinchilla")
+
+    def goals(self) -> list[Goal]:
+        """Errors: :class:`SweepError` for a plan that leaves something open."""
+        found = []
+        if (self.flops is None) != (self.tokens is None):
+            raise SweepError("FLOPs of training are those of some tokens", help="give --flops and --tokens")
+        if self.flops is not None and self.memory is not None:
+            raise SweepError("a budget is of training or of serving", help="give --flops or --memory")
+        if self.law is not None and self.compute is None:
+            raise SweepError(f"{self.law} has no compute to share out", help="give --compute 1e21")
+        if self.flops is not None:
+            target = _whole(self.flops, "FLOPs", "--flops 1e22") // self.sequences
+            if not 0 < target <= MAX_BUDGET:
+                raise SweepError(f"{target:,} FLOPs a sequence are no budget", help="give other --tokens")
+            found.append(Goal(TRAINING, target))
+        if self.memory is not None:
+            most = size_of(self.memory, "bytes")
+            found.append(Goal(MEMORY, most, None, most))
+        if (best := self.optimum) is not None:
+            found.append(Goal(best.counts, best.params))
+        return found
+
+    def costs(self, model: Model, dtype: str | None) -> dict[str, int]:
+        """What a config costs of what is planned for."""
+        found: dict[str, int] = {}
+        if self.flops is not None:
+            one = model.forward(**self.lengths).training_flops
+            found |= {"training_flops": one * self.sequences}
+        if self.memory is not None:
+            found |= {"memory": exact(model, MEMORY, dtype, self.lengths)}
+        if (best := self.optimum) is not None:
+            found |= {best.counts: model.count(best.counts), "tokens": best.tokens}
+        return found
+
+
+def goals_of(budgets: Mapping[str, Any], plan: Plan) -> list[Goal]:
+    """What to come near and to keep; beside another size to come near, bytes are only a limit."""
+    if unknown := next((name for name in budgets if name not in BUDGETS), None):
+        raise TypeError(f"solve() takes no {unknown}; its budgets are {', '.join(BUDGETS)}")
+    sizes = [goal(name, text) for name in BUDGETS if (text := budgets.get(name)) is not None]
+    goals = [*plan.goals(), *sizes]
+    if not goals:
+        raise SweepError("no budget is given", help=f"give {', '.join(BUDGETS[:-1])} or {BUDGETS[-1]}")
+    return _limits(goals)
+
+
+def _limits(goals: Sequence[Goal]) -> list[Goal]:
+    limits = ("bytes", MEMORY)
+    others = any(one.target is not None for one in goals if one.quantity not in limits)
+    return [one._replace(target=None) if others and one.quantity in limits else one for one in goals]
+
+
+def exact(model: Model, quantity: str, dtype: str | None, lengths: Mapping[str, int]) -> int:
+    """A goal's quantity of one config, counted plainly."""
+    if quantity in QUANTITIES:
+        return model.count(quantity)
+    if quantity == "bytes":
+        return model.params_bytes(dtype)
+    call = model.forward(**lengths)
+    if quantity == TRAINING:
+        return call.training_flops
+    return model.params_bytes(dtype) + call.cache_bytes(dtype or model.dtype)
+
+
+def _whole(text: str | float | None, name: str, example: str) -> int:
+    """A number as people write it, which may be larger than 64 bits."""
+    try:
+        number = int(Fraction(str(text)))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        number = 0
+    if not 0 < number < 10**40:
+        raise SweepError(f"{text} is no number of {name}", help=f"write {example}")
+    return number
