@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -36,22 +37,42 @@ class Sums(NamedTuple):
         return dict(zip(COST_COLUMNS, numbers, strict=True))
 
 
-def exact_costs(model: Model, lengths: dict[str, int], dtype: str) -> dict[str, int]:
-    """The columns of one config; what is not given of its lengths is as usual."""
-    call = model.forward(**{**usual_lengths(model.scope, model.architecture), **lengths})
-    numbers = (call.flops, call.masked_flops, call.training_flops, call.cache_elements())
-    return dict(zip(COST_COLUMNS, (*numbers, call.cache_bytes(dtype)), strict=True))
+class Wanted(NamedTuple):
+    """The columns that are asked for, of which call; what is not given of its lengths is as usual."""
+
+    names: frozenset[str]
+    lengths: dict[str, int]
+
+    def of(self, scope: Scope, architecture: str) -> Forward:
+        """The call of one config. Errors: :class:`ArchspecError` for columns that are not given of it."""
+        call = Forward(scope, architecture, **{**usual_lengths(scope, architecture), **self.lengths})
+        if "training_flops" in self.names:
+            call.check_trained()
+        return call
 
 
-def swept_costs(scope: Scope, architecture: str, lengths: dict[str, int], dtype: str) -> dict[str, Any]:
+def exact_costs(model: Model, wanted: Wanted, dtype: str) -> dict[str, int]:
+    """The columns of one config."""
+    call = wanted.of(model.scope, model.architecture)
+    known: dict[str, Callable[[], int]] = {
+        "flops": lambda: call.flops,
+        "masked_flops": lambda: call.masked_flops,
+        "training_flops": lambda: call.training_flops,
+        "cache_elements": call.cache_elements,
+        "cache_bytes": lambda: call.cache_bytes(dtype),
+    }
+    return {name: known[name]() for name in wanted.names}
+
+
+def swept_costs(scope: Scope, architecture: str, wanted: Wanted, dtype: str) -> dict[str, Any]:
     """The columns over the numbers of a scope whose fields are swept."""
-    given = {**usual_lengths(scope, architecture), **lengths}
     try:
-        call = Forward(scope, architecture, **given)
+        call = wanted.of(scope, architecture)
     except Loops:
         plainly = Scope(scope.spec, scope.raw, scope.origin, SweptDomain(unroll=True))
-        call = Forward(plainly, architecture, **given)
-    return _sums(call.tree, dtype_bytes(dtype)).columns()
+        call = wanted.of(plainly, architecture)
+    columns = _sums(call.tree, dtype_bytes(dtype)).columns()
+    return {name: columns[name] for name in wanted.names}
 
 
 def _sums(node: Node, element: int, keeps: bool = True) -> Sums:

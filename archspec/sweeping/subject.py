@@ -28,7 +28,7 @@ from archspec.models.model import Model, dtype_of, load, source_of
 from archspec.quantities import COST_COLUMNS
 from archspec.specs.library import shipped
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.costs import exact_costs, swept_costs
+from archspec.sweeping.costs import Wanted, exact_costs, swept_costs
 from archspec.symbolic.decisions import Condition
 from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
@@ -99,8 +99,7 @@ class Subject:
     """A config with fields that vary.
 
     ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and
-    quantities, ``where`` the condition that a point has to meet, or several by name; ``lengths`` are those of
-    the call whose costs columns may name.
+    quantities, costs of a call of ``lengths`` too, ``where`` the conditions that a point has to meet.
     """
 
     def __init__(
@@ -122,8 +121,8 @@ class Subject:
         }
         named = {where: where} if isinstance(where, str) else where or {}
         self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
-        self.dtype, self.lengths = dtype, dict(lengths or {})
-        self.priced = any(map(_names_costs, [*self.columns.values(), *self.where]))
+        self.dtype = dtype
+        self.costs = Wanted(_costs_in([*self.columns.values(), *self.where]), dict(lengths or {}))
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in self.ties:
             if any(axis.name == name for axis in self.axes):
@@ -136,7 +135,7 @@ class Subject:
         config = read_config(self.config, first)
         self.model_type, self.architecture = choose(config, architecture)
         self.spec = shipped().load(self.model_type)
-        if self.priced:
+        if self.costs.names:
             held_to_transformers(Scope(self.spec, config.raw, config.origin), self.architecture)
         settings = self.settled(first)
         try:
@@ -219,8 +218,8 @@ class Subject:
         try:
             model = load(self.config, self.architecture, settings)
             exact = quantities_of(model.tensors())
-            if self.priced:
-                exact |= exact_costs(model, self.lengths, self.dtype or model.dtype)
+            if self.costs.names:
+                exact |= exact_costs(model, self.costs, self.dtype or model.dtype)
         except ArchspecError as error:
             return {}, error
         self.element = self.element or _element(model.dtype)
@@ -240,9 +239,9 @@ class Subject:
         try:
             scope.validate()
             quantities = counts(scope, self.architecture)
-            if self.priced:
+            if self.costs.names:
                 dtype = self.dtype or dtype_of(scope.raw)
-                quantities |= swept_costs(scope, self.architecture, self.lengths, dtype)
+                quantities |= swept_costs(scope, self.architecture, self.costs, dtype)
             return path, (scope, quantities)
         except ArchspecError as error:
             return path, error
@@ -265,9 +264,10 @@ class Subject:
         return self._region(path, self.model(point).scope, dict(exact), point)
 
 
-def _names_costs(wanted: Expression) -> bool:
-    """Whether an expression names a cost of a call."""
-    return any(isinstance(node, ast.Name) and node.id in COST_COLUMNS for node in ast.walk(wanted.tree))
+def _costs_in(wanted: Sequence[Expression]) -> frozenset[str]:
+    """The costs of a call that expressions name."""
+    nodes = (node for one in wanted for node in ast.walk(one.tree))
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) & frozenset(COST_COLUMNS)
 
 
 def _limited(refusal: ArchspecError) -> bool:
