@@ -22,7 +22,7 @@ _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
 _ASKED = ("inkling_text",)  # their configs do not say that a call hands on its cache, as generate() asks
 _WHOLE = ("cpmant",)  # these are given the positions in the cache once more
-_FLOAT32 = ("fnet",)  # torch's Fourier transforms have no bfloat16
+_FLOAT32 = ("bros", "fnet")  # einsum with float32 positions; torch's Fourier transforms have no bfloat16
 
 
 class Measured(NamedTuple):
