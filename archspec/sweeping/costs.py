@@ -45,7 +45,11 @@ class Wanted(NamedTuple):
 
     def of(self, scope: Scope, architecture: str) -> Forward:
         """The call of one config. Errors: :class:`ArchspecError` for columns that are not given of it."""
-        call = Forward(scope, architecture, **{**usual_lengths(scope, architecture), **self.lengths})
+        lengths: dict[str, Any] = {**usual_lengths(scope, architecture), **self.lengths}
+        held = scope.spec.library.held(scope.spec.model_type, architecture)
+        call = Forward(scope, architecture, **lengths, held=held)
+        if "masked_flops" in self.names:
+            call.check_held("masked")
         if "training_flops" in self.names:
             call.check_trained()
         return call
