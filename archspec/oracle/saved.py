@@ -2,11 +2,12 @@
 
 Every storage counts once, without parameters, buffers and inputs. It belongs to the first module that keeps
 it, of several to the first that has parameters; one that takes no gradient (the angles of rotary positions)
-to the module that hands it out.
+to the module that hands it out, a mask that layers are given to run again to what holds the layers.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from archspec.oracle.costs import configs_in, inputs
 from archspec.oracle.meta import on_meta
 from archspec.oracle.verdicts import Unavailable, told
 
+_LAYER = re.compile(r"\.?\b\w+\.\d+\b")
 FLASH = "linear_memory"  # transformers checks what is installed where a name has `flash` in it
 
 
@@ -75,7 +77,7 @@ def storages(model: Any, step: Step) -> list[Storage]:
     from torch.autograd.graph import saved_tensors_hooks as hooks
 
     given = inputs(model, step.call)
-    keeper = _Keeper(model, given.values())
+    keeper = _Keeper(model, given.values(), step.checkpointing)
     asked = len(_FLASH_CALLS)
     try:
         with on_meta(), _fused_dropout(), keeper.watching(model), hooks(keeper.keep, lambda tensor: tensor):
@@ -91,7 +93,8 @@ def storages(model: Any, step: Step) -> list[Storage]:
 class _Keeper:
     """Takes note of what autograd keeps while modules run."""
 
-    def __init__(self, model: Any, inputs: Iterable[Any]) -> None:
+    def __init__(self, model: Any, inputs: Iterable[Any], checkpointing: bool) -> None:
+        self.checkpointing = checkpointing
         others = (*model.parameters(), *model.buffers(), *inputs)
         self.others = {_storage(tensor) for tensor in others if tensor is not None}
         self.weighted = {name for name, module in model.named_modules() if module._parameters}
@@ -105,6 +108,8 @@ class _Keeper:
             return tensor
         known = self.kept.get(key)
         if known is None:
+            if self.checkpointing and not tensor.requires_grad:
+                module = _LAYER.split(module)[0]
             self.kept[key] = Storage(module, tensor.untyped_storage().nbytes(), tensor.detach())
         elif known.module not in self.weighted and module in self.weighted:
             self.kept[key] = known._replace(module=module)
