@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations
@@ -59,7 +59,7 @@ def verify_activations(spec: Spec, architecture: str, configs: list[Config]) -> 
         for number, raw in enumerate(configs):
             steps = list(_steps(number, *kind))
             outcome = _joined(outcome, _at_config(spec, architecture, raw, steps))
-            if outcome.differences or not outcome.compared:
+            if outcome.differences or not (number or outcome.compared):
                 break  # where the default config says nothing, no other does
         found[steps[0].kind] = outcome
     return found
@@ -82,36 +82,38 @@ def _joined(one: KindOutcome, other: KindOutcome) -> KindOutcome:
 
 def _at_config(spec: Spec, architecture: str, raw: Config, steps: list[Step]) -> KindOutcome:
     """The differences at the first step of a config that has any."""
-    compared, models = 0, {}
+    compared, models, refused = 0, {}, ""
     try:
         for step in steps:
             if step.dtype not in models:
                 models[step.dtype] = trained(architecture, raw, spec.model_type, step)
             model = models[step.dtype]
             step = step._replace(memory=_MEMORY) if encodes(model) else step
-            if differences := tuple(compared_at(spec, architecture, raw, model, step)):
+            try:
+                ours = StepActivations(Scope(spec, raw), architecture, step)
+                _ = ours.by_module
+            except ArchspecError as error:
+                refused = str(error)
+                continue
+            if differences := tuple(_differences(raw, ours, saved(model, step))):
                 return KindOutcome(compared, differences)
             compared += 1
     except (Refused, Unavailable) as error:
         return KindOutcome(0, unavailable=str(error))
-    return KindOutcome(compared)
+    return KindOutcome(compared, unavailable="" if compared else refused)
 
 
-def compared_at(
-    spec: Spec, architecture: str, raw: Config, model: Any, step: Step
+def _differences(
+    raw: Config, ours: StepActivations, measured: dict[str, int]
 ) -> Iterator[ActivationDifference]:
-    """The modules that differ at one step. Errors: :class:`Unavailable`, also where the spec says nothing."""
-    try:
-        ours = StepActivations(Scope(spec, raw), architecture, step)
-        own = ours.by_module
-    except ArchspecError as error:
-        raise Unavailable(str(error)) from None
+    """The modules that differ at one step."""
     theirs: Counter[str] = Counter()
-    for path, nbytes in saved(model, step).items():
+    for path, nbytes in measured.items():
         theirs[_described(ours.tree, path)] += nbytes
-    for path in dict.fromkeys((*theirs, *own)):
-        if theirs[path] != own.get(path, 0):
-            yield ActivationDifference(raw, step, path, theirs[path], own.get(path, 0))
+    for path in dict.fromkeys((*theirs, *ours.by_module)):
+        found = ours.by_module.get(path, 0)
+        if theirs[path] != found:
+            yield ActivationDifference(raw, ours.step, path, theirs[path], found)
 
 
 def _described(tree: Node, path: str) -> str:
