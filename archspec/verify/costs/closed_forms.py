@@ -1,0 +1,44 @@
+"""Closed forms of costs held to the fold, at the calls that the fold is held to torch at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward, usual_lengths
+from archspec.costs.records import Call
+from archspec.errors import ArchspecError, FormulaError
+from archspec.specs.records import Spec
+from archspec.symbolic.closed_form import ClosedForm
+from archspec.verify.comparison import Config
+from archspec.verify.costs.comparison import calls
+
+QUANTITIES = ("flops", "masked_flops", "cache_elements")
+
+
+class NoClosedForm(NamedTuple):
+    """A quantity of a call of which there is no closed form, and why."""
+
+    quantity: str
+    call: Call
+    why: str
+
+
+def without_closed_form(spec: Spec, architecture: str, raw: Config) -> Iterator[NoClosedForm]:
+    """The quantities whose closed form does not give the number of the fold; calls that are refused are none.
+
+    A closed form is built at each call anew: it is of the branches that are taken there.
+    """
+    scope = Scope(spec, raw)
+    encodes = "memory" in usual_lengths(scope, architecture)
+    for call in calls(spec, raw, encodes):
+        try:
+            Forward(scope, architecture, *call)
+        except ArchspecError:
+            continue
+        for quantity in QUANTITIES:
+            try:
+                ClosedForm.of(scope, architecture, quantity, call)
+            except FormulaError as error:
+                yield NoClosedForm(quantity, call, str(error))
