@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from archspec.cli.arguments import MODEL_HELP, add_choices, loaded, natural, print_json, tied_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.compare.diff import Diff, diff
+from archspec.errors import ArchspecError
 from archspec.terminal import number, signed, table
 from archspec.tree.ties import tie_notes
 
 if TYPE_CHECKING:
+    from archspec.compare.costs import CostChange
     from archspec.compare.formulas import Forms
     from archspec.models.model import Model
 
@@ -24,6 +26,11 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--depth", "N", "take modules below level N together", type=natural)
     for side in "ab":
         takes.repeated(f"--set-{side}", "FIELD=VALUE", f"a field of {side.upper()} alone")
+    about_call = "tell the FLOPs and the cache of a call, too; of"
+    takes.value("--tokens", "N", f"{about_call} this many positions", type=int)
+    takes.value("--batch", "B", "with --tokens: sequences (1)", type=int)
+    takes.value("--past", "P", "with --tokens: positions in the cache before (0)", type=int)
+    takes.value("--memory", "M", "with --tokens: positions of the encoder", type=int)
     add_choices(takes)
 
 
@@ -32,11 +39,38 @@ def run(args: Values) -> int:
     from archspec.compare.formulas import forms_or_reason
 
     forms = forms_or_reason(found)
+    costs = _costs(args, found)
     if args.json:
-        print_json(_as_json(found, forms))
+        told = [change._asdict() for change in costs]
+        print_json(_as_json(found, forms) | ({"costs": told} if told else {}))
     else:
         _print(found, forms)
+        _print_costs(costs)
     return 1 if found.changes else 0
+
+
+def _costs(args: Values, found: Diff) -> list[CostChange]:
+    """The costs of the call that is asked for, if one is."""
+    given = {name: getattr(args, name) for name in ("tokens", "batch", "past", "memory")}
+    lengths = {name: value for name, value in given.items() if value is not None}
+    if not lengths:
+        return []
+    if args.tokens is None:
+        raise ArchspecError(
+            f"--{next(iter(lengths))} is of a call", help="say of how many positions: --tokens 2048"
+        )
+    from archspec.compare.costs import cost_changes
+
+    return cost_changes(found.a, found.b, lengths)
+
+
+def _print_costs(costs: list[CostChange]) -> None:
+    if costs:
+        print()
+        rows = [
+            (one.name, number(one.before), number(one.after), signed(one.after - one.before)) for one in costs
+        ]
+        table("of a call|>A|>B|>B - A", rows)
 
 
 def _side(args: Values, name: str, settings: list[str]) -> Model:
