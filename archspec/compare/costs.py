@@ -39,6 +39,4 @@ def cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> list[CostCha
             first = error.problems[0]
             raise ArchspecError(f"{label}: {first.message}", help=first.help) from None
         sides.append((call.flops, call.cache_elements()))
-    return [
-        CostChange(name, *pair) for name, pair in zip(("FLOPs", "cache elements"), zip(*sides, strict=True))
-    ]
+    return [CostChange(name, *pair) for name, pair in zip(NAMES, zip(*sides, strict=True), strict=True)]
