@@ -24,7 +24,7 @@ from archspec.verify.costs.held import held
 from archspec.verify.verifier import TRIES, Verifier
 
 _CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
-_CALLS_OF_MANY_LAYERS = (Call(2, 5), Call(1, 67), Call(2, 1, 9), Call(1, 3, 67))
+_CALLS_OF_MANY_LAYERS = (Call(2, 67), Call(2, 3, 9))
 _DEPTH, _SHALLOW = "num_hidden_layers", 6  # as many as patterns of layers repeat after
 _MEMORY = 33  # encoder positions
 _BOUNDS = ("window", "chunk", "block")  # in the names of fields that FLOPs or caches change at
@@ -87,8 +87,9 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     found = over(spec, architecture, configs(spec, architecture, samples, seed), samples, compared_at)
     if found.verdict != "exact":
         return found
-    kept = verify_activations(spec, architecture, [*found.configs])
-    return found._replace(activations=kept, held=held(spec, architecture, found.configs))
+    few = shallow(spec, found.configs)
+    kept = verify_activations(spec, architecture, few)
+    return found._replace(activations=kept, held=held(spec, architecture, few))
 
 
 def over(
@@ -179,18 +180,25 @@ def calls(spec: Spec, raw: Config, encodes: bool) -> Iterator[Call]:
     """The calls to compare at; of a deep config a few only: few layers show all that it has."""
     scope = Scope(spec, raw)
     bounds = sorted({bound for bound in _bounds(scope) if 1 < bound < _LONGEST})
-    deep = scope.has(_DEPTH) and _integer(scope.get(_DEPTH)) > _SHALLOW
     around = [Call(1, bound + more) for bound in bounds for more in (-1, 0, 1)]
     after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
-    few = (*_CALLS_OF_MANY_LAYERS, *around[-1:], *after[-1:])
-    for call in few if deep else dict.fromkeys((*_CALLS, *around, *after)):
+    chosen = _CALLS_OF_MANY_LAYERS if is_deep(scope) else dict.fromkeys((*_CALLS, *around, *after))
+    for call in chosen:
         yield call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY) if encodes else call
         if encodes and not call.past:  # all that classifiers take; and the encoder at its own bounds
             yield call._replace(memory=call.tokens, encoded=call.tokens)
 
 
-def _integer(value: Any) -> int:
-    return value if type(value) is int else 0
+def is_deep(scope: Scope) -> bool:
+    """Whether a config has more layers than it takes to show each kind of them."""
+    depth = scope.get(_DEPTH) if scope.has(_DEPTH) else 0
+    return type(depth) is int and depth > _SHALLOW
+
+
+def shallow(spec: Spec, raws: Iterable[Config]) -> list[Config]:
+    """Those configs that are not deep; all where there is none."""
+    found = list(raws)
+    return [raw for raw in found if not is_deep(Scope(spec, raw))] or found
 
 
 def _bounds(scope: Scope) -> Iterator[int]:

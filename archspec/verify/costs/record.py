@@ -31,6 +31,7 @@ SCOPE = (
 )
 _PRELOAD = ("torch", "transformers", "archspec.verify.costs.training")
 _TIMEOUT = 600.0
+_AT_ONCE = 24  # model types, between two times that the record is written
 
 Chosen = dict[str, tuple[str, ...]]  # model type -> classes
 Done = Callable[[list[CostOutcome]], None]
@@ -129,15 +130,21 @@ def stale() -> Chosen:
 
 
 def update(samples: int, seed: int, jobs: int, done: Done | None = None, everything: bool = False) -> int:
-    """Verifies what is stale, or everything, and writes the record; gives how many classes have a gap."""
+    """Verifies what is stale, or everything, and writes the record; gives how many classes have a gap.
+
+    It is written every few types: what is interrupted goes on from there.
+    """
     digests, wanted, before = _digests(), in_scope(), recorded()
     chosen = wanted if everything else stale()
-    found = run(chosen, samples, seed, jobs, done)
-    lines = {name: line for name, line in before.items() if name in wanted and name not in chosen}
-    for model_type in chosen:
-        own = [outcome for outcome in found if outcome.model_type == model_type]
-        lines[model_type] = line_of(digests[model_type], own)
-    write(samples, seed, lines)
+    lines = {name: line for name, line in before.items() if name in wanted}
+    names = sorted(chosen)
+    for start in range(0, len(names), _AT_ONCE):
+        some = {name: wanted[name] for name in names[start : start + _AT_ONCE]}
+        found = run(some, samples, seed, jobs, done)
+        for model_type in some:
+            own = [outcome for outcome in found if outcome.model_type == model_type]
+            lines[model_type] = line_of(digests[model_type], own)
+        write(samples, seed, lines)
     return sum(len(line.gaps) for line in lines.values())
 
 

@@ -13,7 +13,7 @@ from archspec.oracle.training import measured_training
 from archspec.oracle.verdicts import Unavailable
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
-from archspec.verify.costs.comparison import CostDifference, CostOutcome, over, unlike, verify_costs
+from archspec.verify.costs.comparison import CostDifference, CostOutcome, over, shallow, unlike, verify_costs
 
 
 def verify_with_training(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
@@ -21,7 +21,8 @@ def verify_with_training(spec: Spec, architecture: str, samples: int = 5, seed: 
     forward = verify_costs(spec, architecture, samples, seed)
     if forward.verdict != "exact":
         return forward
-    training = over(spec, architecture, forward.configs, samples, compared_step, trains=True)
+    few = shallow(spec, forward.configs)
+    training = over(spec, architecture, few, len(few) - 2, compared_step, trains=True)
     return forward._replace(training=training)
 
 
