@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from archspec.cli.command_line import Values
 from archspec.errors import ArchspecError
+from archspec.specs.library import shipped
 from archspec.terminal import progress
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def run(args: Values, jobs: int) -> int:
         scope = {name: scope[name] for name in campaign.changed(args.changed) if name in scope}
     elif not args.all and not args.coverage:
         raise ArchspecError("say what to verify: names, --all or --changed")
+    if args.formulas:
+        return _formulas(scope)
     total = sum(map(len, (record.stale() if args.coverage and not args.all else scope).values()))
     seen: list[CostOutcome] = []
     with progress("measuring") as show:
@@ -52,6 +55,28 @@ def run(args: Values, jobs: int) -> int:
         print(line)
     both = (one for outcome in seen for one in (outcome, outcome.training) if one)
     return 1 if not args.coverage and any(one.verdict == "wrong" for one in both) else 0
+
+
+def _formulas(scope: dict[str, tuple[str, ...]]) -> int:
+    """The closed forms of classes at their default configs; 1 where one gives another number."""
+    from archspec.verify.costs import symbolic
+    from archspec.verify.costs.closed_forms import without_closed_form
+
+    found = dict.fromkeys((*symbolic.AGREE, symbolic.NEITHER), 0)
+    wrong = 0
+    for model_type, architecture in ((name, one) for name, classes in scope.items() for one in classes):
+        raw = {"model_type": model_type}
+        for missing in without_closed_form(shipped().load(model_type), architecture, raw):
+            wrong += 1
+            print(f"{architecture} ({model_type}): {missing.quantity} of {missing.call}: {missing.why}")
+        how = symbolic.compared(shipped().load(model_type), architecture, raw)
+        if how in found:
+            found[how] += 1
+        else:
+            wrong += 1
+            print(f"{architecture} ({model_type}): {how}")
+    print(", ".join(f"{count} {how}" for how, count in found.items()), f"and {wrong} wrong", sep=" ")
+    return 1 if wrong else 0
 
 
 def _report(outcomes: list[CostOutcome]) -> Iterator[str]:

@@ -31,6 +31,9 @@ def add_arguments(takes: Arguments) -> None:
     takes.flag("--coverage", "verify what has changed and write docs/coverage.md")
     takes.flag("--check", "with --coverage: write nothing, fail where it is stale")
     takes.flag("--costs", "FLOPs by module and the cache, in place of the tensors")
+    takes.flag(
+        "--formulas", "with --costs: their closed forms, held to the counts and to torch's polynomials"
+    )
 
 
 def run(args: Values) -> int:

@@ -31,7 +31,10 @@ def without_closed_form(spec: Spec, architecture: str, raw: Config) -> Iterator[
     A closed form is built at each call anew: it is of the branches that are taken there.
     """
     scope = Scope(spec, raw)
-    encodes = "memory" in usual_lengths(scope, architecture)
+    try:
+        encodes = "memory" in usual_lengths(scope, architecture)
+    except ArchspecError:
+        return
     for call in calls(spec, raw, encodes):
         try:
             Forward(scope, architecture, *call)

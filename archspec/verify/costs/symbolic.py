@@ -8,12 +8,16 @@ import sympy
 
 from archspec.configs.scope import Scope
 from archspec.costs.records import Call
+from archspec.errors import ArchspecError
 from archspec.oracle.costs import encodes, instance
 from archspec.oracle.symbolic_costs import symbolic_flops
+from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.verify.comparison import Config
 
+AGREE = ("polynomials", "points")
+NEITHER = "not over symbols"
 _CALL = Call(2, 80)
 _MEMORY = 48  # encoder positions
 _LENGTHS = sympy.symbols("batch tokens memory")
@@ -34,6 +38,14 @@ def agreement(spec: Spec, architecture: str, raw: Config) -> str:
     else:
         same, how = all(_at(ours, tokens) == _at(theirs, tokens) for tokens in _POINTS), "points"
     return how if same else f"the spec gives {ours}, torch {theirs}"
+
+
+def compared(spec: Spec, architecture: str, raw: Config) -> str:
+    """The same, and `not over symbols` where one is not to be had."""
+    try:
+        return agreement(spec, architecture, raw)
+    except (ArchspecError, Refused, Unavailable):
+        return NEITHER
 
 
 def closed_form(scope: Scope, architecture: str, call: Call) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from archspec.errors import ArchspecError
-from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.library import shipped
 from archspec.verify.costs import record, symbolic
 from archspec.verify.costs.symbolic import agreement
@@ -34,16 +32,20 @@ def test_another_polynomial_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.startswith("the spec gives ")
 
 
+def test_what_does_not_run_over_symbols_is_told() -> None:
+    few = {"n_layer": 1}
+    assert symbolic.compared(shipped().load("bloom"), "BloomModel", few) == symbolic.NEITHER
+
+
 @pytest.mark.slow
 def test_all_classes() -> None:
-    found: dict[str, str] = {}
-    for model_type, names in record.in_scope().items():
-        for name in names:
-            try:
-                found[f"{model_type} {name}"] = agreement(
-                    shipped().load(model_type), name, {"model_type": model_type}
-                )
-            except (ArchspecError, Refused, Unavailable):
-                continue
-    assert {pair: how for pair, how in found.items() if how not in ("polynomials", "points")} == {}
+    found = {
+        f"{model_type} {name}": symbolic.compared(
+            shipped().load(model_type), name, {"model_type": model_type}
+        )
+        for model_type, names in record.in_scope().items()
+        for name in names
+    }
+    known = (*symbolic.AGREE, symbolic.NEITHER)
+    assert {pair: how for pair, how in found.items() if how not in known} == {}
     assert sum(how == "polynomials" for how in found.values()) >= LEAST
