@@ -7,6 +7,8 @@ from typing import Any
 import sympy
 
 import archspec
+from archspec.costs.records import Step
+from archspec.models.formula import Formula
 from archspec.render.assumptions import assume
 
 B, n = sympy.symbols("batch tokens")
@@ -57,6 +59,25 @@ def megatron() -> list[tuple[Any, Any]]:
     plain = 72 * B * layers * n * h**2 * (1 + n / (6 * h) + vocab / (12 * layers * h))
     again = 96 * B * layers * n * h**2 * (1 + n / (6 * h) + vocab / (16 * layers * h))
     return [(plain, 3 * found), (again, 4 * found - logits)]
+
+
+def korthikanti() -> dict[str, tuple[Any, Any]]:
+    """Class -> (s·b·h·(34 + 5·a·s/h), bytes that a layer of it keeps in 16 bits with eager attention)."""
+    cases = [
+        ("BertModel", {"model_type": "bert"}, "num_hidden_layers", "hidden_size", "num_attention_heads"),
+        ("GPT2Model", {"model_type": "gpt2", "activation_function": "gelu"}, "n_layer", "n_embd", "n_head"),
+        ("OPTModel", {"model_type": "opt"}, "num_hidden_layers", "hidden_size", "num_attention_heads"),
+    ]
+    inner = {"BertModel": "intermediate_size", "GPT2Model": "n_inner", "OPTModel": "ffn_dim"}
+    found = {}
+    for name, config, layers, width, heads in cases:
+        scope = archspec.load(config, name).scope
+        kept = Formula.of(scope, name, "activation_bytes", Step(2, 512, attention="eager")).expr
+        h, a = sympy.symbols(f"{width} {heads}")
+        layer = kept.coeff(sympy.Symbol(layers)).replace(sympy.floor, lambda whole: whole)
+        paper = n * B * h * (34 + 5 * a * n / h)
+        found[name] = sympy.expand(paper), sympy.expand(layer.subs(sympy.Symbol(inner[name]), 4 * h))
+    return found
 
 
 def chinchilla() -> tuple[Any, Any, Any]:
@@ -113,6 +134,17 @@ def lines() -> list[str]:
         "Three times the FLOPs of `GPT2LMHeadModel` under n_inner = 4·n_embd, as a polynomial. With",
         "activations recomputed the layers count four times and the logits three: the paper's",
         "96·B·L·s·h²·(1 + s/(6·h) + V/(16·L·h)), as a polynomial.",
+        "",
+        "## Korthikanti et al., arXiv:2205.05198: s·b·h·(34 + 5·a·s/h) bytes of activations a layer",
+        "",
+        "What autograd keeps in 16 bits with eager attention and an inner width of 4·h, a layer; of GPT-2",
+        "with `activation_function=gelu` (its own gelu_new is computed in steps that keep 24·s·b·h more).",
+        "Beyond the paper are the float32 statistics of two LayerNorms; OPT has a ReLU, whose output is the",
+        "next layer's input, no dropout of attention, and a softmax in float32:",
+        "",
+        "| class | a layer | beyond the paper |",
+        "| --- | --- | --- |",
+        *(f"| `{name}` | `{ours}` | `{ours - said}` |" for name, (said, ours) in korthikanti().items()),
         "",
         "## Chinchilla, arXiv:2203.15556: appendix F",
         "",

@@ -92,6 +92,15 @@ def test_chinchilla_counts_lookups_and_softmax(papers: ModuleType) -> None:
     assert sympy.expand(rest - batch * (lookup + softmax)) == 0
 
 
+def test_korthikanti_s_activations_up_to_the_statistics_of_norms(papers: ModuleType) -> None:
+    found = papers.costs.korthikanti()
+    b, n, h, a = sympy.symbols("batch tokens hidden_size num_attention_heads")
+    assert sympy.expand(found["BertModel"][1] - found["BertModel"][0]) == 16 * b * n
+    assert sympy.expand(found["GPT2Model"][1] - found["GPT2Model"][0]) == 16 * b * n
+    rest = -8 * b * n * h + a * b * n**2 + 16 * b * n  # a ReLU; no dropout of attention, a softmax in float32
+    assert sympy.expand(found["OPTModel"][1] - found["OPTModel"][0] - rest) == 0
+
+
 def test_caches_of_model_cards(papers: ModuleType) -> None:
     for name, _, printed, counted in papers.costs.caches():
         assert printed == counted, name
