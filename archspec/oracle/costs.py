@@ -39,7 +39,8 @@ class Measured(NamedTuple):
 def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bool = False) -> Any:
     """A model in bfloat16 on meta with eager attention, and experts whose products FlopCounterMode counts.
 
-    One that ``trains`` keeps no cache, and its parameters require gradients as they do by themselves.
+    One that ``trains`` is in float32, keeps no cache, and its parameters require gradients as they do by
+    themselves.
 
     Errors: :class:`archspec.oracle.Refused`, :class:`archspec.oracle.Unavailable`.
     """
@@ -58,20 +59,20 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bo
         if getattr(one, "languages", None):  # xmod's adapters of other languages get no positions
             one.languages = [one.default_language or one.languages[0]]
             one.default_language = one.languages[0]
-    with _bfloat16(config):
+    with _default_dtype("float32" if trains or config.model_type in _FLOAT32 else "bfloat16"):
         model = built(model_class(architecture, model_type), config).to("meta").eval()
         _cast(model)
     return model if trains else model.requires_grad_(False)
 
 
 @contextmanager
-def _bfloat16(config: Any) -> Iterator[None]:
+def _default_dtype(name: str) -> Iterator[None]:
     """The default dtype that from_pretrained() builds a model under."""
     import torch
 
     before = torch.get_default_dtype()
     try:
-        torch.set_default_dtype(torch.float32 if config.model_type in _FLOAT32 else torch.bfloat16)
+        torch.set_default_dtype(getattr(torch, name))
         yield
     finally:
         torch.set_default_dtype(before)
