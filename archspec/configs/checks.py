@@ -19,6 +19,8 @@ from archspec.typing_light import Any
 
 def misfit(field: Field, kinds: Iterable[str], value: Any) -> str:
     """Why a value cannot be a field's; '' for one that can."""
+    if field.only_costs:
+        return ""
     if not fits(value, kinds):
         expected = " or ".join(kind.replace("None", "null") for kind in kinds)
         return f"{shown(value) if isinstance(value, list) else describe(value)} is not {expected}"

@@ -16,6 +16,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "list": (list, tuple),
     "dict": (dict, Mapping),
     "None": (type(None),),
+    "any": (object,),
 }
 
 
@@ -36,7 +37,7 @@ def fits(value: Any, kinds: Iterable[str]) -> bool:
     value = here(value)
     for kind in kinds:
         base, _, inner = kind.partition("[")
-        if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base != "bool"):
+        if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base not in ("bool", "any")):
             continue
         wanted = union(inner[:-1]) if inner else ()
         items: Any = value

@@ -65,6 +65,11 @@ class Field(NamedTuple):
     falsy: bool = False
 
     @property
+    def only_costs(self) -> bool:
+        """Whether only costs read it, so that no count depends on it and none of its values is refused."""
+        return self.types == ("any",)
+
+    @property
     def required(self) -> bool:
         return self.default is None
 

@@ -25,8 +25,6 @@ from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, quantities_of
 from archspec.tree.tensors import tensors
 
-_NO_SIZES = ("_token_id", "dropout", "dropout_prob", "pdrop")  # ends of names of numbers that are none
-
 
 class ClosedForm:
     """The closed form of one quantity, specialised on one config's flags.
@@ -293,8 +291,9 @@ def _exact(value: int | float) -> Any:
 
 def _numeric_fields(scope: Scope) -> list[str]:
     names = []
-    for name in scope.spec.fields:
+    for name, field in scope.spec.fields.items():
         value = scope.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool) and not name.endswith(_NO_SIZES):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and not field.only_costs and not name.endswith("_token_id"):
             names.append(name)
     return names

@@ -94,7 +94,9 @@ def _builds(model_type: str, other: Other) -> bool:
 
 def _candidates(spec: Spec) -> list[tuple[str, list[Any]]]:
     cls = config_class(spec.model_type)
-    mentioned = {*spec.fields, *spec.attribute_map, *spec.attribute_map.values(), *_KNOWN}
+    counted = {name for name, field in spec.fields.items() if not field.only_costs}
+    free = spec.fields.keys() - counted
+    mentioned = {*counted, *spec.attribute_map, *spec.attribute_map.values(), *_KNOWN} - free
     texts = source_texts(spec)
     fields = {field.name: field for field in dataclasses.fields(cls)}
     found = [

@@ -258,7 +258,7 @@ class Verifier(BothSides):
             start = default if self.differs(small) else small  # few layers tell a null as well as many do
         except Unavailable:
             start = default
-        for name in self.spec.fields:
+        for name in self.sampler.names:
             try:
                 differences = self.compare({**start, name: None})[0]
                 if any(one.kind == "refused" for one in differences):  # maybe no layer of so few reads it

@@ -18,7 +18,8 @@ def misfits(spec: Spec, raw: dict[str, Any], layer_lists: Iterable[str]) -> Iter
     """
     raw = {name: value for name, value in raw.items() if value is not None}  # one oddity at a time
     scope = Scope(spec, raw)
-    numbers = [name for name in spec.fields if type(scope.get(name)) is int]
+    fields = [field.name for field in spec.fields.values() if not field.only_costs]
+    numbers = [name for name in fields if type(scope.get(name)) is int]
     bare = {name: 0 for name in numbers if is_deep(name)}
     # A list is as long as layers are many; what is computed from what is zero is given as it was.
     small = {name: value for name, value in raw.items() if not isinstance(value, list)} | bare
@@ -37,7 +38,7 @@ def misfits(spec: Spec, raw: dict[str, Any], layer_lists: Iterable[str]) -> Iter
         for kind in ALLOWED[name] if type(layers) is int else ():
             yield {**raw, name: [kind] * layers}
             yield from [{**raw, name: [*value[:-1], kind]}] if isinstance(value, list) and value[1:] else ()
-    for name in spec.fields:
+    for name in fields:
         value = scope.get(name)
         if isinstance(value, str):
             yield {**raw, name: f"{value}-{value}"}

@@ -188,8 +188,10 @@ class TracedScope(Scope, Recorder):
         return self.domain.trace.lifted(path, value)
 
     def know(self, name: str, value: Any) -> None:
-        known = Known(value, name in self.raw, self.spec.fields.get(name))
-        self.domain.run.fields.setdefault(self.path(name), known)
+        field = self.spec.fields.get(name)
+        if field is None or not field.only_costs:
+            known = Known(value, name in self.raw, field)
+            self.domain.run.fields.setdefault(self.path(name), known)
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         value = super().call(name, node, local)

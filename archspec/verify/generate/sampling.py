@@ -23,6 +23,8 @@ class Sampler(Drawing):
     def __init__(self, spec: Spec, seed: int, texts: Texts | None = None) -> None:
         super().__init__(spec, random.Random(f"{spec.model_type}:{seed}"), texts)
         self.children: dict[str, Sampler] = {}
+        self.fields = [field for field in spec.fields.values() if not field.only_costs]
+        self.names = [field.name for field in self.fields]
         self.accepted: list[Config] = []
         self.drawn: Config = {}
         self.hopeless = False
@@ -45,7 +47,7 @@ class Sampler(Drawing):
         """Fields drawn each with a probability; with none, the default config with few layers."""
         raw: Config = {"model_type": self.spec.model_type}
         self.lengths = {}
-        for field in sorted(self.spec.fields.values(), key=lambda one: (one.computed, not is_deep(one.name))):
+        for field in sorted(self.fields, key=lambda one: (one.computed, not is_deep(one.name))):
             value = self.default(field, raw)
             if is_deep(field.name) and type(value) is int and not field.computed:
                 few = value > 2 or self.random.random() < share
@@ -70,8 +72,8 @@ class Sampler(Drawing):
         return self.changed(self.random.choice(self.accepted), self.random.randint(1, 3))
 
     def changed(self, valid: Config, count: int) -> Config:
-        raw, fields = copy.deepcopy(valid), [*self.spec.fields.values()]
-        for field in self.random.sample(fields, min(len(fields), count)):
+        raw = copy.deepcopy(valid)
+        for field in self.random.sample(self.fields, min(len(self.fields), count)):
             if self.random.random() < 0.1 and field.name != WIDE:
                 raw.pop(field.name, None)
             else:
