@@ -26,15 +26,13 @@ def measured_training(model: Any, call: Call) -> dict[str, int]:
     counter = FlopCounterMode(display=False, custom_mapping=corrected)
     model.train()
     for module in model.modules():
-        if hasattr(module, "layerdrop"):
-            module.training = False  # it would leave out layers by chance
+        if hasattr(module, "layerdrop") or hasattr(module, "correction_coefs"):
+            module.training = False  # it would leave out layers by chance; use a layer's weight outside it
     try:
         with on_meta(), torch.enable_grad():
             settle(model, call)
             with counter, _by_origin(counter.mod_tracker):
-                output = model(**inputs(model, call))
-                first = output.loss if getattr(output, "loss", None) is not None else output[0]
-                first.float().sum().backward()
+                _first(model(**inputs(model, call))).float().sum().backward()
     except Exception as error:  # whatever a step raises on meta, it says nothing of the model's costs
         raise Unavailable(told(error)) from None
     finally:
@@ -43,6 +41,11 @@ def measured_training(model: Any, call: Call) -> dict[str, int]:
     if sum(found.values()) != counter.get_total_flops():
         raise Unavailable("some gradients are of no module's products")
     return found
+
+
+def _first(output: Any) -> Any:
+    """The loss, or what a class gives in place of one; a router's loss is no gradient of the rest."""
+    return output[next(name for name in output if name != "aux_loss")]
 
 
 def convolution_backward_flops(

@@ -24,7 +24,8 @@ from archspec.verify.costs.held import held
 from archspec.verify.verifier import TRIES, Verifier
 
 _CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
-_CALLS_OF_MANY_LAYERS = (Call(2, 67), Call(2, 3, 9))
+_CALLS_OF_MANY_LAYERS = (Call(2, 67), Call(1, 5), Call(2, 3, 9))
+_MORE_STEPS = (Call(2, 67), Call(3, 17), Call(1, 130))  # of training, which has none on a past
 _DEPTH, _SHALLOW = "num_hidden_layers", 6  # as many as patterns of layers repeat after
 _MEMORY = 33  # encoder positions
 _BOUNDS = ("window", "chunk", "block")  # in the names of fields that FLOPs or caches change at
@@ -161,8 +162,9 @@ def at_config(
     except (Refused, Unavailable) as error:
         return CostOutcome(architecture, spec.model_type, 0, (), str(error))
     compared, unavailable, hands_on = 0, "", True
-    for call in calls(spec, raw, encodes(model)):
-        if (trains and (call.past or call.tokens > _LONGEST_STEP)) or (call.past and not hands_on):
+    found = calls(spec, raw, encodes(model))
+    for call in _steps(found, encodes(model)) if trains else found:
+        if call.past and not hands_on:
             continue
         try:
             differences = tuple((compare or compared_at)(spec, architecture, raw, model, call))
@@ -184,9 +186,20 @@ def calls(spec: Spec, raw: Config, encodes: bool) -> Iterator[Call]:
     after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
     chosen = _CALLS_OF_MANY_LAYERS if is_deep(scope) else dict.fromkeys((*_CALLS, *around, *after))
     for call in chosen:
-        yield call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY) if encodes else call
-        if encodes and not call.past:  # all that classifiers take; and the encoder at its own bounds
-            yield call._replace(memory=call.tokens, encoded=call.tokens)
+        yield from _with_memory(call) if encodes else (call,)
+
+
+def _steps(calls: Iterable[Call], encodes: bool) -> Iterator[Call]:
+    """The calls of training: those that are no longer than a step, and some more."""
+    yield from (call for call in calls if not call.past and call.tokens <= _LONGEST_STEP)
+    for call in _MORE_STEPS:
+        yield from _with_memory(call) if encodes else (call,)
+
+
+def _with_memory(call: Call) -> Iterator[Call]:
+    yield call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY)
+    if not call.past:  # all that classifiers take; and the encoder at its own bounds
+        yield call._replace(memory=call.tokens, encoded=call.tokens)
 
 
 def is_deep(scope: Scope) -> bool:

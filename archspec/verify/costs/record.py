@@ -31,6 +31,8 @@ SCOPE = (
 )
 _PRELOAD = ("torch", "transformers", "archspec.verify.costs.training")
 _TIMEOUT = 600.0
+_UNDESCRIBED = re.compile(r"(?P<line>\S+:\d+):\d+: .*undescribed is described.*\(in (?P<module>\w+)\.ops\)")
+_LONGEST_GAP = 200  # letters
 _AT_ONCE = 24  # model types, between two times that the record is written
 
 Chosen = dict[str, tuple[str, ...]]  # model type -> classes
@@ -175,7 +177,10 @@ def _names(outcomes: list[CostOutcome]) -> tuple[str, ...]:
 def gap(outcome: CostOutcome) -> str:
     """Why the costs of a class are not given, in a few words."""
     if not outcome.differences:
-        return f"transformers' code does not run without data: {outcome.unavailable}"[:160]
+        why = outcome.unavailable.partition("\n")[0]
+        if place := _UNDESCRIBED.match(why):
+            return f"not described: {place['module']}'s products ({place['line']})"
+        return f"transformers' code does not run here, on shapes alone: {why}"[:_LONGEST_GAP]
     first = outcome.differences[0]
     return f"{first.kind} of {first.name or 'the model'}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
 from archspec.configs.scope import Scope
@@ -13,7 +14,17 @@ from archspec.oracle.training import measured_training
 from archspec.oracle.verdicts import Unavailable
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
-from archspec.verify.costs.comparison import CostDifference, CostOutcome, over, shallow, unlike, verify_costs
+from archspec.verify.costs.comparison import (
+    CostDifference,
+    CostOutcome,
+    configs,
+    over,
+    shallow,
+    unlike,
+    verify_costs,
+)
+
+_MORE = 4  # configs for each one that is to run
 
 
 def verify_with_training(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
@@ -22,7 +33,9 @@ def verify_with_training(spec: Spec, architecture: str, samples: int = 5, seed: 
     if forward.verdict != "exact":
         return forward
     few = shallow(spec, forward.configs)
-    training = over(spec, architecture, few, len(few) - 2, compared_step, trains=True)
+    more = (raw for raw in configs(spec, architecture, samples, seed + 1) if raw not in few)
+    tried = chain(few, islice(more, _MORE * samples))  # not all that run train, as without a dropout's rate
+    training = over(spec, architecture, tried, len(few) - 2, compared_step, trains=True)
     return forward._replace(training=training)
 
 

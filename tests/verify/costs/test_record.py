@@ -45,12 +45,15 @@ def test_a_digest_is_of_the_contractions_that_a_spec_names(tmp_path: Path) -> No
 def test_a_gap_names_the_module() -> None:
     assert record.gap(CostOutcome("Toy", "toy", 3, (WRONG,))) == "flops of model.layers.0"
     unavailable = record.gap(CostOutcome("Toy", "toy", 0, (), "it has no forward"))
-    assert unavailable == "transformers' code does not run without data: it has no forward"
+    assert unavailable == "transformers' code does not run here, on shapes alone: it has no forward"
+    undescribed = "toy.yaml:9:3: config: undescribed is described where `False` (in ToyModel.ops)\n  ops: x"
+    refused = record.gap(CostOutcome("Toy", "toy", 0, (), undescribed))
+    assert refused == "not described: ToyModel's products (toy.yaml:9)"
 
 
 def test_costs_of_a_class_outside_the_record_are_refused() -> None:
-    model = archspec.load("CpmAntForCausalLM")
-    with pytest.raises(ArchspecError, match=r"the costs of CpmAntForCausalLM .* are not given"):
+    model = archspec.load("BltForCausalLM")
+    with pytest.raises(ArchspecError, match=r"the costs of BltForCausalLM .* are not given"):
         model.forward(batch=1, tokens=8)
 
 
