@@ -67,6 +67,6 @@ def test_calls_are_around_windows_and_chunks() -> None:
     assert all(call.memory for call in calls(shipped().load("t5"), {}, encodes=True))
 
 
-def test_a_deep_config_is_called_twice() -> None:
+def test_a_deep_config_is_called_thrice() -> None:
     found = list(calls(shipped().load("mistral"), {"sliding_window": 8}, encodes=False))
-    assert [(call.tokens, call.past) for call in found] == [(67, 0), (3, 9)]
+    assert [(call.tokens, call.past) for call in found] == [(67, 0), (5, 0), (3, 9)]

@@ -26,6 +26,8 @@ _QWEN = {
 }
 _CANINE = {"model_type": "canine", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1}
 
+_ROUTED = {"model_type": "mixtral", "num_hidden_layers": 1, **_HEADS, "output_router_logits": True}
+
 
 def at(spec: Spec, architecture: str, raw: dict[str, Any]) -> CostOutcome:
     return at_config(spec, architecture, raw, compared_step, trains=True)
@@ -44,6 +46,7 @@ def test_exact() -> None:
         ("qwen3_5_text", "Qwen3_5TextModel", _QWEN),
         ("canine", "CanineModel", _CANINE),
         ("canine", "CanineForSequenceClassification", _CANINE),
+        ("mixtral", "MixtralForCausalLM", _ROUTED),
     ],
 )
 def test_what_has_other_gradients(model_type: str, architecture: str, raw: dict[str, Any]) -> None:
@@ -56,7 +59,12 @@ def test_what_has_other_gradients(model_type: str, architecture: str, raw: dict[
     ("architecture", "old", "new", "name"),
     [
         ("BertModel", "trained: pooled", "trained: 1", "pooler.dense"),
-        ("BertForSequenceClassification", "(BertModel(pooled=1))", "(BertModel())", "bert.pooler.dense"),
+        (
+            "BertForSequenceClassification",
+            "Classifier(BertModel(pooled=1)",
+            "Classifier(BertModel()",
+            "bert.pooler.dense",
+        ),
     ],
 )
 def test_a_pooler_that_is_read_or_not_is_found(
