@@ -46,6 +46,8 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
         one._attn_implementation = FLASH if flash else "eager"
         one.return_dict = True
         one.use_cache = False
+        if getattr(one, "output_router_logits", False):
+            one.output_router_logits = False  # what they are asked for is a loss
         if getattr(one, "pad_token_id", 0) is None:
             one.pad_token_id = 0  # sequence classification looks for the last token that is none
     before = torch.get_default_dtype()
@@ -54,6 +56,11 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
         model = built(model_class(architecture, model_type), config).to("meta").train()
     finally:
         torch.set_default_dtype(before)
+    for module in model.modules():
+        if hasattr(module, "layerdrop"):
+            module.layerdrop = 0.0  # it would leave out layers by chance
+    if flash and not model._supports_flash_attn:
+        raise Unavailable("the class has no flash attention")
     if step.checkpointing:
         if not model.supports_gradient_checkpointing:
             raise Unavailable("the class has no gradient checkpointing")
@@ -195,9 +202,12 @@ def _flash(module: Any, query: Any, key: Any, value: Any, *_: Any, **given: Any)
     import torch
 
     _FLASH_CALLS.append(None)
+    width = value.shape[-1]
+    if width < query.shape[-1]:  # as transformers does for latent attention
+        value = torch.nn.functional.pad(value, [0, query.shape[-1] - width])
     heads = (tensor.transpose(1, 2) for tensor in (query, key, value))
     dropout = float(given.get("dropout", 0.0))
     kernel = torch.ops.aten._flash_attention_forward
     lengths = query.shape[2], key.shape[2]
     output = kernel(*heads, None, None, *lengths, dropout, False, False, scale=given.get("scaling"))
-    return output[0], None
+    return output[0][..., :width], None
