@@ -140,7 +140,7 @@ def output_of(
             settle(model, call)
             if call.past:
                 first = model(**inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
-                given = _kept(model, first)
+                given = handed_on(model, first)
             taken = inputs(model, call, given)
             with watching:
                 return model(**taken, **given)
@@ -192,7 +192,7 @@ def _cache(model: Any, output: Any) -> tuple[str, Any]:
     return next(((name, cache) for name, cache in named if cache is not None), ("", None))
 
 
-def _kept(model: Any, output: Any) -> dict[str, Any]:
+def handed_on(model: Any, output: Any) -> dict[str, Any]:
     """What a first call hands on to the next one."""
     from transformers.modeling_outputs import MoEModelOutput
 

@@ -1,0 +1,166 @@
+"""The most that one call of a transformers class has allocated at a time, as torch dispatches it on meta.
+
+A storage lives from the operation that makes it until Python and torch let go of it. That is what
+`torch.cuda.max_memory_allocated()` counts on a GPU, but for its rounding to 512 bytes, and for what cuBLAS and
+kernels set aside. Attention is torch's `scaled_dot_product_attention` as transformers calls it, by a flash
+kernel where there is no mask; experts are grouped products.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+from archspec.costs.records import Call
+from archspec.oracle.costs import configs_in, handed_on, inputs, instance, parameters_of, settle, tensors
+from archspec.oracle.meta import on_meta
+from archspec.oracle.verdicts import Unavailable, told
+
+LAST = "logits_to_keep"  # of how many positions a call gives logits
+
+
+class Peak(NamedTuple):
+    """The bytes of all storages but weights and inputs, when they are most, and in which module that is.
+
+    ``cache_bytes`` are those of the cache after the call.
+    """
+
+    bytes: int
+    module: str
+    operation: str
+    cache_bytes: int
+
+    @property
+    def working_set(self) -> int:
+        """What a call needs beside its weights and the cache after it."""
+        return self.bytes - self.cache_bytes
+
+
+def generating(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
+    """A model in bfloat16 on meta, with the kernels that transformers chooses by itself on a GPU.
+
+    Errors: :class:`archspec.oracle.Refused`, :class:`archspec.oracle.Unavailable`.
+    """
+    model = instance(architecture, raw, model_type)
+    if not model._supports_sdpa:
+        raise Unavailable("the class has no scaled_dot_product_attention")
+    for config in configs_in(model.config):
+        config._attn_implementation = "sdpa"
+        if hasattr(config, "_experts_implementation"):
+            config._experts_implementation = "grouped_mm"
+    return model
+
+
+def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
+    """The peak of a call, after a first call of `past` tokens; ``last``: with logits of one position only.
+
+    Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or not so.
+    """
+    held = _Held(model)
+    given: dict[str, Any] = {LAST: 1} if last and LAST in parameters_of(model) else {}
+    try:
+        with on_meta():
+            settle(model, call)
+            if call.past:
+                before = call._replace(tokens=call.past, past=0, encoded=call.memory)
+                given |= handed_on(model, model(**inputs(model, before)))
+            taken = inputs(model, call, given)
+            held.add(tensors(given).values(), "")
+            with held.watching(model):
+                output = model(**taken, **given)
+        kept = tensors(handed_on(model, output)).values() if model.config.use_cache else ()
+    except Exception as error:  # whatever a forward raises on meta, it says nothing of what it allocates
+        raise Unavailable(told(error)) from None
+    cache_bytes = sum(tensor.numel() * tensor.element_size() for tensor in kept)
+    return held.peak._replace(cache_bytes=cache_bytes)
+
+
+class _Held:
+    """The storages that are held, from when an operation makes them until they are let go of."""
+
+    def __init__(self, model: Any) -> None:
+        self.weights = {_key(tensor) for tensor in (*model.parameters(), *model.buffers())}
+        self.sizes: dict[int, int] = {}
+        self.bytes = 0
+        self.running = [""]
+        self.peak = Peak(0, "", "", 0)
+
+    def add(self, made: Iterable[Any], operation: str) -> None:
+        for tensor in made:
+            storage, key = tensor.untyped_storage(), _key(tensor)
+            if key in self.weights or key in self.sizes:
+                continue
+            weakref.finalize(storage, self.free, key)
+            self.sizes[key] = storage.nbytes()
+            self.bytes += storage.nbytes()
+        if self.bytes > self.peak.bytes:
+            self.peak = Peak(self.bytes, self.running[-1], operation, 0)
+
+    def free(self, key: int) -> None:
+        self.bytes -= self.sizes.pop(key)
+
+    @contextmanager
+    def watching(self, model: Any) -> Iterator[None]:
+        """Every operation of torch in it is seen."""
+        import torch
+
+        with ExitStack() as stack:
+            for name, module in model.named_modules():
+                stack.callback(module.register_forward_pre_hook(self.enters(name)).remove)
+                stack.callback(module.register_forward_hook(self.leaves).remove)
+            stack.enter_context(torch.no_grad())
+            stack.enter_context(_flash_kernels())
+            stack.enter_context(_noting(self))
+            yield
+
+    def enters(self, name: str) -> Any:
+        return lambda *_: self.running.append(name)
+
+    def leaves(self, *_: Any) -> None:
+        self.running.pop()
+
+
+def _key(tensor: Any) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _noting(held: _Held) -> Any:
+    """A mode that tells ``held`` what each operation makes."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    class Noting(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            made = function(*args, **(kwargs or {}))
+            held.add((one for one in tree_leaves(made) if isinstance(one, torch.Tensor)), str(function))
+            return made
+
+    return Noting()
+
+
+def _flash_kernels() -> Any:
+    """Attention by the kernel that a GPU has, where meta would multiply matrices."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Kernels(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if function is torch.nn.functional.scaled_dot_product_attention:
+                return _flash(*args, **kwargs)
+            return function(*args, **kwargs)
+
+    return Kernels()
+
+
+def _flash(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, **given: Any) -> Any:
+    import torch
+
+    if attn_mask is not None:
+        raise ValueError("attention with a mask: which kernel that takes depends on the GPU")
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention
+    causal = given.get("is_causal", False)
+    return kernel(query, key, value, dropout_p, causal, False, scale=given.get("scale"))[0]
