@@ -18,6 +18,7 @@ ALLOCATIONS = ("exact", "static", "pages")
 HELD = {  # further numbers, and what they are held to
     "masked": ("masked FLOPs", "transformers' masks"),
     "static": ("static caches", "transformers' StaticCache"),
+    "working_set": ("working sets", "what torch allocates"),
 }
 PAGE = 16  # positions that a serving engine reserves at once
 
@@ -48,7 +49,8 @@ class Forward:
 
     FLOPs are those of transformers' own (eager) code, 2 per multiply-add, as torch's FlopCounterMode counts
     them: products of matrices and convolutions; norms, activations and softmax count nothing.
-    ``held`` names what of the further numbers is given: `masked` FLOPs, `static` caches.
+    ``held`` names what of the further numbers is given: `masked` FLOPs, `static` caches, the
+    `working_set` beside weights and cache.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The largest output of one layer: what a call needs at least beside its weights and its cache."""
+"""The room that a call needs beside weights and cache: the working set, or what is the least of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
+from archspec.costs.forward import Forward
 from archspec.costs.records import Call, axes_of
+from archspec.costs.working_set import HALF, working_set
 from archspec.language.expression import Locals
+from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node
 from archspec.tree.tensors import joined
 from archspec.typing_light import Any, NamedTuple
@@ -39,8 +42,38 @@ class OutputBuilder(CostBuilder):
         return built
 
 
-def largest_output(scope: Scope, architecture: str, call: Call) -> Output:
+class Room(NamedTuple):
+    """Bytes beside weights and cache, and what needs them; where they are not ``exact`` they are the least."""
+
+    needed_by: str
+    bytes: int
+    exact: bool
+
+
+def room(
+    forward: Forward, dtype: str, allocation: str = "exact", last: bool = False, quantized: bool = False
+) -> Room:
+    """The working set of a call where it is held to what torch allocates, else the largest output of a layer.
+
+    ``last``: with logits of the last position only, as `generate()` asks for. What ``quantized`` weights
+    need, or a call on a cache that is reserved before, is not described.
+
+    >>> import archspec
+    >>> room(archspec.load("BertModel").forward(tokens=128), "bfloat16")
+    Room(needed_by='encoder.layer.0.intermediate.dense', bytes=786432, exact=False)
+    """
+    described = allocation == "exact" and dtype_bytes(dtype) == HALF and not quantized
+    found = working_set(forward, last) if described and "working_set" in forward.held else None
+    if found is not None:
+        return Room(found.part, found.bytes, True)
+    output = largest_output(forward.scope, forward.architecture, forward.call, last)
+    return Room(output.module, output.elements * dtype_bytes(dtype), False)
+
+
+def largest_output(scope: Scope, architecture: str, call: Call, last: bool = False) -> Output:
     """The largest output of a Linear in a call, the first where there are several; experts are left out.
+
+    ``last``: the logits of one position each sequence.
 
     >>> import archspec
     >>> model = archspec.load("LlamaForCausalLM")
@@ -49,9 +82,10 @@ def largest_output(scope: Scope, architecture: str, call: Call) -> Output:
     """
     builder = OutputBuilder(scope, call)
     tree = builder.build(architecture)
-    found = (
-        Output(path, builder.given[id(node)]) for path, node in _layers(tree) if id(node) in builder.given
-    )
+    given = {path: builder.given[id(node)] for path, node in _layers(tree) if id(node) in builder.given}
+    if last and tree.output_embeddings is not None and tree.output_embeddings.path in given:
+        given[tree.output_embeddings.path] //= call.tokens
+    found = (Output(path, elements) for path, elements in given.items())
     return max(found, key=lambda output: output.elements, default=Output("", 0))
 
 

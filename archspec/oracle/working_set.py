@@ -14,11 +14,24 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
-from archspec.oracle.costs import configs_in, handed_on, inputs, instance, parameters_of, settle, tensors
+from archspec.oracle.costs import (
+    NO_CACHE,
+    cache_tensors,
+    configs_in,
+    handed_on,
+    inputs,
+    parameters_of,
+    settle,
+    tensors,
+)
 from archspec.oracle.meta import on_meta
 from archspec.oracle.verdicts import Unavailable, told
 
 LAST = "logits_to_keep"  # of how many positions a call gives logits
+_ON_A_GPU = {
+    "_attn_implementation": "sdpa",
+    "_experts_implementation": "grouped_mm",
+}  # where nothing is asked for
 
 
 class Peak(NamedTuple):
@@ -38,26 +51,13 @@ class Peak(NamedTuple):
         return self.bytes - self.cache_bytes
 
 
-def generating(architecture: str, raw: dict[str, Any], model_type: str) -> Any:
-    """A model in bfloat16 on meta, with the kernels that transformers chooses by itself on a GPU.
-
-    Errors: :class:`archspec.oracle.Refused`, :class:`archspec.oracle.Unavailable`.
-    """
-    model = instance(architecture, raw, model_type)
-    if not model._supports_sdpa:
-        raise Unavailable("the class has no scaled_dot_product_attention")
-    for config in configs_in(model.config):
-        config._attn_implementation = "sdpa"
-        if hasattr(config, "_experts_implementation"):
-            config._experts_implementation = "grouped_mm"
-    return model
-
-
 def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
     """The peak of a call, after a first call of `past` tokens; ``last``: with logits of one position only.
 
     Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or not so.
     """
+    if not model._supports_sdpa:
+        raise Unavailable("the class has no scaled_dot_product_attention")
     held = _Held(model)
     given: dict[str, Any] = {LAST: 1} if last and LAST in parameters_of(model) else {}
     try:
@@ -67,12 +67,14 @@ def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
                 before = call._replace(tokens=call.past, past=0, encoded=call.memory)
                 given |= handed_on(model, model(**inputs(model, before)))
             taken = inputs(model, call, given)
-            held.add(tensors(given).values(), "")
+            held.add((tensor for tensor in tensors(given).values() if tensor.ndim), "")
             with held.watching(model):
                 output = model(**taken, **given)
-        kept = tensors(handed_on(model, output)).values() if model.config.use_cache else ()
+        kept = cache_tensors(model, output).values()
     except Exception as error:  # whatever a forward raises on meta, it says nothing of what it allocates
         raise Unavailable(told(error)) from None
+    if not kept:
+        raise Unavailable(NO_CACHE)
     cache_bytes = sum(tensor.numel() * tensor.element_size() for tensor in kept)
     return held.peak._replace(cache_bytes=cache_bytes)
 
@@ -107,6 +109,10 @@ class _Held:
         import torch
 
         with ExitStack() as stack:
+            for config in configs_in(model.config):
+                for name in {*_ON_A_GPU} & {*dir(config)}:
+                    stack.callback(setattr, config, name, getattr(config, name))
+                    setattr(config, name, _ON_A_GPU[name])
             for name, module in model.named_modules():
                 stack.callback(module.register_forward_pre_hook(self.enters(name)).remove)
                 stack.callback(module.register_forward_hook(self.leaves).remove)
@@ -156,7 +162,9 @@ def _flash_kernels() -> Any:
     return Kernels()
 
 
-def _flash(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, **given: Any) -> Any:
+def _flash(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, **given: Any
+) -> Any:
     import torch
 
     if attn_mask is not None:

@@ -118,9 +118,9 @@ class Library:
         return None if architecture in exact else self.cost_gap(model_type, architecture) or _NOT_HELD
 
     def held(self, model_type: str, architecture: str) -> tuple[str, ...]:
-        """Which further numbers of a call met their instrument: `masked` FLOPs, `static` caches."""
+        """Which further numbers of a call met their instrument: those of `archspec.costs.forward.HELD`."""
         line = self._recorded(model_type)
-        return tuple(name for name in ("masked", "static") if architecture in line.get(name, ()))
+        return tuple(name for name in ("masked", "static", "working_set") if architecture in line.get(name, ()))
 
     def _recorded(self, model_type: str) -> Any:
         """What is recorded of the costs of a model type."""

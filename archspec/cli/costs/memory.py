@@ -5,10 +5,10 @@ from __future__ import annotations
 from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.costs.lengths import add_lengths, add_weights, call_json
-from archspec.costs.outputs import largest_output
+from archspec.costs.outputs import room
 from archspec.errors import ArchspecError
 from archspec.terminal import number, size, table
-from archspec.tree.counts import dtype_bytes, dtype_name
+from archspec.tree.counts import dtype_name
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def add_arguments(takes: Arguments) -> None:
     add_lengths(takes)
     add_dtype(takes)
     add_weights(takes)
+    takes.flag("--last", "logits of the last position only, as generate() asks for (default: of all)")
     takes.flag("--train", "a training step: weights, gradients, optimizer, activations (in bfloat16)")
     takes.value("--optimizer", "NAME", "with --train: adamw (default), sgd_momentum, ...", default="adamw")
     takes.value("--attention", "CODE", "with --train: flash (default) or eager", default="flash")
@@ -34,7 +35,7 @@ def add_arguments(takes: Arguments) -> None:
 def run(args: Values) -> int:
     model = load_model(args)
     if args.train:
-        _refuse(args, "past", "weights")
+        _refuse(args, "past", "weights", "last")
         step = model.training(
             args.batch,
             args.tokens,
@@ -66,17 +67,17 @@ def report(model: Model, args: Values) -> dict[str, Any]:
     call = model.forward(args.batch, args.tokens, args.past, args.memory)
     dtype = dtype_name(args.dtype or model.dtype)
     weights = model.weights(args.weights, args.dtype)
-    output = largest_output(model.scope, model.architecture, call.call)
-    output_bytes = output.elements * dtype_bytes(dtype)
+    quantized = weights.scheme is not None
     cache = {one: call.cache_bytes(dtype, one) for one in call.allocations} if call.cache else {"none": 0}
+    rooms = {one: room(call, dtype, one, args.last, quantized) for one in cache}
     return {
         **call_json(call),
         "dtype": dtype,
         "weights": [stored._asdict() for stored in weights.table],
         "weights_bytes": weights.bytes,
         "cache_bytes": cache,
-        "largest_output": {"module": output.module, "bytes": output_bytes},
-        "total_bytes": {one: weights.bytes + count + output_bytes for one, count in cache.items()},
+        "working_set": {one: needed._asdict() for one, needed in rooms.items()},
+        "total_bytes": {one: weights.bytes + count + rooms[one].bytes for one, count in cache.items()},
     }
 
 
@@ -94,11 +95,21 @@ def _print(found: dict[str, Any]) -> None:
     rows = [row(f"weights in {stored['format']}", stored["bytes"]) for stored in found["weights"]]
     if "none" not in found["cache_bytes"]:
         rows.append(row(f"cache in {found['dtype']}", found["cache_bytes"]))
-    output = found["largest_output"]
-    rows.append(row(f"output of {output['module']}", output["bytes"]))
-    rows += [row("total", found["total_bytes"]), row("", found["total_bytes"], size)]
+    needed = found["working_set"]
+    rooms = {one: needed[one]["bytes"] for one in allocations}
+    least = [
+        row("working set", rooms),
+        row("total", found["total_bytes"]),
+        row("", found["total_bytes"], size),
+    ]
+    signs = ["" if needed[one]["exact"] else ">= " for one in allocations]
+    for name, *cells in least:
+        rows.append((name, *(sign + cell for sign, cell in zip(signs, cells, strict=True))))
     names = ["bytes"] if "none" in found["cache_bytes"] else [f"cache {one}" for one in allocations]
     table("|".join(["part", *(f">{name}" for name in names)]), rows)
+    for name, one in zip(names, needed.values(), strict=True):
+        where = "most is needed in" if one["exact"] else "at least, not held to torch: the output of"
+        print(f"{name}: {where} {one['needed_by']}")
 
 
 def training_report(model: Model, step: Training) -> dict[str, Any]:

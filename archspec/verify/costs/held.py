@@ -1,4 +1,4 @@
-"""Which further numbers of a call are held to transformers: what masks let through, and StaticCache.
+"""Which further numbers of a call are held to transformers: what masks let through, StaticCache, working sets.
 
 A class without one of them has exact FLOPs and caches; that number of it is refused.
 """
@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward, own_flops
 from archspec.costs.records import Call
+from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
 from archspec.oracle.costs import encodes, instance
 from archspec.oracle.masks import let_through
 from archspec.oracle.static_cache import reserved
 from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.oracle.working_set import measured_peak
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
 
@@ -86,9 +88,23 @@ def static(ours: Forward, model: Any, call: Call) -> bool:
     return reserved(model, call) == Counter((kept.shape, kept.dtype or "bfloat16") for kept in tensors)
 
 
+def allocated(ours: Forward, model: Any, call: Call) -> bool:
+    """Whether torch allocates what the working set is, with the logits of all positions and of the last."""
+    described = {last: working_set(ours, last) for last in (False, True)}
+    if None in described.values():
+        raise Unavailable("the working set is not described")
+    return all(
+        found is not None and measured_peak(model, call, last).working_set == found.bytes
+        for last, found in described.items()
+    )
+
+
 CHECKS = {
     "masked": Check(masked, (Call(2, 5), Call(1, 16), Call(1, 17), Call(1, 67), Call(1, 3, 15))),
     "static": Check(static, (Call(2, 5), Call(1, 17))),
+    "working_set": Check(
+        allocated, (Call(2, 5), Call(1, 15), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 1, 600))
+    ),
 }
 
 
