@@ -12,7 +12,7 @@ from archspec.costs.working_set import HALF, working_set
 from archspec.language.expression import Locals
 from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node
-from archspec.tree.tensors import joined
+from archspec.tree.tensors import joined, output_embeddings
 from archspec.typing_light import Any, NamedTuple
 
 _OUTPUTS = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the output's
@@ -43,7 +43,7 @@ class OutputBuilder(CostBuilder):
 
 
 class Room(NamedTuple):
-    """Bytes beside weights and cache, and what needs them; where they are not ``exact`` they are the least."""
+    """Bytes beside weights and cache, and what needs them: the least where they are not ``exact``."""
 
     needed_by: str
     bytes: int
@@ -83,8 +83,8 @@ def largest_output(scope: Scope, architecture: str, call: Call, last: bool = Fal
     builder = OutputBuilder(scope, call)
     tree = builder.build(architecture)
     given = {path: builder.given[id(node)] for path, node in _layers(tree) if id(node) in builder.given}
-    if last and tree.output_embeddings is not None and tree.output_embeddings.path in given:
-        given[tree.output_embeddings.path] //= call.tokens
+    for path in {*output_embeddings(tree)} & {*given} if last else ():
+        given[path] //= call.tokens
     found = (Output(path, elements) for path, elements in given.items())
     return max(found, key=lambda output: output.elements, default=Output("", 0))
 

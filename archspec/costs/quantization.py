@@ -18,7 +18,7 @@ from math import prod
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.specs.library import folder
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor
+from archspec.tree.tensors import Tensor, output_embeddings
 from archspec.typing_light import Any, NamedTuple
 
 LINEAR, CONV1D = "Linear", "Conv1D"  # torch's, and transformers' own with its weight the other way
@@ -225,8 +225,7 @@ def left_out(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> list[str]:
         parameters = [tensor for tensor in tensors if tensor.kind == "parameter"]
         ends = [end for one in parameters if one.tied_to for end in (one.name, one.tied_to)]
         last = [one.name for one in parameters if one.tied_to is None][-1:]
-        output = [tree.output_embeddings.path] if tree.output_embeddings else []
-        names += [name.removesuffix(".weight") for name in (*ends, *last)] + output
+        names += [name.removesuffix(".weight") for name in (*ends, *last)] + output_embeddings(tree)
     return sorted({name for name in names if name})
 
 

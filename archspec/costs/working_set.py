@@ -2,8 +2,8 @@
 
 What is alive when follows from the order of transformers' code. It is described for decoders of Llama's kind:
 a norm before attention with rotary positions, another before a gated feed-forward layer, in 16 bits, by
-torch's `scaled_dot_product_attention` without a mask. That a class is of this kind its modules do not say: each is
-held to what torch allocates.
+torch's `scaled_dot_product_attention` without a mask. That a class is of this kind its modules do not say:
+each is held to what torch allocates.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def working_set(forward: Forward, last: bool = False) -> WorkingSet | None:
     """
     base = next((one for one in forward.tree.children.values() if "layers" in one.children), forward.tree)
     layers = [*base.children["layers"].children.values()] if "layers" in base.children else []
-    if not layers or not all(map(_described, layers)) or not _alike(forward) or _masked(forward):
+    if not layers or not all(map(_described, layers)) or not _alike(forward, layers) or _masked(forward):
         return None
     moments = _Moments(forward, layers)
     head = next((one for one in forward.tree.children.values() if one.cls == "Linear"), None)
@@ -57,9 +57,11 @@ def _described(layer: Node) -> bool:
     return attention - _HEAD_NORMS == _ATTENTION and mlp == _MLP
 
 
-def _alike(forward: Forward) -> bool:
+def _alike(forward: Forward, layers: list[Node]) -> bool:
     """Whether all layers have one kind of cache and rotary positions, and nothing else is handed out."""
-    scope = forward.scope
+    scope = layers[-1].scope
+    if scope is None or scope is not forward.scope:
+        return False  # part of a model of more than text
     rotary = not scope.has("no_rope_layers")
     one_step = scope.get("hidden_act") in _ACTIVATIONS
     one_kind = len({tensor.kind for tensor in forward.cache}) == 1
@@ -74,7 +76,7 @@ def _masked(forward: Forward) -> bool:
 
 
 class _Moments:
-    """What is alive at each moment that may be the peak: in the last layer, when all others have their cache."""
+    """What is alive when it may be most: in the last layer, when all before it have their cache."""
 
     def __init__(self, forward: Forward, layers: list[Node]) -> None:
         self.attention, self.mlp = (layers[-1].children[name].children for name in ("self_attn", "mlp"))

@@ -29,6 +29,7 @@ COSTS = "costs.json"  # which classes' costs have met the instrument
 NO_SPECS = {NOTATION, CONTRACTIONS}  # the files of a folder that are no specs
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_\-][A-Za-z0-9_\-/]*$")
 _NOT_HELD = "they were not held to transformers"
+_HELD = ("masked", "static", "working_set")
 LIST_HELP = "archspec list shows what is described"
 
 
@@ -120,7 +121,7 @@ class Library:
     def held(self, model_type: str, architecture: str) -> tuple[str, ...]:
         """Which further numbers of a call met their instrument: those of `archspec.costs.forward.HELD`."""
         line = self._recorded(model_type)
-        return tuple(name for name in ("masked", "static", "working_set") if architecture in line.get(name, ()))
+        return tuple(name for name in _HELD if architecture in line.get(name, ()))
 
     def _recorded(self, model_type: str) -> Any:
         """What is recorded of the costs of a model type."""

@@ -1,4 +1,4 @@
-"""Which further numbers of a call are held to transformers: what masks let through, StaticCache, working sets.
+"""Which further numbers of a call are held to transformers: masked FLOPs, static caches, working sets.
 
 A class without one of them has exact FLOPs and caches; that number of it is refused.
 """
@@ -6,7 +6,7 @@ A class without one of them has exact FLOPs and caches; that number of it is ref
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
@@ -16,33 +16,36 @@ from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
 from archspec.oracle.costs import encodes, instance
 from archspec.oracle.masks import let_through
-from archspec.oracle.static_cache import reserved
+from archspec.oracle.memory import measured_peak, reserved
 from archspec.oracle.verdicts import Refused, Unavailable
-from archspec.oracle.working_set import measured_peak
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
 
 _WINDOWS = ("sliding_window", "attention_chunk_size")
 _NARROW = 16  # positions: windows of a config are made so short, and calls are around it
 _MEMORY = 9  # encoder positions
-_CONFIGS = 2
 _EXPERTS = "expert_"
 
 
 class Check(NamedTuple):
-    """Whether a number of a call is transformers' own, and the calls to ask at."""
+    """Whether a number of a call is transformers' own, the calls to ask at, and at how many configs."""
 
     agrees: Callable[[Forward, Any, Call], bool]
     calls: tuple[Call, ...]
+    configs: int = 2
 
 
-def held(spec: Spec, architecture: str, configs: Iterable[Config]) -> tuple[str, ...]:
-    """The names of CHECKS that agree wherever they can be measured, at two points or more."""
+def held(
+    spec: Spec, architecture: str, configs: Iterable[Config], names: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The names, of all CHECKS or some, that agree wherever they can be measured, at two points or more."""
     agreed: Counter[str] = Counter()
     differ: set[str] = set()
-    for raw in [*configs][:_CONFIGS]:
-        raw, model = _narrow(spec, architecture, raw)
-        for name, check in CHECKS.items() if model is not None else ():
+    for number, raw in enumerate(configs):
+        asked = [name for name in names or CHECKS if number < CHECKS[name].configs]
+        raw, model = _narrow(spec, architecture, raw) if asked else (raw, None)
+        for name in asked if model is not None else ():
+            check = CHECKS[name]
             for call in check.calls:
                 if encodes(model):
                     call = call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY)
@@ -103,7 +106,9 @@ CHECKS = {
     "masked": Check(masked, (Call(2, 5), Call(1, 16), Call(1, 17), Call(1, 67), Call(1, 3, 15))),
     "static": Check(static, (Call(2, 5), Call(1, 17))),
     "working_set": Check(
-        allocated, (Call(2, 5), Call(1, 15), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 1, 600))
+        allocated,
+        (Call(2, 5), Call(1, 15), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 1, 600)),
+        configs=8,
     ),
 }
 

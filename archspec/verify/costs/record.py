@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from archspec.specs.index import whole_digests
 from archspec.specs.library import CONTRACTIONS, COSTS, shipped
-from archspec.verify.costs.comparison import CostOutcome
+from archspec.verify.costs.comparison import CostOutcome, working_set_held
+from archspec.verify.costs.held import CHECKS
 from archspec.verify.costs.training import verify_with_training
 from archspec.verify.pool import Failure, spread
 
@@ -52,7 +53,7 @@ class Line(NamedTuple):
     """What is recorded of a model type: the exact classes, and what is wrong with the others.
 
     ``activations`` are the classes whose kept activations are exact, by the kind of training.
-    ``masked`` and ``static`` are the exact classes whose masked FLOPs and static caches are held, too.
+    ``masked``, ``static`` and ``working_set`` are the exact classes of which that is held, too.
     """
 
     digest: str
@@ -62,6 +63,7 @@ class Line(NamedTuple):
     training: tuple[str, ...] | None = None  # not held to it
     masked: tuple[str, ...] | None = None
     static: tuple[str, ...] | None = None
+    working_set: tuple[str, ...] | None = None
 
 
 def in_scope() -> Chosen:
@@ -113,7 +115,7 @@ def _line(
     activations: dict[str, list[str]] | None = None,
     **lists: list[str],
 ) -> Line:
-    """A line of the file; one without `training`, `masked` or `static` was not held to it."""
+    """A line of the file; one without `training` or what else is held was not held to it."""
     found = {name: tuple(names) for name, names in lists.items()}
     return Line(digest, tuple(exact), gaps, activations or {}, **found)
 
@@ -147,7 +149,18 @@ def update(samples: int, seed: int, jobs: int, done: Done | None = None, everyth
             own = [outcome for outcome in found if outcome.model_type == model_type]
             lines[model_type] = line_of(digests[model_type], own)
         write(samples, seed, lines)
+    lines = {name: _with_working_sets(name, line, samples, seed) for name, line in lines.items()}
+    write(samples, seed, lines)
     return sum(len(line.gaps) for line in lines.values())
+
+
+def _with_working_sets(model_type: str, line: Line, samples: int, seed: int) -> Line:
+    """A line that says which of its exact classes' working sets are held: a matter of seconds."""
+    if line.working_set is not None:
+        return line
+    spec = shipped().load(model_type)
+    agreed = (one for one in line.exact if working_set_held(spec, one, samples, seed))
+    return line._replace(working_set=tuple(agreed))
 
 
 def _activations(outcomes: list[CostOutcome]) -> dict[str, list[str]]:
@@ -165,8 +178,8 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
     exact = [outcome for outcome in outcomes if outcome.verdict == "exact"]
     gaps = {outcome.architecture: gap(outcome) for outcome in outcomes if outcome.verdict != "exact"}
     trained = [one for one in exact if one.training and one.training.verdict == "exact"]
-    masked, static = ([one for one in exact if name in one.held] for name in ("masked", "static"))
-    lists = map(_names, (trained, masked, static))
+    further = ([one for one in exact if name in one.held] for name in CHECKS)
+    lists = map(_names, (trained, *further))
     return Line(digest, _names(exact), gaps, _activations(outcomes), *lists)
 
 

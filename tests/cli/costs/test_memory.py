@@ -7,6 +7,7 @@ import json
 import pytest
 
 from archspec.cli.main import main
+from archspec.specs.library import Library
 
 Captured = pytest.CaptureFixture[str]
 
@@ -15,11 +16,39 @@ def test_weights_cache_and_output_add_up(capsys: Captured) -> None:
     command = ["memory", "GptOssForCausalLM", "--tokens", "4096", "--dtype", "bf16", "--json"]
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["largest_output"] == {"module": "lm_head", "bytes": 2 * 4096 * 201_088}
+    output = {"needed_by": "lm_head", "bytes": 2 * 4096 * 201_088, "exact": False}
+    assert found["working_set"] == dict.fromkeys(found["cache_bytes"], output)
     assert found["cache_bytes"]["pages"] == 73_728 * 4096
     for allocation, total in found["total_bytes"].items():
-        parts = found["weights_bytes"] + found["cache_bytes"][allocation] + found["largest_output"]["bytes"]
+        parts = found["weights_bytes"] + found["cache_bytes"][allocation] + output["bytes"]
         assert total == parts
+
+
+def test_a_working_set_is_given_where_it_was_held_to_torch(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: tuple[str, ...] = ("static", "working_set")
+    monkeypatch.setattr(Library, "held", lambda *_: held)
+    command = ["memory", "LlamaForCausalLM", "--tokens", "1000", "--dtype", "bf16"]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert "working set              99,336,000      >= 64,000,000      >= 64,000,000" in text
+    assert "cache exact: most is needed in mlp" in text
+    assert "cache static: at least, not held to torch: the output of lm_head" in text
+    assert "total                14,100,455,232  >= 14,065,119,232" in text
+    for other in (["--dtype", "float32"], ["--weights", "nf4"]):
+        assert main([*command, *other, "--json"]) == 0
+        assert not json.loads(capsys.readouterr().out)["working_set"]["exact"]["exact"]
+    held = ("static",)
+    assert main(command) == 0
+    assert "most is needed" not in capsys.readouterr().out
+
+
+def test_the_last_position_has_few_logits(capsys: Captured) -> None:
+    command = ["memory", "GptOssForCausalLM", "--tokens", "4096", "--dtype", "bf16", "--last", "--json"]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)["working_set"]["exact"]
+    assert found == {"needed_by": "model.layers.0.self_attn.q_proj", "bytes": 2 * 4096 * 4096, "exact": False}
 
 
 def test_weights_are_stored_as_is_asked_for(capsys: Captured) -> None:

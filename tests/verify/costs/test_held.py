@@ -24,7 +24,7 @@ def altered(tmp_path: Path, model_type: str, old: str, new: str) -> Spec:
 
 
 def test_both_are_held() -> None:
-    assert held(shipped().load("llama"), "LlamaModel", [SMALL]) == ("masked", "static")
+    assert held(shipped().load("llama"), "LlamaModel", [SMALL]) == ("masked", "static", "working_set")
     assert held(shipped().load("llama4_text"), "Llama4TextModel", [CHUNKS]) == ("masked", "static")
 
 
@@ -37,8 +37,19 @@ def test_a_mask_that_is_another_is_found(tmp_path: Path) -> None:
     assert held(spec, "Llama4TextModel", [CHUNKS]) == ("static",)
 
 
+def test_a_working_set_that_is_another_is_found() -> None:
+    spec, wide = shipped().load("granite"), {**SMALL, "intermediate_size": 4, "vocab_size": 9000}
+    assert held(spec, "GraniteModel", [wide], ("working_set",)) == ("working_set",)
+    assert held(spec, "GraniteForCausalLM", [wide], ("working_set",)) == ()  # scales its logits
+    assert held(spec, "GraniteModel", [], ("working_set",)) == ()
+
+
+def test_only_what_is_asked_for_is_held() -> None:
+    assert held(shipped().load("llama"), "LlamaModel", [SMALL], ("static",)) == ("static",)
+
+
 def test_a_window_that_static_caches_have_is_found(tmp_path: Path) -> None:
     raw = {**SMALL, "sliding_window": 64}
-    assert held(shipped().load("mistral"), "MistralModel", [raw]) == ("masked", "static")
+    assert held(shipped().load("mistral"), "MistralModel", [raw]) == ("masked", "static", "working_set")
     spec = altered(tmp_path, "mistral", "{window: sliding_window}", "{window: None}")
-    assert held(spec, "MistralModel", [raw]) == ()
+    assert held(spec, "MistralModel", [raw]) == ("working_set",)  # of calls within the window

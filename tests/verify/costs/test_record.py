@@ -84,7 +84,17 @@ def test_a_line_says_whose_gradients_are_exact() -> None:
     ]
     found = record.line_of("a", outcomes)
     gaps = {"C": "flops of model.layers.0"}
-    assert found == record.Line("a", ("A", "B"), gaps, training=("A",), masked=("B",), static=("A", "B"))
+    assert found == record.Line(
+        "a", ("A", "B"), gaps, training=("A",), masked=("B",), static=("A", "B"), working_set=()
+    )
+
+
+@pytest.mark.oracle
+def test_working_sets_are_held_without_the_rest() -> None:
+    line = record.Line("a", ("LlamaModel",), {"LlamaForCausalLM": "flops of the model"})
+    found = record._with_working_sets("llama", line, 1, 0)
+    assert found == line._replace(working_set=("LlamaModel",))
+    assert record._with_working_sets("llama", line._replace(working_set=()), 1, 0).working_set == ()
 
 
 @pytest.mark.parametrize("missing", ["training", "masked", "static"])

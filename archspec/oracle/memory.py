@@ -1,7 +1,7 @@
-"""The most that one call of a transformers class has allocated at a time, as torch dispatches it on meta.
+"""What transformers allocates: its StaticCache, and the most that one call has at a time, seen on meta.
 
 A storage lives from the operation that makes it until Python and torch let go of it. That is what
-`torch.cuda.max_memory_allocated()` counts on a GPU, but for its rounding to 512 bytes, and for what cuBLAS and
+`torch.cuda.max_memory_allocated()` counts on a GPU, but for its rounding to 512 bytes and what cuBLAS and
 kernels set aside. Attention is torch's `scaled_dot_product_attention` as transformers calls it, by a flash
 kernel where there is no mask; experts are grouped products.
 """
@@ -9,8 +9,9 @@ kernel where there is no mask; experts are grouped products.
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
@@ -18,8 +19,10 @@ from archspec.oracle.costs import (
     NO_CACHE,
     cache_tensors,
     configs_in,
+    encodes,
     handed_on,
     inputs,
+    output_of,
     parameters_of,
     settle,
     tensors,
@@ -28,10 +31,11 @@ from archspec.oracle.meta import on_meta
 from archspec.oracle.verdicts import Unavailable, told
 
 LAST = "logits_to_keep"  # of how many positions a call gives logits
-_ON_A_GPU = {
-    "_attn_implementation": "sdpa",
-    "_experts_implementation": "grouped_mm",
-}  # where nothing is asked for
+# what transformers chooses on a GPU where nothing is asked for
+_ON_A_GPU = {"_attn_implementation": "sdpa", "_experts_implementation": "grouped_mm"}
+_TAKEN_AS = ("past_key_values", "cache_params")
+
+Reserved = Counter[tuple[tuple[int, ...], str]]  # shapes and dtypes
 
 
 class Peak(NamedTuple):
@@ -172,3 +176,34 @@ def _flash(
     kernel = torch.ops.aten._scaled_dot_product_flash_attention
     causal = given.get("is_causal", False)
     return kernel(query, key, value, dropout_p, causal, False, scale=given.get("scale"))[0]
+
+
+def reserved(model: Any, call: Call) -> Reserved:
+    """The tensors of a StaticCache for all positions of a call, after it.
+
+    Errors: :class:`archspec.oracle.Unavailable`, also where a class does not use the cache that it is given.
+    """
+    name = next((name for name in _TAKEN_AS if name in parameters_of(model)), None)
+    if name is None:
+        raise Unavailable("the class takes no StaticCache")
+    cache = _static_cache(model, call)
+    whole = call._replace(tokens=call.context, past=0, encoded=call.memory)
+    output = output_of(model, whole, nullcontext(), {name: cache})
+    if getattr(output, name, None) is not cache:
+        raise Unavailable("the class keeps something else than the StaticCache that it is given")
+    kept = cache_tensors(model, output).values()
+    return Counter((tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")) for tensor in kept)
+
+
+def _static_cache(model: Any, call: Call) -> Any:
+    """The cache, as generate() makes it."""
+    from transformers import EncoderDecoderCache, StaticCache
+
+    config = model.config.get_text_config(decoder=True)
+    try:
+        cache = StaticCache(config=config, max_cache_len=call.context)
+        if encodes(model):
+            return EncoderDecoderCache(cache, StaticCache(config=config, max_cache_len=call.memory))
+    except Exception as error:  # layers that it does not know
+        raise Unavailable(f"no StaticCache of this config: {error!r}") from None
+    return cache

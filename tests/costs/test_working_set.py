@@ -1,0 +1,95 @@
+"""The working set of a call: hand counts, what torch allocates, and where it is not given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.costs.forward import Forward
+from archspec.costs.records import Call
+from archspec.costs.working_set import WorkingSet, working_set
+
+SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 70}
+CALLS = (Call(1, 5), Call(3, 40), Call(2, 1, 9), Call(1, 1, 600))
+
+
+def of(
+    call: Call, architecture: str = "LlamaForCausalLM", last: bool = False, **fields: Any
+) -> WorkingSet | None:
+    model = archspec.load({"model_type": "llama", **fields}, architecture)
+    return working_set(Forward(model.scope, architecture, *call), last)
+
+
+def test_a_prompt_is_largest_in_the_gated_layer() -> None:
+    width, inner = 4096, 11008
+    held = 2 * (4 * width + 3 * inner)  # embeddings, two sums, a norm; gate, other half and product
+    angles = 2 * 2 * 128 + 8
+    assert of(Call(1, 1000)) == WorkingSet("mlp", 1000 * (held + angles))
+
+
+def test_a_large_vocabulary_is_largest_in_its_logits() -> None:
+    logits = WorkingSet("head", 1000 * 2 * (4096 + 200_000))
+    assert of(Call(1, 1000), vocab_size=200_000) == logits
+    assert of(Call(1, 1000), vocab_size=200_000, last=True) == of(Call(1, 1000))
+
+
+def test_a_step_copies_the_values_of_a_layer() -> None:
+    found = of(Call(1, 1, 4096))
+    assert found is not None and found.part == "self_attn"
+    assert found.bytes == 4096 * 2 * 4096 + 2 * 6 * 4096 + 2 * 2 * 128 + 8
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"hidden_act": "gelu_new"}, {"output_hidden_states": True}],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_what_makes_more_tensors_is_not_described(fields: dict[str, Any]) -> None:
+    assert of(Call(1, 5)) is not None
+    assert of(Call(1, 5), **fields) is None
+
+
+def test_a_call_with_a_mask_is_not_described() -> None:
+    assert of(Call(1, 5, 5)) is None
+    model = archspec.load({"model_type": "mistral", "sliding_window": 16})
+    lengths = {
+        tokens: working_set(Forward(model.scope, model.architecture, 1, tokens)) for tokens in (15, 16)
+    }
+    assert lengths[15] is not None and lengths[16] is None
+
+
+def test_other_decoders_are_not_described() -> None:
+    for name in ("GPT2LMHeadModel", "MixtralModel", "SmolLM3Model", "Gemma2Model", "BertModel"):
+        model = archspec.load(name)
+        assert working_set(Forward(model.scope, name, 1, 5)) is None
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("call", CALLS, ids=str)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("LlamaForCausalLM", {}),
+        ("LlamaForCausalLM", {"num_hidden_layers": 1, "intermediate_size": 8, "vocab_size": 5000}),
+        ("LlamaModel", {"intermediate_size": 8}),
+        ("Qwen3ForCausalLM", {"intermediate_size": 8, "head_dim": 32, "num_key_value_heads": 1}),
+        ("MistralForCausalLM", {"sliding_window": 4096, "num_key_value_heads": 2, "head_dim": 16}),
+        (
+            "MistralForSequenceClassification",
+            {"sliding_window": None, "num_key_value_heads": 2, "head_dim": 16},
+        ),
+    ],
+)
+def test_torch_allocates_as_much(name: str, fields: dict[str, Any], call: Call, last: bool) -> None:
+    from archspec.oracle.costs import instance
+    from archspec.oracle.memory import measured_peak
+
+    given = {**SMALL, **fields}
+    model = archspec.load({"model_type": archspec.load(name).model_type, **given}, name)
+    ours = working_set(Forward(model.scope, name, *call), last)
+    assert ours is not None
+    measured = measured_peak(instance(name, dict(model.config.raw), model.model_type), call, last)
+    assert ours.bytes == measured.working_set, measured

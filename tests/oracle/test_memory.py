@@ -1,0 +1,99 @@
+"""What StaticCache reserves, what a call has alive at once, and which classes neither is measured of."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from archspec.costs.records import Call
+from archspec.oracle.costs import instance
+from archspec.oracle.memory import Peak, measured_peak, reserved
+from archspec.oracle.verdicts import Unavailable
+
+pytestmark = pytest.mark.oracle
+SMALL = {"num_hidden_layers": 1, "hidden_size": 12, "num_attention_heads": 3, "num_key_value_heads": 3}
+
+
+def test_all_positions_or_a_window_are_reserved() -> None:
+    model = instance("MistralModel", {**SMALL, "sliding_window": 8}, "mistral")
+    assert reserved(model, Call(2, 3, 2)) == {((2, 3, 5, 4), "bfloat16"): 2}
+    assert reserved(model, Call(2, 30)) == {((2, 3, 8, 4), "bfloat16"): 2}
+
+
+def test_a_decoder_s_encoder_is_reserved_too() -> None:
+    raw = {"num_layers": 1, "d_model": 12, "num_heads": 3, "d_kv": 4}
+    model = instance("T5ForConditionalGeneration", raw, "t5")
+    assert reserved(model, Call(1, 5, 0, 7, 7)) == {
+        ((1, 3, 5, 4), "bfloat16"): 2,
+        ((1, 3, 7, 4), "bfloat16"): 2,
+    }
+
+
+def test_what_takes_no_cache_of_that_kind_is_not_measured() -> None:
+    model = instance("XLNetModel", {"n_layer": 1, "d_model": 12, "n_head": 3}, "xlnet")
+    with pytest.raises(Unavailable, match="takes no StaticCache"):
+        reserved(model, Call(1, 5))
+
+
+def test_a_peak_counts_what_is_alive_at_once() -> None:
+    import torch
+    from torch import nn
+    from transformers import PreTrainedConfig
+
+    class Halves(nn.Module):  # type: ignore[misc]
+        """Makes a tensor of one of half its size, lets go of that, and gives a small one."""
+
+        _supports_sdpa = True
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.config = PreTrainedConfig()
+            self.first, self.second = nn.Linear(1, 50, bias=False), nn.Linear(100, 10, bias=False)
+
+        def forward(self, input_ids: Any) -> SimpleNamespace:
+            half = self.first(input_ids.float())  # 20 bytes, then 1,000
+            whole = torch.cat([half, half], -1)
+            del half
+            return SimpleNamespace(past_key_values=(self.second(whole[..., :100]),))
+
+    found = measured_peak(Halves().to("meta"), Call(5, 1))
+    assert found == Peak(1000 + 2000, "", "aten.cat.default", 200)
+    assert found.working_set == 2800
+
+
+def test_weights_and_inputs_are_no_part_of_it() -> None:
+    model = instance("LlamaModel", {**SMALL, "vocab_size": 1_000_000}, "llama")
+    found = measured_peak(model, Call(1, 1))
+    assert found.cache_bytes == 2 * 2 * 12
+    assert found.working_set < 100_000  # what is done within its feed-forward layer
+
+
+def test_the_past_is_held_from_the_beginning() -> None:
+    model = instance("LlamaModel", {**SMALL, "intermediate_size": 4}, "llama")
+    found = measured_peak(model, Call(1, 1, 1000))
+    assert found.cache_bytes == 1001 * 2 * 2 * 12
+    assert found.operation == "aten.cat.default"
+    assert found.working_set > 1000 * 2 * 12  # the values before, beside those after
+
+
+def test_a_mask_says_nothing_of_a_gpu() -> None:
+    with pytest.raises(Unavailable, match="mask"):
+        measured_peak(instance("LlamaModel", SMALL, "llama"), Call(1, 5, 5))
+
+
+def test_a_class_without_sdpa_and_one_without_a_cache_are_refused() -> None:
+    model = instance("BertModel", {"num_hidden_layers": 1}, "bert")
+    with pytest.raises(Unavailable, match="no cache"):
+        measured_peak(model, Call(1, 5))
+    model._supports_sdpa = False
+    with pytest.raises(Unavailable, match="scaled_dot_product_attention"):
+        measured_peak(model, Call(1, 5))
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    model = instance("LlamaModel", SMALL, "llama")
+    measured_peak(model, Call(1, 5))
+    assert model.config._attn_implementation == "eager"
+    assert not any(module._forward_hooks for module in model.modules())
