@@ -8,6 +8,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.activations import Activations, checkpointed
 from archspec.costs.forward import Forward, held_to_transformers, total
 from archspec.costs.optimizers import optimizer_named
+from archspec.costs.parallel import Part, Ranks, stages
 from archspec.errors import ArchspecError
 from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.tensors import Tensor
@@ -18,8 +19,8 @@ STAGES = ("optimizer", "gradients", "weights")  # what ZeRO's stages 1, 2 and 3 
 ATTENTION = ("flash", "eager")
 
 
-class Part(NamedTuple):
-    """One row of where the memory of a rank goes; ``share`` is of how many ranks each holds its part."""
+class Row(NamedTuple):
+    """One row of where the memory of a rank goes; ``share`` is how many ranks of data share it out."""
 
     name: str
     dtype: str
@@ -37,6 +38,12 @@ class Training:
     it counts with the optimizer. ZeRO's stages share out the optimizer's part (1), gradients (2) and weights
     (3) over ``data_parallel`` ranks: of n elements a rank has n / ranks, rounded up. Left out are buffers,
     the whole weights that stage 3 gathers for a layer at a time, and what libraries set aside for themselves.
+
+    ``tensor_parallel`` and ``expert_parallel`` cut parameters as transformers' plans do, and
+    ``pipeline_parallel`` shares out layers as it does; of all ranks it is the one with most parameters.
+    Ranks of experts are among those of data and tensors: ZeRO finds each expert on as many fewer.
+
+    Errors: :class:`ArchspecError` where transformers does not share out the class so.
     """
 
     def __init__(
@@ -69,17 +76,29 @@ class Training:
         if attention not in ATTENTION:
             raise ArchspecError(f"{attention} is no attention", help=f"known: {', '.join(ATTENTION)}")
         _positive(batch=batch, tokens=tokens, data_parallel=data_parallel)
-        _undescribed(tensor_parallel, pipeline_parallel, sequence_parallel, expert_parallel)
-        self._check_zero()
-        self._weights = [tensor for tensor in tensors if tensor.kind == "parameter" and not tensor.tied_to]
-        self._trained = [tensor for tensor in self._weights if tensor.trainable]
+        _positive(tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel)
+        _positive(expert_parallel=expert_parallel)
+        self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)
+        if sequence_parallel:
+            message = "sequence_parallel: what a rank keeps of its positions is not described"
+            raise ArchspecError(message, help="transformers has none; tensor_parallel is described")
+        self._check_shares()
+        held = stages(scope, architecture, tensors, self.ranks)
+        self._weights = max(held, key=lambda parts: sum(part.numel for part in parts))
+        self._trained = [part for part in self._weights if part.tensor.trainable]
 
-    def _check_zero(self) -> None:
+    def _check_shares(self) -> None:
         if type(self.zero) is not int or not 0 <= self.zero <= len(STAGES):
             raise ArchspecError(f"zero is {self.zero!r}", help="ZeRO's stages are 0, 1, 2 and 3")
-        if self.zero and not self.optimizer.by_element:
+        if (self.zero or self.ranks.cut) and not self.optimizer.by_element:
             message = f"the states of {self.optimizer.name} are not of an element each, and not shared out"
-            raise ArchspecError(message, help="zero=0, or another optimizer")
+            raise ArchspecError(message, help="another optimizer, or data_parallel without zero")
+
+    def _check_whole(self, what: str) -> None:
+        """Errors: :class:`ArchspecError` for what is described of a whole model only."""
+        if self.ranks.cut or self.ranks.pipeline > 1:
+            message = f"{what} of a rank that has a part of the model are not described"
+            raise ArchspecError(message, help="its weights, gradients and optimizer are")
 
     @cached_property
     def flops(self) -> int:
@@ -89,6 +108,7 @@ class Training:
         >>> archspec.load("LlamaForCausalLM").training(batch=1, tokens=4096).flops
         188763812659200
         """
+        self._check_whole("FLOPs")
         held_to_transformers(self.scope, self.architecture)
         return Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory).training_flops
 
@@ -108,18 +128,18 @@ class Training:
     @property
     def weights_bytes(self) -> int:
         """Bytes of the weights on a rank."""
-        return self._parts["weights"].bytes
+        return self._rows["weights"].bytes
 
     @property
     def gradients_bytes(self) -> int:
         """Bytes of the gradients on a rank."""
-        return self._parts["gradients"].bytes
+        return self._rows["gradients"].bytes
 
     @property
     def optimizer_bytes(self) -> int:
         """Bytes of the optimizer's states and of its copy of the weights on a rank."""
-        others = (part for name, part in self._parts.items() if name not in ("weights", "gradients"))
-        return sum(part.bytes for part in others)
+        others = (row for name, row in self._rows.items() if name not in ("weights", "gradients"))
+        return sum(row.bytes for row in others)
 
     @cached_property
     def activations(self) -> Activations:
@@ -127,6 +147,7 @@ class Training:
 
         Errors: :class:`ArchspecError` for a class whose activations are not described.
         """
+        self._check_whole("activations")
         return Activations(
             self.scope,
             self.architecture,
@@ -146,61 +167,51 @@ class Training:
     @property
     def total_bytes(self) -> int:
         """The sum of :attr:`table`; with checkpointing what a layer keeps as it is run again is in it."""
-        return sum(part.bytes for part in self.table)
+        return sum(row.bytes for row in self.table)
 
     @property
-    def states(self) -> list[Part]:
+    def states(self) -> list[Row]:
         """Weights, gradients and what the optimizer keeps."""
-        return list(self._parts.values())
+        return list(self._rows.values())
 
     @property
-    def table(self) -> list[Part]:
+    def table(self) -> list[Row]:
         """Where the memory of a rank goes: :attr:`states`, then activations."""
-        rows = [*self.states, Part("activations", self.dtype, None, 1, self.activation_bytes)]
+        rows = [*self.states, Row("activations", self.dtype, None, 1, self.activation_bytes)]
         again = int(self.activations.recomputed_bytes) if self.checkpointing else 0
-        return [*rows, *([Part("computed again", self.dtype, None, 1, again)] if again else [])]
+        return [*rows, *([Row("computed again", self.dtype, None, 1, again)] if again else [])]
 
     @cached_property
-    def _parts(self) -> dict[str, Part]:
-        elements = sum(tensor.numel for tensor in self._weights)
-        trained = sum(tensor.numel for tensor in self._trained)
+    def _rows(self) -> dict[str, Row]:
         gradients = self._dtype(self.optimizer.gradients)
         found = [
-            self._part("weights", self.dtype, elements, "weights"),
-            self._part("gradients", gradients, trained, "gradients"),
+            self._row("weights", self.dtype, self._weights, "weights"),
+            self._row("gradients", gradients, self._trained, "gradients"),
         ]
         if (copy := self.optimizer.copied(self.dtype)) is not None:
-            found.append(self._part("copy of the weights", copy, trained, "optimizer"))
+            found.append(self._row("copy of the weights", copy, self._trained, "optimizer"))
         for state, kind in self.optimizer.states.items():
             if self.optimizer.by_element:
-                found.append(self._part(state, self._dtype(kind), trained, "optimizer"))
+                found.append(self._row(state, self._dtype(kind), self._trained, "optimizer"))
             else:
-                size = self.optimizer.state_bytes(state, self._trained)
-                found.append(Part(state, kind, None, 1, size))
-        return {part.name: part for part in found}
+                size = self.optimizer.state_bytes(state, [part.tensor for part in self._trained])
+                found.append(Row(state, kind, None, 1, size))
+        return {row.name: row for row in found}
 
     def _dtype(self, name: str) -> str:
         return self.dtype if name == "weights" else name
 
-    def _part(self, name: str, dtype: str, elements: int, kind: str) -> Part:
-        shared = STAGES.index(kind) < self.zero
-        share = self.data_parallel if shared else 1
-        own = -(-elements // share)
-        return Part(name, dtype, own, share, own * dtype_bytes(dtype))
+    def _row(self, name: str, dtype: str, parts: list[Part], kind: str) -> Row:
+        """A part of as many elements; experts have fewer ranks that hold the same, to share them out."""
+        share = self.data_parallel if STAGES.index(kind) < self.zero else 1
+        alike = share * self.ranks.tensor // self.ranks.expert if share > 1 else 1
+        experts = sum(part.numel for part in parts if part.expert)
+        others = sum(part.numel for part in parts if not part.expert)
+        own = -(-others // share) + -(-experts // alike)
+        return Row(name, dtype, own, share, own * dtype_bytes(dtype))
 
 
 def _positive(**given: Any) -> None:
     for name, value in given.items():
         if type(value) is not int or value < 1:
             raise ArchspecError(f"{name} is {value!r}", help="give an integer of at least 1")
-
-
-def _undescribed(tensor: int, pipeline: int, sequence: bool, expert: int) -> None:
-    """Errors: :class:`ArchspecError` for ways to share out a model that are not described."""
-    given = {"tensor_parallel": tensor, "pipeline_parallel": pipeline, "expert_parallel": expert}
-    _positive(**given)
-    given["sequence_parallel"] = 1 + bool(sequence)
-    for name, ranks in given.items():
-        if ranks != 1:
-            message = f"{name}: what a rank holds of a model that is shared out so is not described"
-            raise ArchspecError(message, help="data_parallel and zero are")

@@ -142,7 +142,7 @@ class Model:
         """What one training step costs a rank that computes ``batch`` sequences of ``tokens`` positions.
 
         ``options`` are those of :class:`archspec.costs.training.Training`: dtype, optimizer, attention,
-        checkpointing, data_parallel, zero.
+        checkpointing, data_parallel, zero, tensor_parallel, pipeline_parallel, expert_parallel.
 
         >>> import archspec
         >>> step = archspec.load("LlamaForCausalLM").training(batch=8, tokens=4096, data_parallel=8, zero=1)

@@ -2,16 +2,23 @@
 
 The step is that of transformers' class as it stands: gradients of its first output, or of its loss where it
 gives one, for every parameter that requires one; no cache, nothing recomputed, nothing dropped.
+
+And what a rank holds of a model that transformers shares out, over a process group of which only it is there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from archspec.costs.parallel import Plan, Ranks
 from archspec.costs.records import Call
+from archspec.oracle.classes import config_of, model_class
+from archspec.oracle.construction import built
 from archspec.oracle.costs import by_module, inputs, settle
 from archspec.oracle.meta import on_meta
-from archspec.oracle.verdicts import Unavailable, told
+from archspec.oracle.verdicts import Refused, Unavailable, told
 
 
 def measured_training(model: Any, call: Call) -> dict[str, int]:
@@ -88,3 +95,104 @@ def _by_origin(tracker: Any) -> Any:
             return function(*args, **(kwargs or {}))
 
     return ByOrigin()
+
+
+@contextmanager
+def ranked(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks) -> Iterator[Any]:
+    """A model on meta, shared out as transformers loads a checkpoint; ``ranks.stage`` says on which rank.
+
+    Of ranks that share tensors or experts it is the first, whose parts are the largest. Stages come last:
+    transformers begins with them, and then finds nothing to cut in the layers that are on other stages.
+
+    Errors: :class:`Refused` with what transformers raised, :class:`Unavailable`.
+    """
+    from transformers.distributed.pipeline_parallel import apply_pipeline_parallelism
+    from transformers.initialization import no_tie_weights
+
+    try:
+        with no_tie_weights():
+            model = built(model_class(architecture, model_type), config_of(model_type, raw))
+    except Refused as error:  # says nothing of ranks
+        raise Unavailable(str(error)) from error
+    with _meshes(ranks) as (distributed, manager):
+        try:
+            model = type(model).maybe_distribute_model(model, distributed, manager)
+            if ranks.pipeline > 1:
+                model = apply_pipeline_parallelism(model, manager.get_mesh("pp"))
+            if ranks.stage == ranks.pipeline - 1:
+                model.tie_weights(recompute_mapping=False)  # as loading ends
+        except Exception as error:  # whatever it raises is its refusal
+            raise Refused(str(error)) from error
+        yield model
+
+
+def rank_shapes(
+    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks
+) -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter on a rank, a tied one by its first name.
+
+    Errors: :class:`Refused`, :class:`Unavailable`.
+    """
+    with ranked(architecture, raw, model_type, ranks) as model:
+        return {name: tuple(local(one).shape) for name, one in model.named_parameters()}
+
+
+def local(tensor: Any) -> Any:
+    """This rank's part of a tensor."""
+    return getattr(tensor, "_local_tensor", tensor)
+
+
+def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
+    """The plans that each class in a model adds, by its name; none where the whole has none.
+
+    Errors: :class:`Refused`, :class:`Unavailable`, also where two models of a class have other plans.
+    """
+    model = built(model_class(architecture, model_type), config_of(model_type, {}))
+    if not model._tp_plan and not model._ep_plan:
+        return {}
+    found: dict[str, Plan] = {}
+    for module in model.modules():
+        if not hasattr(module, "init_parallel_plans"):
+            continue
+        plan = Plan(*(_without_children(module, name) for name in ("_tp_plan", "_ep_plan")))
+        if found.setdefault(type(module).__name__, plan) != plan:
+            raise Unavailable(f"two {type(module).__name__} with other plans")
+    return found
+
+
+def _without_children(module: Any, name: str) -> dict[str, str]:
+    inner = {
+        f"{child}.{pattern}"
+        for child, one in module.named_children()
+        for pattern in getattr(one, name, None) or ()
+    }
+    return {pattern: style for pattern, style in getattr(module, name).items() if pattern not in inner}
+
+
+@contextmanager
+def _meshes(ranks: Ranks) -> Iterator[tuple[Any, Any]]:
+    """transformers' config and meshes of some ranks, over a process group that talks to nobody."""
+    import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    from transformers.distributed import DistributedConfig
+    from transformers.distributed.utils import TransformersDeviceMesh
+
+    try:
+        given = DistributedConfig(tp_size=ranks.tensor, ep_size=ranks.expert, fsdp_size=ranks.data)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    world = ranks.tensor * ranks.pipeline * ranks.data
+    stage = ranks.stage * ranks.tensor * ranks.data
+    dist.init_process_group(backend="fake", rank=stage, world_size=world, store=FakeStore())
+    try:
+        shapes = {
+            ("pp", "dp_replicate", "fsdp", "tp"): (ranks.pipeline, 1, ranks.data, ranks.tensor),
+            ("pp", "dp_replicate", "efsdp", "ep"): (ranks.pipeline, 1, given.efsdp_size, ranks.expert),
+        }
+        meshes = [
+            dist.init_device_mesh("cpu", shape, mesh_dim_names=names) for names, shape in shapes.items()
+        ]
+        given.fsdp_size = 1  # the ranks are there, and share out nothing but experts
+        yield given, TransformersDeviceMesh(*meshes)
+    finally:
+        dist.destroy_process_group()

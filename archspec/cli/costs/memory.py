@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from archspec.costs.training import Training
     from archspec.models.model import Model
 
+_RANKS = {
+    "data_parallel": "ranks, each with a batch of its own",
+    "tensor_parallel": "ranks that cut tensors as transformers' plan does",
+    "pipeline_parallel": "ranks that share out layers",
+    "expert_parallel": "ranks, of those of data and tensors, that share out experts",
+}
+
 
 def add_arguments(takes: Arguments) -> None:
     add_model(takes)
@@ -26,10 +33,10 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--optimizer", "NAME", "with --train: adamw (default), sgd_momentum, ...", default="adamw")
     takes.value("--attention", "CODE", "with --train: flash (default) or eager", default="flash")
     takes.flag("--checkpointing", "with --train: layers are computed again for their gradients")
-    takes.value(
-        "--data-parallel", "D", "with --train: ranks, each with a batch of its own (1)", type=int, default=1
-    )
-    takes.value("--zero", "STAGE", "with --train: ZeRO's stage over these ranks (0)", type=int, default=0)
+    for name, about in _RANKS.items():
+        option = f"--{name.replace('_', '-')}"
+        takes.value(option, "RANKS", f"with --train: {about} (1)", type=int, default=1)
+    takes.value("--zero", "STAGE", "with --train: ZeRO's stage over ranks of data (0)", type=int, default=0)
 
 
 def run(args: Values) -> int:
@@ -44,8 +51,8 @@ def run(args: Values) -> int:
             optimizer=args.optimizer,
             attention=args.attention,
             checkpointing=args.checkpointing,
-            data_parallel=args.data_parallel,
             zero=args.zero,
+            **{name: getattr(args, name) for name in _RANKS},
         )
         found = training_report(model, step)
         print_json(found) if args.json else _print_training(found)
@@ -127,7 +134,7 @@ def training_report(model: Model, step: Training) -> dict[str, Any]:
         "optimizer": step.optimizer.name,
         "attention": step.attention,
         "checkpointing": step.checkpointing,
-        "data_parallel": step.data_parallel,
+        **{name: getattr(step.ranks, name.removesuffix("_parallel")) for name in _RANKS},
         "zero": step.zero,
         "flops": _flops(step),
         "parts": [part._asdict() for part in parts],
@@ -152,6 +159,8 @@ def _print_training(found: dict[str, Any]) -> None:
         facts.append(("checkpointing", "every layer"))
     if found["data_parallel"] > 1:
         facts.append(("ranks", f"{found['data_parallel']}, ZeRO stage {found['zero']}"))
+    others = [name for name in _RANKS if name != "data_parallel" and found[name] > 1]
+    facts += [(name.replace("_", " "), number(found[name])) for name in others]
     if found["flops"] is not None:
         facts.append(("FLOPs", number(found["flops"])))
     table("memory of a rank|", facts, header=False)

@@ -1,0 +1,228 @@
+"""What a rank holds of a model that is shared out by tensors, experts or layers, as transformers does it.
+
+transformers gives each class a plan: how the parameters that match a pattern are cut. formulas/plans.json has
+them, and the classes of which a rank's parameters were held to transformers, shape for shape.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import cache
+from math import prod
+
+from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError
+from archspec.specs.library import folder
+from archspec.tree.builder import Builder
+from archspec.tree.node import Node
+from archspec.tree.tensors import Tensor, joined
+from archspec.typing_light import Any, NamedTuple
+
+PLANS = "plans.json"
+KINDS = ("tensor", "expert", "pipeline")  # of ranks that a class was held to transformers with
+_NUMBER = re.compile(r"\.\d+(?=\.|$)")
+_WHOLE = (
+    *("replicated_with_grad_allreduce", "moe_tp_experts", "mla_kv_a_proj", "all_reduce", "local_params"),
+    *("moe_identity_expert", "replicate", "ep_dispatch_experts"),
+)
+_CUTS = {  # style -> the size that is cut, of a matrix and of a vector
+    **dict.fromkeys(("colwise", "colwise_rep", "colwise_gather_output"), (-2, -1)),
+    **dict.fromkeys(("rowwise", "rowwise_rep", "rowwise_split_input"), (-1, None)),
+    **dict.fromkeys(_WHOLE, (None, None)),
+    "packed_colwise": (-2, -1),
+    "packed_rowwise": (-1, None),
+    "embedding_rowwise": (0, 0),
+    "embedding_colwise": (1, 1),
+    "grouped_gemm": (0, 0),
+}
+_EXPERTS = "grouped_gemm"  # whole experts
+_PACKED = {"packed_colwise": 2, "packed_rowwise": 2}  # in how many pieces, each of which is cut
+_ATTENTION = re.compile(r"attn|attention")  # in names of modules, whose parts are whole heads
+_TIED = "tie_word_embeddings"
+_HEADS = ("num_attention_heads", "num_key_value_heads")
+
+
+class Ranks(NamedTuple):
+    """Over how many ranks a model is shared out, each way; ``stage`` counts those of layers from 0."""
+
+    tensor: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    data: int = 1
+    stage: int = 0
+
+    @property
+    def cut(self) -> bool:
+        """Whether tensors are shared out."""
+        return self.tensor > 1 or self.expert > 1
+
+
+class Plan(NamedTuple):
+    """How parameters are cut, by patterns of names: over ranks of tensors, and over ranks of experts."""
+
+    tensor: dict[str, str]
+    expert: dict[str, str]
+
+
+NO_PLAN = Plan({}, {})
+
+
+class Part(NamedTuple):
+    """A rank's part of a tensor."""
+
+    tensor: Tensor
+    shape: tuple[int, ...]
+    expert: bool  # whether ranks of experts share it, and not ranks of tensors
+
+    @property
+    def numel(self) -> int:
+        """Its elements."""
+        return prod(self.shape)
+
+
+def stages(scope: Scope, architecture: str, tensors: list[Tensor], ranks: Ranks) -> list[list[Part]]:
+    """What the first rank of each stage of layers holds.
+
+    Errors: :class:`ArchspecError` for a class that was not held to transformers on such ranks, or where a
+    size does not go with them.
+    """
+    if not ranks.cut and ranks.pipeline == 1:
+        return [[Part(tensor, tensor.shape, False) for tensor in _unique(tensors)]]
+    held_to_transformers(scope.spec.model_type, architecture, ranks)
+    tree = Builder(scope).build(architecture)
+    return [parts(tree, tensors, ranks._replace(stage=stage)) for stage in range(ranks.pipeline)]
+
+
+def parts(tree: Node, tensors: list[Tensor], ranks: Ranks) -> list[Part]:
+    """Parts of the parameters on one stage, a tied one once; of uneven parts the largest.
+
+    Errors: :class:`ArchspecError` where transformers has no such plan, or it does not go with the sizes.
+    """
+    plan = _usable(tree, ranks) if ranks.cut else NO_PLAN
+    own = _unique(tensors)
+    if ranks.pipeline > 1:
+        layers = _Stages(tree, ranks.pipeline)
+        own = [tensor for tensor in own if layers.holds(tensor, ranks.stage)]
+    return [_part(tensor, plan, ranks) for tensor in own]
+
+
+def _unique(tensors: list[Tensor]) -> list[Tensor]:
+    return [tensor for tensor in tensors if tensor.kind == "parameter" and not tensor.tied_to]
+
+
+def held_to_transformers(model_type: str, architecture: str, ranks: Ranks) -> None:
+    """Errors: :class:`ArchspecError` for a class whose parts were not held to transformers' on such ranks."""
+    for kind in KINDS:
+        if getattr(ranks, kind) > 1 and architecture not in _file()["held"][kind].get(model_type, ()):
+            message = f"{kind}_parallel: what a rank holds of {architecture} ({model_type}) is not described"
+            raise ArchspecError(message, help="transformers ships no plan for it, or does not apply it")
+
+
+def _usable(tree: Node, ranks: Ranks) -> Plan:
+    """The plan of a class, for as many ranks."""
+    plan = _whole_plan(tree, "", ranks.tensor) or NO_PLAN
+    if ranks.expert == 1:
+        plan = plan._replace(expert={})
+    elif ranks.pipeline > 1:
+        message = "expert_parallel and pipeline_parallel together are not described"
+        raise ArchspecError(message, help="transformers has no such ranks")
+    elif "ep_dispatch_experts" not in plan.expert.values():
+        raise ArchspecError(f"transformers ships no plan of {tree.cls} for ranks of experts")
+    elif ranks.expert % ranks.tensor or (ranks.data * ranks.tensor) % ranks.expert:
+        message = f"{ranks.expert} ranks of experts among {ranks.data} x {ranks.tensor} of data and tensors"
+        help_ = "expert_parallel divides their product, and tensor_parallel divides it"
+        raise ArchspecError(message, help=help_)
+    if ranks.tensor == 1:
+        return plan._replace(tensor={})
+    if not any("*" in name for name in plan.tensor):
+        raise ArchspecError(f"transformers ships no plan of {tree.cls} for ranks of tensors")
+    routed = re.compile(rf"(?:{'|'.join(map(re.escape, plan.expert))})(?:\..+)?")
+    return plan._replace(
+        tensor={name: style for name, style in plan.tensor.items() if not routed.fullmatch(name)}
+    )
+
+
+def _whole_plan(node: Node, prefix: str, ranks: int) -> Plan | None:
+    """The plan of a class with those of the models inside; None for what is no model of transformers'."""
+    own = _file()["plans"].get(node.cls)
+    if own is None:
+        return None
+    plan = Plan(*({joined(prefix, name): style for name, style in kind.items()} for kind in own))
+    if any(style == "colwise" and _ATTENTION.search(name) for name, style in own[0].items()):
+        _check_heads(node, ranks)
+    for name, child in node.children.items():
+        inner = _whole_plan(child, joined(prefix, name), ranks)
+        if inner is not None:
+            plan = Plan({**plan.tensor, **inner.tensor}, {**plan.expert, **inner.expert})
+    return plan
+
+
+def _check_heads(node: Node, ranks: int) -> None:
+    """Errors: :class:`ArchspecError` where ranks would have parts of heads: transformers fails."""
+    for name in _HEADS:
+        heads = node.scope.get(name) if node.scope is not None and node.scope.has(name) else None
+        if type(heads) is int and heads % ranks:
+            raise ArchspecError(f"tensor_parallel: {heads} {name} are not shared out over {ranks} ranks")
+
+
+def _part(tensor: Tensor, plan: Plan, ranks: Ranks) -> Part:
+    pattern = _NUMBER.sub(".*", tensor.name)
+    owner = pattern.rpartition(".")[0]
+    for styles, number in ((plan.expert, ranks.expert), (plan.tensor, ranks.tensor)):
+        style = styles.get(pattern) or styles.get(owner)
+        if style is not None:
+            shape = _cut(tensor, style, number)
+            return Part(tensor, shape, styles is plan.expert and shape != tensor.shape)
+    return Part(tensor, tensor.shape, False)
+
+
+def _cut(tensor: Tensor, style: str, ranks: int) -> tuple[int, ...]:
+    """The shape of a rank's part."""
+    if style not in _CUTS:
+        raise ArchspecError(f"{tensor.name} is cut {style}, which is not described")
+    of_matrix, of_vector = _CUTS[style]
+    axis = of_vector if len(tensor.shape) == 1 else of_matrix
+    if axis is None:
+        return tensor.shape
+    shape = [*tensor.shape]
+    pieces = ranks * _PACKED.get(style, 1)
+    if shape[axis] % pieces and (style in _PACKED or style == _EXPERTS):
+        raise ArchspecError(f"{tensor.name}: {shape[axis]} is not cut into {pieces} equal parts")
+    shape[axis] = -(-shape[axis] // ranks)
+    return tuple(shape)
+
+
+class _Stages:
+    """Layers on as many stages, as transformers shares them out: the last has those that are left over."""
+
+    def __init__(self, tree: Node, stages: int) -> None:
+        name = next((name for name, child in tree.children.items() if "layers" in child.children), None)
+        if name is None or "lm_head" not in tree.children:
+            raise ArchspecError(f"pipeline_parallel: {tree.cls} has no layers with a head beside them")
+        self.prefix, self.last = name, stages - 1
+        self.layers = len(tree.children[name].children["layers"].children)
+        if self.layers < stages:
+            raise ArchspecError(f"{self.layers} layers are not shared out over {stages} stages")
+        scope = tree.scope  # transformers goes by the config, whatever the class ties
+        self.tied = scope is not None and scope.has(_TIED) and bool(scope.get(_TIED))
+
+    def holds(self, tensor: Tensor, stage: int) -> bool:
+        """Whether a stage has a tensor."""
+        path = tensor.name.split(".")
+        if path[0] == "lm_head":
+            return stage == self.last
+        if path[0] != self.prefix:
+            return True
+        if path[1] == "embed_tokens":
+            return stage == 0 or (self.tied and stage == self.last)
+        if path[1] == "layers":
+            return min(int(path[2]) // (self.layers // (self.last + 1)), self.last) == stage
+        return path[1] != "norm" or stage == self.last
+
+
+@cache
+def _file() -> Any:
+    with open(os.path.join(folder(), PLANS), encoding="utf-8") as file:
+        return json.load(file)
