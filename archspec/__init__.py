@@ -9,6 +9,10 @@ from __future__ import annotations
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from archspec.costs.forward import CacheTensor as CacheTensor
+    from archspec.costs.forward import Forward as Forward
+    from archspec.costs.training import Training as Training
+    from archspec.costs.weights import Weights as Weights
     from archspec.errors import ArchspecError as ArchspecError
     from archspec.models.formula import Formula as Formula
     from archspec.models.model import Model as Model
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _HOMES = {
+    "archspec.costs.forward": ("CacheTensor", "Forward"),
+    "archspec.costs.training": ("Training",),
+    "archspec.costs.weights": ("Weights",),
     "archspec.errors": ("ArchspecError",),
     "archspec.models.formula": ("Formula",),
     "archspec.models.model": ("Model", "architectures", "formula", "load"),

@@ -84,7 +84,9 @@ class Model:
     buffers: int = _counted("buffers")
 
     def params_bytes(self, dtype: str | None = None) -> int:
-        """Bytes of the unique parameters at a dtype (the config's own, else float32).
+        """Bytes of the unique parameters, all in one dtype (the config's own, else float32).
+
+        What `from_pretrained` keeps in float32 beside 16-bit weights counts as the rest: see :meth:`weights`.
 
         Errors: :class:`ArchspecError` for a dtype that is not in the table.
         """
@@ -94,7 +96,9 @@ class Model:
         """The unique parameters as they are stored: quantized where the config's quantization_config says so.
 
         ``stored`` is in place of that: `int8`, `int4`, `nf4`, `fp4`, `mxfp4`, or a dtype for all. What is not
-        quantized is in ``dtype``, else the config's own.
+        quantized is in ``dtype``, else the config's own: all of it, as checkpoints are written. Of some
+        classes `from_pretrained` keeps a few parameters in float32, the weights of routers most often (their
+        `_keep_in_fp32_modules_strict`; in float16 T5's `wo` by `_keep_in_fp32_modules`): these come to more.
 
         Errors: :class:`ArchspecError` for a method whose bytes are not described.
 
