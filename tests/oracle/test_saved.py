@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from archspec.costs.records import Step
-from archspec.oracle.saved import saved, trained
+from archspec.oracle.saved import recomputed, saved, trained
 from archspec.oracle.verdicts import Unavailable
 
 pytestmark = pytest.mark.oracle
@@ -56,6 +56,19 @@ def test_with_checkpointing_a_layer_keeps_its_input() -> None:
     found = measured(Step(2, 16, checkpointing=True))
     assert found["model.layers.0"] == found["model.layers.1"] == 2 * 16 * 32 * 2
     assert not [name for name in found if name.startswith("model.layers.0.")]
+
+
+def test_what_a_layer_keeps_as_it_is_run_again_is_what_it_keeps_where_none_is() -> None:
+    step = Step(2, 16, checkpointing=True)
+    again = recomputed(trained("LlamaForCausalLM", LLAMA, "llama", step), step)
+    whole = measured(step._replace(checkpointing=False))
+    assert again == sum(size for name, size in whole.items() if name.startswith("model.layers.1."))
+
+
+def test_layers_that_would_be_dropped_by_chance_run() -> None:
+    raw = {"model_type": "bart", "d_model": 32, "encoder_layerdrop": 1.0, "decoder_layerdrop": 1.0}
+    found = measured(Step(2, 16, 8), raw, "BartForConditionalGeneration")
+    assert found["model.encoder.layers.0.fc1"] == 2 * 8 * 32 * 2
 
 
 def test_a_class_without_flash_attention_is_told() -> None:

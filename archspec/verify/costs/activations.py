@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Step
 from archspec.errors import ArchspecError
 from archspec.oracle.costs import encodes
-from archspec.oracle.saved import saved, trained
+from archspec.oracle.saved import recomputed, saved, trained
 from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.tree.node import Node
@@ -20,6 +20,7 @@ from archspec.verify.comparison import Config
 KINDS = tuple((attention, checkpointing) for attention in KERNELS for checkpointing in (False, True))
 _LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
 _MEMORY = 33  # encoder positions
+AGAIN = "(computed again)"  # where a module stands, what the largest layer keeps as it is run again
 
 
 class ActivationDifference(NamedTuple):
@@ -95,7 +96,9 @@ def _at_config(spec: Spec, architecture: str, raw: Config, steps: list[Step]) ->
             except ArchspecError as error:
                 refused = str(error)
                 continue
-            if differences := tuple(_differences(raw, ours, saved(model, step))):
+            measured = saved(model, step)
+            differences = (*_differences(raw, ours, measured), *_recomputed_difference(raw, ours, model))
+            if differences:
                 return KindOutcome(compared, differences)
             compared += 1
     except (Refused, Unavailable) as error:
@@ -114,6 +117,19 @@ def _differences(
         found = ours.by_module.get(path, 0)
         if theirs[path] != found:
             yield ActivationDifference(raw, ours.step, path, theirs[path], found)
+
+
+def _recomputed_difference(raw: Config, ours: StepActivations, model: Any) -> Iterator[ActivationDifference]:
+    """What the largest layer keeps, where it is run again and a spec describes it."""
+    if not ours.step.checkpointing:
+        return
+    try:
+        found = ours.recomputed_bytes
+    except ArchspecError:
+        return  # asked for, it is refused
+    expected = recomputed(model, ours.step)
+    if expected != found:
+        yield ActivationDifference(raw, ours.step, AGAIN, expected, found)
 
 
 def _described(tree: Node, path: str) -> str:
