@@ -21,6 +21,7 @@ _ANSWERS: dict[str, Any] = {
     "nonzero": lambda mask, **_: mask.new_empty(1 if mask.dim() == 1 else mask.numel(), mask.dim()).long(),
     "unique_consecutive": lambda tensor, **_: tensor[:1],
     "tolist": lambda sizes: [_REST] + [0] * (len(sizes) - 1),
+    "__getitem__": lambda tensor, index: tensor[_known(index)],
     "split": lambda tensor, size, dim=0: tensor.split(_sizes(tensor, size, dim), dim),
 }
 
@@ -51,6 +52,14 @@ def on_meta() -> Iterator[None]:
         stack.enter_context(torch.device("meta"))
         stack.enter_context(Answers())
         yield
+
+
+def _known(index: Any) -> Any:
+    """The first of what is indexed where one number that has no value chooses, as that of an expert."""
+    import torch
+
+    chooses = isinstance(index, torch.Tensor) and index.is_meta and not index.ndim
+    return 0 if chooses and index.dtype != torch.bool else index
 
 
 def _sizes(tensor: Any, size: Any, dim: int) -> Any:

@@ -20,6 +20,7 @@ _DECODER = {"decoder_layers": 2, "decoder_ffn_dim": 48, "decoder_attention_heads
 _BART = {"d_model": 32, "vocab_size": 50, **_ENCODER, **_DECODER}
 _T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 4, "num_heads": 4, "vocab_size": 50}
 _BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 50}
+_CLIP = {"rope_theta": 10000.0, "clip_qkv": 8}
 _EXPERTS = {"num_experts": 4, "num_sparse_encoder_layers": 2, "num_sparse_decoder_layers": 2}
 _STREAMS = {"hidden_size": 32, "vocab_size": 50, "num_encoder_layers": 2, "num_decoder_layers": 2}
 
@@ -30,6 +31,11 @@ _STREAMS = {"hidden_size": 32, "vocab_size": 50, "num_encoder_layers": 2, "num_d
         ("bart", "BartForSequenceClassification", _BART),
         ("bigbird_pegasus", "BigBirdPegasusModel", {**_BART, "block_size": 4, "num_random_blocks": 1}),
         ("cpmant", "CpmAntModel", {**_BERT, "dim_head": 16, "dim_ff": 48, "prompt_length": 4}),
+        (
+            "dbrx",
+            "DbrxModel",
+            {"d_model": 32, "n_heads": 2, "n_layers": 2, "vocab_size": 50, "attn_config": _CLIP},
+        ),
         ("jetmoe", "JetMoeModel", {**_BERT, "num_key_value_heads": 4, "kv_channels": 8}),
         ("led", "LEDModel", {**_BART, "attention_window": 8}),
         ("longt5", "LongT5Model", {**_T5, "encoder_attention_type": "transient-global"}),

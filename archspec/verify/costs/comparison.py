@@ -35,7 +35,8 @@ _LONGEST = 5000  # positions
 _LONGEST_STEP = 300  # positions of a training step
 _EXPERT = re.compile(r"expert_\d+")
 _LEAST_POINTS = 6
-_MIXED: dict[str, Config] = {  # caches do not say how long they are without a layer of attention
+_NEEDED: dict[str, Config] = {  # caches do not say how long they are without a layer of attention
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8}},
     "bamba": {"attn_layer_indices": [1]},
     "lfm2_moe": {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"]},
     "granitemoehybrid": {
@@ -160,7 +161,8 @@ def runnable(raw: Config, architecture: str) -> Config:
 
     Question answering has two labels: where an answer begins, and where it ends.
     """
-    raw = {**raw, **_MIXED.get(raw["model_type"], {})}
+    for name, value in _NEEDED.get(raw["model_type"], {}).items():
+        raw = {**raw, name: {**raw.get(name, {}), **value} if isinstance(value, dict) else value}
     if architecture.endswith("ForQuestionAnswering"):
         return {name: raw[name] for name in raw if name not in ("num_labels", "id2label", "label2id")}
     return raw
