@@ -157,6 +157,7 @@ def cache_tensors(model: Any, output: Any) -> dict[str, Any]:
 def settle(model: Any, call: Call) -> None:
     """BigBird attends fully from its first short call on, with modules that it makes in that call.
 
+    One with attention to an encoder always does.
     Reformer finds in its first long call how many buckets there are.
     """
     if hasattr(model.config, "num_buckets"):
@@ -164,7 +165,7 @@ def settle(model: Any, call: Call) -> None:
         for holder in (model.config, *model.modules()):
             if hasattr(holder, "num_buckets"):
                 holder.num_buckets = given
-    if hasattr(model.config, "attention_type"):
+    if hasattr(model.config, "attention_type") and not getattr(model.config, "add_cross_attention", False):
         for module in model.modules():
             if hasattr(module, "set_attention_type"):
                 module.set_attention_type(model.config.attention_type)
