@@ -7,7 +7,7 @@ import sys
 
 from archspec.costs import parallel
 from archspec.specs.library import shipped
-from archspec.verify.costs.parallel import plans_of, text, verify_ranks
+from archspec.verify.costs.parallel import plans_of, text, verify_ranks, verify_steps
 from archspec.verify.costs.record import in_scope
 
 
@@ -15,11 +15,15 @@ def main() -> int:
     """The plans first, as parameters are compared by them."""
     path = os.path.join(shipped().folder, parallel.PLANS)
     classes = [(model_type, name) for model_type, names in in_scope().items() for name in names]
-    plans, found = plans_of(classes), {}
+    plans = plans_of(classes)
+    found: dict[tuple[str, str], list[str]] = {}
     _write(path, text({}, plans))
     for model_type, name in classes:
-        found[model_type, name] = outcome = verify_ranks(shipped().load(model_type), name)
-        print(model_type, name, len(outcome.compared), *outcome.kinds, flush=True)
+        spec = shipped().load(model_type)
+        outcome = verify_ranks(spec, name)
+        steps = verify_steps(spec, name) if "tensor" in outcome.kinds else []
+        found[model_type, name] = [*outcome.kinds, *steps]
+        print(model_type, name, len(outcome.compared), *found[model_type, name], flush=True)
         for difference in outcome.differences[:2]:
             print("   ", str(difference)[:400], flush=True)
     _write(path, text(found, plans))

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
+from archspec.costs.parallel import Shares
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
 from archspec.errors import ArchspecError
 from archspec.tree.node import Node
@@ -19,7 +20,7 @@ class StepActivations:
     """What a spec says that autograd keeps in a training step, whether it was held to torch or not."""
 
     def __init__(self, scope: Scope, architecture: str, step: Step) -> None:
-        self.architecture, self.step = architecture, step
+        self.scope, self.architecture, self.step = scope, architecture, step
         self.tree = CostBuilder(scope, training_axes(step)).build(architecture)
 
     @cached_property
@@ -30,10 +31,14 @@ class StepActivations:
     @cached_property
     def by_module(self) -> dict[str, int]:
         """Each module's own bytes, without its children's, by its name in `named_modules()`."""
+        return {path: nbytes for path, nbytes in self.of_modules(self.step.checkpointing).items() if nbytes}
+
+    def of_modules(self, checkpointing: bool) -> dict[str, int]:
+        """Each module's own bytes, where layers are run again, or as they run."""
         found: dict[str, int] = {}
-        for path, saved in saves(self.tree, self.step.checkpointing):
+        for path, saved in saves(self.tree, checkpointing):
             found[path] = found.get(path, 0) + self._described(path, saved)
-        return {path: nbytes for path, nbytes in found.items() if nbytes}
+        return found
 
     @cached_property
     def recomputed_bytes(self) -> int:
@@ -49,6 +54,45 @@ class StepActivations:
             where = f"{path or self.architecture} ({saved.name})"
             raise ArchspecError(f"what {where} keeps for the backward is not described", help=_HELP)
         return int(saved.nbytes)
+
+
+class RankActivations:
+    """What the first rank of a stage keeps, of what a whole model does."""
+
+    def __init__(self, whole: StepActivations, shares: Shares) -> None:
+        self.whole, self.shares = whole, shares
+        self.nothing = StepActivations(whole.scope, whole.architecture, whole.step._replace(batch=0))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are kept at the end of the forward."""
+        return sum(self.by_module.values())
+
+    @cached_property
+    def by_module(self) -> dict[str, int]:
+        """As of the whole model, of modules that are on the stage."""
+        return self._of_modules(self.whole.step.checkpointing)
+
+    @cached_property
+    def recomputed_bytes(self) -> int:
+        """What the largest layer of the stage keeps when checkpointing runs it again."""
+        if not self.whole.step.checkpointing:
+            return 0
+        layers = dict.fromkeys((f"{path}." for path, _ in checkpointed(self.whole.tree)), 0)
+        for path, nbytes in self._of_modules(False).items():
+            for layer in layers:
+                layers[layer] += nbytes if f"{path}.".startswith(layer) else 0
+        return max(layers.values(), default=0)
+
+    def _of_modules(self, checkpointing: bool) -> dict[str, int]:
+        fixed = self.nothing.of_modules(checkpointing)
+        whole = self.whole.of_modules(checkpointing)
+        kept = self.shares.kept
+        return {
+            path: kept(path, nbytes, fixed[path])
+            for path, nbytes in whole.items()
+            if nbytes and self.shares.here(path)
+        }
 
 
 class Activations(StepActivations):

@@ -40,6 +40,8 @@ _CUTS = {  # style -> the size that is cut, of a matrix and of a vector
 _EXPERTS = "grouped_gemm"  # whole experts
 _PACKED = {"packed_colwise": 2, "packed_rowwise": 2}  # in how many pieces, each of which is cut
 _ATTENTION = re.compile(r"attn|attention")  # in names of modules, whose parts are whole heads
+_ON_COLUMNS = ("rowwise", "replicated_with_grad_allreduce")  # layers whose input is a rank's columns
+_STATES = "its weights, gradients and optimizer are"
 _TIED = "tie_word_embeddings"
 _HEADS = ("num_attention_heads", "num_key_value_heads")
 
@@ -104,12 +106,24 @@ def parts(tree: Node, tensors: list[Tensor], ranks: Ranks) -> list[Part]:
     own = _unique(tensors)
     if ranks.pipeline > 1:
         layers = _Stages(tree, ranks.pipeline)
-        own = [tensor for tensor in own if layers.holds(tensor, ranks.stage)]
+        own = [tensor for tensor in own if layers.holds(tensor.name, ranks.stage)]
     return [_part(tensor, plan, ranks) for tensor in own]
 
 
 def _unique(tensors: list[Tensor]) -> list[Tensor]:
     return [tensor for tensor in tensors if tensor.kind == "parameter" and not tensor.tied_to]
+
+
+def held_step(model_type: str, architecture: str, ranks: Ranks, what: str) -> None:
+    """Errors: :class:`ArchspecError` for a class of which a rank's step was not measured so."""
+    for kind in ("tensor", "pipeline"):
+        whole = getattr(ranks, kind) == 1 or (kind, what) == (
+            "pipeline",
+            "FLOPs",
+        )  # FLOPs stay where layers are
+        if not whole and architecture not in _file()["held"].get(f"{kind} {what}", {}).get(model_type, ()):
+            message = f"{kind}_parallel: {what} of a rank of {architecture} ({model_type}) are not described"
+            raise ArchspecError(message, help=_STATES)
 
 
 def held_to_transformers(model_type: str, architecture: str, ranks: Ranks) -> None:
@@ -168,7 +182,7 @@ def _check_heads(node: Node, ranks: int) -> None:
 
 
 def _part(tensor: Tensor, plan: Plan, ranks: Ranks) -> Part:
-    pattern = _NUMBER.sub(".*", tensor.name)
+    pattern = _pattern(tensor.name)
     owner = pattern.rpartition(".")[0]
     for styles, number in ((plan.expert, ranks.expert), (plan.tensor, ranks.tensor)):
         style = styles.get(pattern) or styles.get(owner)
@@ -208,18 +222,72 @@ class _Stages:
         scope = tree.scope  # transformers goes by the config, whatever the class ties
         self.tied = scope is not None and scope.has(_TIED) and bool(scope.get(_TIED))
 
-    def holds(self, tensor: Tensor, stage: int) -> bool:
-        """Whether a stage has a tensor."""
-        path = tensor.name.split(".")
+    def holds(self, name: str, stage: int) -> bool:
+        """Whether a stage has a module or a tensor."""
+        path = name.split(".")
         if path[0] == "lm_head":
             return stage == self.last
-        if path[0] != self.prefix:
+        if path[0] != self.prefix or len(path) == 1:
             return True
         if path[1] == "embed_tokens":
             return stage == 0 or (self.tied and stage == self.last)
         if path[1] == "layers":
             return min(int(path[2]) // (self.layers // (self.last + 1)), self.last) == stage
         return path[1] != "norm" or stage == self.last
+
+
+class Shares:
+    """Of what modules compute and keep in a step, what is the first rank's of a stage.
+
+    Between a layer that is cut by columns and one that is cut by rows a rank works on its columns alone; all
+    other modules do the same on every rank of tensors.
+
+    Errors: :class:`ArchspecError` where ranks have other numbers of columns, or share out experts.
+    """
+
+    def __init__(self, tree: Node, tensors: list[Tensor], ranks: Ranks) -> None:
+        if ranks.expert > 1:
+            raise ArchspecError("FLOPs and activations of ranks of experts are not described", help=_STATES)
+        self.ranks, self.shapes = ranks, {tensor.name: tensor for tensor in tensors}
+        self.plan = _usable(tree, ranks).tensor if ranks.tensor > 1 else {}
+        self.layers = _Stages(tree, ranks.pipeline) if ranks.pipeline > 1 else None
+        self.inner = {name.rpartition(".")[0] for name, style in self.plan.items() if style == "rowwise"}
+        for tensor in tensors:
+            style = self.plan.get(_pattern(tensor.name).rpartition(".")[0], "")
+            if style in ("colwise", "rowwise") and self._part(tensor, style) not in (1, ranks.tensor):
+                raise ArchspecError(f"{tensor.name} is not cut into equal parts", help=_STATES)
+
+    def here(self, path: str) -> bool:
+        """Whether a module is on the stage."""
+        return self.layers is None or self.layers.holds(path, self.ranks.stage)
+
+    def kept(self, path: str, nbytes: int, fixed: int) -> int:
+        """Of the bytes that a module keeps; those that are ``fixed`` do not grow with its input."""
+        pattern = _pattern(path)
+        cut = pattern in self.inner or self.plan.get(pattern) in _ON_COLUMNS
+        return fixed + _shared(path, nbytes - fixed, self.ranks.tensor) if cut else nbytes
+
+    def flops(self, path: str, flops: int) -> int:
+        """Of the FLOPs of a module."""
+        pattern = _pattern(path)
+        weight, style = self.shapes.get(f"{path}.weight"), self.plan.get(pattern)
+        if weight is not None and style is not None:
+            return flops * prod(_cut(weight, style, self.ranks.tensor)) // weight.numel
+        return _shared(path, flops, self.ranks.tensor) if pattern in self.inner else flops
+
+    def _part(self, tensor: Tensor, style: str) -> float:
+        return tensor.numel / prod(_cut(tensor, style, self.ranks.tensor))
+
+
+def _shared(path: str, number: int, ranks: int) -> int:
+    if number % ranks:
+        raise ArchspecError(f"what {path} keeps is not cut into {ranks} equal parts", help=_STATES)
+    return number // ranks
+
+
+def _pattern(name: str) -> str:
+    """A name with `*` for the numbers of layers, as plans have it."""
+    return _NUMBER.sub(".*", name)
 
 
 @cache

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from archspec.configs.scope import Scope
-from archspec.costs.activations import Activations, checkpointed
+from archspec.costs.activations import Activations, RankActivations, checkpointed
 from archspec.costs.forward import Forward, held_to_transformers, total
 from archspec.costs.optimizers import optimizer_named
-from archspec.costs.parallel import Part, Ranks, stages
+from archspec.costs.parallel import Part, Ranks, Shares, held_step, stages
 from archspec.errors import ArchspecError
+from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any, NamedTuple
@@ -83,9 +84,8 @@ class Training:
             message = "sequence_parallel: what a rank keeps of its positions is not described"
             raise ArchspecError(message, help="transformers has none; tensor_parallel is described")
         self._check_shares()
-        held = stages(scope, architecture, tensors, self.ranks)
-        self._weights = max(held, key=lambda parts: sum(part.numel for part in parts))
-        self._trained = [part for part in self._weights if part.tensor.trainable]
+        self._tensors = tensors
+        self._stages = stages(scope, architecture, tensors, self.ranks)
 
     def _check_shares(self) -> None:
         if type(self.zero) is not int or not 0 <= self.zero <= len(STAGES):
@@ -94,11 +94,29 @@ class Training:
             message = f"the states of {self.optimizer.name} are not of an element each, and not shared out"
             raise ArchspecError(message, help="another optimizer, or data_parallel without zero")
 
-    def _check_whole(self, what: str) -> None:
-        """Errors: :class:`ArchspecError` for what is described of a whole model only."""
-        if self.ranks.cut or self.ranks.pipeline > 1:
-            message = f"{what} of a rank that has a part of the model are not described"
-            raise ArchspecError(message, help="its weights, gradients and optimizer are")
+    @property
+    def _whole(self) -> bool:
+        return not self.ranks.cut and self.ranks.pipeline == 1
+
+    @cached_property
+    def stage(self) -> int:
+        """Of the stages of layers the one that needs most bytes, which all figures are of; 0 is the first.
+
+        Where activations are not described, it is the one with most of the others.
+        """
+        states = [sum(row.bytes for row in self._rows_of(parts).values()) for parts in self._stages]
+        if len(states) == 1:
+            return 0
+        try:
+            kept = [sum(found) for found in self._kept]
+        except ArchspecError:
+            kept = [0 for _ in states]
+        totals = [sum(both) for both in zip(states, kept, strict=True)]
+        return totals.index(max(totals))
+
+    def _shares(self, stage: int) -> Shares:
+        tree = Builder(self.scope).build(self.architecture)
+        return Shares(tree, self._tensors, self.ranks._replace(stage=stage))
 
     @cached_property
     def flops(self) -> int:
@@ -108,9 +126,18 @@ class Training:
         >>> archspec.load("LlamaForCausalLM").training(batch=1, tokens=4096).flops
         188763812659200
         """
-        self._check_whole("FLOPs")
         held_to_transformers(self.scope, self.architecture)
-        return Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory).training_flops
+        call = Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory)
+        if self._whole:
+            return call.training_flops
+        call.check_trained()
+        held_step(self.scope.spec.model_type, self.architecture, self.ranks, "FLOPs")
+        shares = self._shares(self.stage)
+        return sum(
+            shares.flops(path, flops)
+            for path, flops in call.step_flops_by_module.items()
+            if shares.here(path)
+        )
 
     @cached_property
     def recomputed_flops(self) -> int:
@@ -120,6 +147,8 @@ class Training:
         """
         if not self.checkpointing:
             return 0
+        if not self._whole:
+            raise ArchspecError("what a rank of a part of the model computes again is not described")
         layers = list(checkpointed(self.activations.tree))
         if not layers:
             raise ArchspecError(f"which layers of {self.architecture} are run again is not described")
@@ -143,11 +172,10 @@ class Training:
 
     @cached_property
     def activations(self) -> Activations:
-        """What is kept for the backward: see :class:`archspec.costs.activations.Activations`.
+        """What the whole model keeps for the backward: see :class:`archspec.costs.activations.Activations`.
 
         Errors: :class:`ArchspecError` for a class whose activations are not described.
         """
-        self._check_whole("activations")
         return Activations(
             self.scope,
             self.architecture,
@@ -162,7 +190,21 @@ class Training:
     @property
     def activation_bytes(self) -> int:
         """Bytes that are kept for the backward on a rank."""
-        return int(self.activations.bytes)
+        return self._kept[self.stage][0]
+
+    @cached_property
+    def _kept(self) -> list[tuple[int, int]]:
+        """By stage what is kept, a batch for each stage from it to the last, and what is kept again."""
+        whole = self.activations
+        if self._whole:
+            return [(int(whole.bytes), int(whole.recomputed_bytes))]
+        for kind in {self.attention, whole.step.kind}:  # layers that are run again keep what they do without
+            held_step(self.scope.spec.model_type, self.architecture, self.ranks, kind)
+        found = []
+        for stage in range(self.ranks.pipeline):
+            rank = RankActivations(whole, self._shares(stage))
+            found.append((rank.bytes * (self.ranks.pipeline - stage), rank.recomputed_bytes))
+        return found
 
     @property
     def total_bytes(self) -> int:
@@ -178,23 +220,27 @@ class Training:
     def table(self) -> list[Row]:
         """Where the memory of a rank goes: :attr:`states`, then activations."""
         rows = [*self.states, Row("activations", self.dtype, None, 1, self.activation_bytes)]
-        again = int(self.activations.recomputed_bytes) if self.checkpointing else 0
+        again = self._kept[self.stage][1]
         return [*rows, *([Row("computed again", self.dtype, None, 1, again)] if again else [])]
 
     @cached_property
     def _rows(self) -> dict[str, Row]:
+        return self._rows_of(self._stages[self.stage])
+
+    def _rows_of(self, parts: list[Part]) -> dict[str, Row]:
+        trained = [part for part in parts if part.tensor.trainable]
         gradients = self._dtype(self.optimizer.gradients)
         found = [
-            self._row("weights", self.dtype, self._weights, "weights"),
-            self._row("gradients", gradients, self._trained, "gradients"),
+            self._row("weights", self.dtype, parts, "weights"),
+            self._row("gradients", gradients, trained, "gradients"),
         ]
         if (copy := self.optimizer.copied(self.dtype)) is not None:
-            found.append(self._row("copy of the weights", copy, self._trained, "optimizer"))
+            found.append(self._row("copy of the weights", copy, trained, "optimizer"))
         for state, kind in self.optimizer.states.items():
             if self.optimizer.by_element:
-                found.append(self._row(state, self._dtype(kind), self._trained, "optimizer"))
+                found.append(self._row(state, self._dtype(kind), trained, "optimizer"))
             else:
-                size = self.optimizer.state_bytes(state, [part.tensor for part in self._trained])
+                size = self.optimizer.state_bytes(state, [part.tensor for part in trained])
                 found.append(Row(state, kind, None, 1, size))
         return {row.name: row for row in found}
 

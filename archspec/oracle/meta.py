@@ -67,3 +67,8 @@ def _sizes(tensor: Any, size: Any, dim: int) -> Any:
     if not isinstance(size, list) or _REST not in size:
         return size
     return [tensor.shape[dim] if one == _REST else one for one in size]
+
+
+def local(tensor: Any) -> Any:
+    """This rank's part of a tensor that is shared out; another one as it is."""
+    return getattr(tensor, "_local_tensor", tensor)

@@ -16,7 +16,7 @@ from archspec.costs.records import Step
 from archspec.oracle.classes import config_of, model_class
 from archspec.oracle.construction import built
 from archspec.oracle.costs import configs_in, inputs
-from archspec.oracle.meta import on_meta
+from archspec.oracle.meta import local, on_meta
 from archspec.oracle.verdicts import Unavailable, told
 
 _LAYER = re.compile(r"\.?\b\w+\.\d+\b")
@@ -68,23 +68,24 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
     return model
 
 
-def saved(model: Any, step: Step) -> dict[str, int]:
-    """Bytes that each module keeps after a forward, by its dotted name.
+def saved(model: Any, step: Step, given: dict[str, Any] | None = None) -> dict[str, int]:
+    """Bytes that each module keeps after a forward, by its dotted name; ``given`` are other inputs than ids.
 
     Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or not so.
     """
     found: dict[str, int] = {}
-    for storage in storages(model, step):
+    for storage in storages(model, step, given):
         found[storage.module] = found.get(storage.module, 0) + storage.nbytes
     return found
 
 
-def storages(model: Any, step: Step) -> list[Storage]:
+def storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> list[Storage]:
     """Every storage that is kept after a forward, in the order in which they were."""
     from torch.autograd.graph import saved_tensors_hooks as hooks
 
-    given = inputs(model, step.call)
-    keeper = _Keeper(model, given.values(), step.checkpointing)
+    given = given or inputs(model, step.call)
+    leaves = [tensor for tensor in given.values() if not getattr(tensor, "requires_grad", False)]
+    keeper = _Keeper(model, leaves, step.checkpointing)
     asked = len(_FLASH_CALLS)
     try:
         with on_meta(), _fused_dropout(), keeper.watching(model), hooks(keeper.keep, lambda tensor: tensor):
@@ -137,7 +138,7 @@ class _Keeper:
         if known is None:
             if self.checkpointing and not tensor.requires_grad:
                 module = _LAYER.split(module)[0]
-            self.kept[key] = Storage(module, tensor.untyped_storage().nbytes(), tensor.detach())
+            self.kept[key] = Storage(module, local(tensor).untyped_storage().nbytes(), tensor.detach())
         elif known.module not in self.weighted and module in self.weighted:
             self.kept[key] = known._replace(module=module)
         return tensor
@@ -173,7 +174,7 @@ class _Keeper:
 
 
 def _storage(tensor: Any) -> int:
-    return int(tensor.untyped_storage()._cdata)
+    return int(local(tensor).untyped_storage()._cdata)
 
 
 def _caches(model: Any) -> bool:

@@ -8,16 +8,17 @@ And what a rank holds of a model that transformers shares out, over a process gr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from archspec.costs.parallel import Plan, Ranks
-from archspec.costs.records import Call
+from archspec.costs.records import Call, Step
 from archspec.oracle.classes import config_of, model_class
 from archspec.oracle.construction import built
-from archspec.oracle.costs import by_module, inputs, settle
-from archspec.oracle.meta import on_meta
+from archspec.oracle.costs import by_module, inputs, instance, settle
+from archspec.oracle.meta import local, on_meta
+from archspec.oracle.saved import saved, trained
 from archspec.oracle.verdicts import Refused, Unavailable, told
 
 
@@ -98,7 +99,7 @@ def _by_origin(tracker: Any) -> Any:
 
 
 @contextmanager
-def ranked(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks) -> Iterator[Any]:
+def ranked(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
     """A model on meta, shared out as transformers loads a checkpoint; ``ranks.stage`` says on which rank.
 
     Of ranks that share tensors or experts it is the first, whose parts are the largest. Stages come last:
@@ -111,7 +112,7 @@ def ranked(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks
 
     try:
         with no_tie_weights():
-            model = built(model_class(architecture, model_type), config_of(model_type, raw))
+            model = build()
     except Refused as error:  # says nothing of ranks
         raise Unavailable(str(error)) from error
     with _meshes(ranks) as (distributed, manager):
@@ -133,13 +134,49 @@ def rank_shapes(
 
     Errors: :class:`Refused`, :class:`Unavailable`.
     """
-    with ranked(architecture, raw, model_type, ranks) as model:
+    with ranked(
+        lambda: built(model_class(architecture, model_type), config_of(model_type, raw)), ranks
+    ) as model:
         return {name: tuple(local(one).shape) for name, one in model.named_parameters()}
 
 
-def local(tensor: Any) -> Any:
-    """This rank's part of a tensor."""
-    return getattr(tensor, "_local_tensor", tensor)
+def rank_flops(
+    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, call: Call
+) -> dict[str, int]:
+    """FLOPs of each module on a rank; as torch counts a layer's for all ranks, this one's part of its weight.
+
+    Errors: :class:`Refused`, :class:`Unavailable`.
+    """
+    with ranked(lambda: instance(architecture, raw, model_type, trains=True), ranks) as model:
+        found = measured_training(model, call)
+        for name, module in model.named_modules():
+            weight = getattr(module, "weight", None)
+            if name in found and weight is not None and local(weight) is not weight:
+                found[name] = found[name] * local(weight).numel() // weight.numel()
+        return found
+
+
+def rank_saved(
+    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step
+) -> dict[str, int]:
+    """Bytes that each module keeps on a rank after a forward; of a stage without the head.
+
+    What a stage is sent counts as what the layer before gives. Errors: as of :func:`rank_flops`.
+    """
+    import torch
+
+    with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
+        if ranks.pipeline == 1:
+            return saved(model, step)
+        stage, given = model.base_model, None
+        if ranks.stage:
+            shape = step.batch, step.tokens, model.config.hidden_size
+            sent = torch.empty(shape, device="meta", dtype=getattr(torch, step.dtype), requires_grad=True)
+            given = {"inputs_embeds": sent}
+        return {
+            f"{model.base_model_prefix}.{name}".rstrip("."): nbytes
+            for name, nbytes in saved(stage, step, given).items()
+        }
 
 
 def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:

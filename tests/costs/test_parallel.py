@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.costs.parallel import Ranks, stages
+from archspec.costs.activations import RankActivations
+from archspec.costs.parallel import Ranks, Shares, stages
 from archspec.errors import ArchspecError
+from archspec.tree.builder import Builder
 
 TINY = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "vocab_size": 101}
 TINY |= {"num_hidden_layers": 5, "num_attention_heads": 8, "num_key_value_heads": 4, "intermediate_size": 96}
@@ -86,8 +88,75 @@ def test_what_transformers_does_not_share_out_is_refused(
         archspec.load(raw).training(1, 8, **options)
 
 
-def test_what_is_of_a_whole_model_is_not_given_of_a_part() -> None:
-    found = archspec.load(TINY).training(1, 8, tensor_parallel=2)
+def test_a_rank_s_activations_are_cut_between_columns_and_rows() -> None:
+    whole = archspec.load(TINY).training(2, 16, attention="eager")
+    rank = archspec.load(TINY).training(2, 16, attention="eager", tensor_parallel=4)
+    tree = Builder(archspec.load(TINY).scope).build("LlamaForCausalLM")
+    shares = Shares(tree, archspec.load(TINY).tensors(), Ranks(tensor=4))
+    kept, found = whole.activations.by_module, RankActivations(whole.activations, shares).by_module
+    cut = {path for path, nbytes in kept.items() if found[path] * 4 == nbytes}
+    same = {path for path, nbytes in kept.items() if found[path] == nbytes}
+    assert cut | same == set(kept) == set(found)
+    layer = "model.layers.0"
+    assert {path for path in cut if path.startswith(layer)} == {
+        *(f"{layer}.{name}" for name in ("self_attn", "self_attn.o_proj", "mlp", "mlp.down_proj"))
+    }
+    assert rank.activation_bytes == sum(found.values()) < whole.activation_bytes
+
+
+def test_what_a_flash_kernel_keeps_of_its_seed_is_whole() -> None:
+    model = archspec.load(TINY)
+    whole = model.training(2, 16).activations
+    shares = Shares(Builder(model.scope).build(model.architecture), model.tensors(), Ranks(tensor=4))
+    path = "model.layers.0.self_attn"
+    kept = whole.by_module[path]
+    assert RankActivations(whole, shares).by_module[path] == (kept - 24) // 4 + 24
+
+
+def test_a_stage_keeps_a_batch_for_each_stage_from_it_to_the_last() -> None:
+    """One forward, one backward in turn: arXiv:2104.04473, section 2.2.1."""
+    model = archspec.load({**TINY, "num_hidden_layers": 6, "vocab_size": 8})
+    whole = model.training(2, 16).activations
+    tree = Builder(model.scope).build(model.architecture)
+    parts = [
+        RankActivations(whole, Shares(tree, model.tensors(), Ranks(pipeline=3, stage=stage))).by_module
+        for stage in range(3)
+    ]
+    assert {path for part in parts for path in part} == set(whole.by_module)
+    layers = [sum(n for path, n in part.items() if ".layers." in path) for part in parts]
+    assert layers == [layers[0]] * 3
+    found = model.training(2, 16, pipeline_parallel=3)
+    assert found.stage == 0
+    assert found.activation_bytes == 3 * sum(parts[0].values())
+
+
+def test_ranks_and_stages_share_out_all_flops() -> None:
+    model = archspec.load(TINY)
+    whole = model.training(2, 16).flops
+    assert model.training(2, 16, tensor_parallel=4).flops * 4 - whole == 3 * (
+        2 * 2 * 16 * 64 * (26 * 4 - 101)
+    )
+    tree = Builder(model.scope).build(model.architecture)
+    by_module = model.forward(2, 16).step_flops_by_module
+    stages_of = [Shares(tree, model.tensors(), Ranks(pipeline=3, stage=stage)) for stage in range(3)]
+    each = [sum(n for path, n in by_module.items() if stage.here(path)) for stage in stages_of]
+    assert sum(each) == whole
+    assert model.training(2, 16, pipeline_parallel=3).flops in each
+
+
+def test_what_is_not_described_of_a_part_is_refused() -> None:
+    found = archspec.load(EXPERTS).training(1, 8, expert_parallel=2, data_parallel=2)
     for name in ("flops", "activation_bytes", "total_bytes"):
-        with pytest.raises(ArchspecError, match="of a rank that has a part of the model"):
+        with pytest.raises(ArchspecError, match=r"of ranks of experts|not held"):
             getattr(found, name)
+    again = archspec.load(TINY).training(1, 8, tensor_parallel=2, checkpointing=True)
+    with pytest.raises(ArchspecError, match="computes again"):
+        _ = again.recomputed_flops
+
+
+def test_columns_that_are_not_even_have_no_activations() -> None:
+    model = archspec.load({**TINY, "intermediate_size": 98})
+    found = model.training(1, 8, tensor_parallel=4)
+    assert found.weights_bytes
+    with pytest.raises(ArchspecError, match="not cut into equal parts"):
+        _ = found.activation_bytes

@@ -97,24 +97,27 @@ def _at_config(spec: Spec, architecture: str, raw: Config, steps: list[Step]) ->
                 refused = str(error)
                 continue
             measured = saved(model, step)
-            differences = (*_differences(raw, ours, measured), *_recomputed_difference(raw, ours, model))
-            if differences:
-                return KindOutcome(compared, differences)
+            found = (
+                *differences(raw, ours, ours.by_module, measured),
+                *_recomputed_difference(raw, ours, model),
+            )
+            if found:
+                return KindOutcome(compared, found)
             compared += 1
     except (Refused, Unavailable) as error:
         return KindOutcome(0, unavailable=str(error))
     return KindOutcome(compared, unavailable="" if compared else refused)
 
 
-def _differences(
-    raw: Config, ours: StepActivations, measured: dict[str, int]
+def differences(
+    raw: Config, ours: StepActivations, by_module: dict[str, int], measured: dict[str, int]
 ) -> Iterator[ActivationDifference]:
-    """The modules that differ at one step."""
+    """The modules that differ at one step, of all that is kept or of a rank's part."""
     theirs: Counter[str] = Counter()
     for path, nbytes in measured.items():
         theirs[_described(ours.tree, path)] += nbytes
-    for path in dict.fromkeys((*theirs, *ours.by_module)):
-        found = ours.by_module.get(path, 0)
+    for path in dict.fromkeys((*theirs, *by_module)):
+        found = by_module.get(path, 0)
         if theirs[path] != found:
             yield ActivationDifference(raw, ours.step, path, theirs[path], found)
 

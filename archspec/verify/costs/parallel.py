@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, product
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.costs.parallel import KINDS, Plan, Ranks, parts
+from archspec.costs.activations import RankActivations, StepActivations
+from archspec.costs.forward import Forward
+from archspec.costs.parallel import KINDS, Plan, Ranks, Shares, parts
+from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.oracle import Refused, Unavailable, versions
-from archspec.oracle.training import own_plans, rank_shapes
+from archspec.oracle.training import own_plans, rank_flops, rank_saved, rank_shapes
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 from archspec.verify.comparison import Config
-from archspec.verify.costs.comparison import configs
+from archspec.verify.costs.activations import KINDS as _STEPS
+from archspec.verify.costs.activations import differences as differences_of
+from archspec.verify.costs.comparison import configs, unlike
 
 POINTS = (
     *(Ranks(tensor=2), Ranks(tensor=4), Ranks(tensor=2, expert=2)),
@@ -28,6 +33,10 @@ POINTS = (
     *(Ranks(tensor=2, pipeline=3, stage=stage) for stage in range(3)),
 )
 _RANDOM = 2
+_CUT = Ranks(tensor=2), Ranks(tensor=4)
+_STAGED = tuple(Ranks(pipeline=3, stage=stage) for stage in range(3))
+_FLOPS, _HEAD = "FLOPs", "lm_head"
+_LENGTHS = ((2, 64), (3, 17))  # sequences and tokens, in bfloat16 and in float32
 _TIES, _DEPTH = "tie_word_embeddings", "num_hidden_layers"
 _LAYERS = 5  # over three stages they are not even
 
@@ -102,12 +111,61 @@ def compared_at(spec: Spec, architecture: str, raw: Config, ranks: Ranks) -> Ite
             yield RankDifference(raw, ranks, name, theirs.get(name), ours.get(name))
 
 
-def text(found: dict[tuple[str, str], RankOutcome], plans: dict[str, Plan]) -> str:
-    """The file as it is written: a class a line, then the classes that were held to transformers."""
+def verify_steps(spec: Spec, architecture: str) -> list[str]:
+    """Which numbers of a step are exact wherever a rank is measured: `tensor FLOPs`, `pipeline flash`, ...
+
+    Those are left out that differ anywhere, or that nothing could be measured of at the default config.
+    """
+    kinds = [_FLOPS, *(Step(2, 64, 0, "bfloat16", *kind).kind for kind in _STEPS)]
+    drawn = (raw for is_drawn, raw in _configs(spec, architecture) if is_drawn)
+    raws = [next(_configs(spec, architecture))[1], *islice(drawn, 1)]
+    found = [f"tensor {kind}" for kind in kinds if _exact(spec, architecture, raws, kind, _CUT)]
+    staged = [kind for kind in kinds[1:] if _exact(spec, architecture, raws[:1], kind, _STAGED)]
+    return [*found, *(f"pipeline {kind}" for kind in staged)]
+
+
+def _exact(spec: Spec, architecture: str, raws: list[Config], kind: str, ranked: tuple[Ranks, ...]) -> bool:
+    compared = 0
+    for raw, ranks, lengths in product(raws, ranked, _LENGTHS):
+        if raw is not raws[0] and not compared:
+            break
+        try:
+            if not step_is_exact(spec, architecture, raw, ranks, kind, lengths):
+                return False
+            compared += 1
+        except (ArchspecError, Refused, Unavailable):
+            continue
+    return bool(compared)
+
+
+def step_is_exact(
+    spec: Spec, architecture: str, raw: Config, ranks: Ranks, kind: str, lengths: tuple[int, int]
+) -> bool:
+    """Whether all modules of a rank agree. Errors: where one side gives no numbers."""
+    scope = Scope(spec, raw)
+    tree = Builder(scope).build(architecture)
+    shares = Shares(tree, tensors(tree), ranks)
+    if kind == _FLOPS:
+        whole = Forward(scope, architecture, *lengths).step_flops_by_module
+        own = {path: shares.flops(path, flops) for path, flops in whole.items()}
+        theirs = rank_flops(architecture, raw, spec.model_type, ranks, Call(*lengths))
+        return not list(unlike(theirs, own))
+    attention, _, again = kind.partition(" ")
+    dtype = "bfloat16" if lengths[0] == 2 else "float32"
+    step = Step(*lengths, 0, dtype, attention, bool(again))
+    whole_step = StepActivations(scope, architecture, step)
+    rank = RankActivations(whole_step, shares)
+    kept = rank_saved(architecture, raw, spec.model_type, ranks, step)
+    own = {path: n for path, n in rank.by_module.items() if ranks.pipeline == 1 or path != _HEAD}
+    return not list(differences_of(raw, whole_step, own, kept))
+
+
+def text(found: dict[tuple[str, str], list[str]], plans: dict[str, Plan]) -> str:
+    """The file as it is written: a class a line, then the classes that were held to transformers, by kind."""
     held: dict[str, dict[str, list[str]]] = {kind: {} for kind in KINDS}
-    for (model_type, architecture), outcome in sorted(found.items()):
-        for kind in outcome.kinds:
-            held[kind].setdefault(model_type, []).append(architecture)
+    for (model_type, architecture), kinds_held in sorted(found.items()):
+        for kind in kinds_held:
+            held.setdefault(kind, {}).setdefault(model_type, []).append(architecture)
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(plan)}" for name, plan in sorted(plans.items()))
     kinds = ",\n".join(f"{json.dumps(kind)}: {json.dumps(types)}" for kind, types in held.items())
     return f'{json.dumps(versions())[:-1]}, "plans": {{\n{rows}\n}}, "held": {{\n{kinds}\n}}}}\n'

@@ -13,7 +13,14 @@ from archspec.costs.parallel import Ranks, parts
 from archspec.oracle import versions
 from archspec.oracle.training import own_plans
 from archspec.specs.library import folder, shipped
-from archspec.verify.costs.parallel import RankOutcome, plans_of, text, verify_ranks
+from archspec.verify.costs.parallel import (
+    RankOutcome,
+    plans_of,
+    step_is_exact,
+    text,
+    verify_ranks,
+    verify_steps,
+)
 
 pytestmark = pytest.mark.oracle
 
@@ -50,6 +57,25 @@ def test_a_wrong_part_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.kinds == []
 
 
+def test_a_step_of_a_rank_is_transformers() -> None:
+    found = verify_steps(shipped().load("llama"), "LlamaForCausalLM")
+    kinds = ("FLOPs", "flash", "flash checkpointing", "eager", "eager checkpointing")
+    measured = [f"tensor {kind}" for kind in kinds] + [f"pipeline {kind}" for kind in kinds[1:]]
+    assert found == measured
+
+
+def test_a_wrong_share_is_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, few = shipped().load("llama"), {"model_type": "llama", "num_hidden_layers": 2}
+
+    def exact(kind: str) -> bool:
+        return step_is_exact(spec, "LlamaForCausalLM", few, Ranks(tensor=2), kind, (2, 16))
+
+    assert exact("FLOPs") and exact("eager")
+    monkeypatch.setattr(parallel.Shares, "flops", lambda *given: given[2])
+    monkeypatch.setattr(parallel.Shares, "kept", lambda *given: given[2])
+    assert not exact("FLOPs") and not exact("eager")
+
+
 def test_plans_are_those_of_the_installed_transformers() -> None:
     found = recorded()
     assert {name: found[name] for name in versions()} == versions()
@@ -60,6 +86,6 @@ def test_plans_are_those_of_the_installed_transformers() -> None:
 
 def test_the_file_says_what_was_held() -> None:
     plans = plans_of([("llama", "LlamaModel"), ("gpt2", "GPT2Model")])
-    written = json.loads(text({("llama", "LlamaModel"): RankOutcome((Ranks(tensor=2),), ())}, plans))
+    written = json.loads(text({("llama", "LlamaModel"): RankOutcome((Ranks(tensor=2),), ()).kinds}, plans))
     assert list(written["plans"]) == ["LlamaModel"]
     assert written["held"] == {"tensor": {"llama": ["LlamaModel"]}, "expert": {}, "pipeline": {}}
