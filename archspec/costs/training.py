@@ -41,7 +41,8 @@ class Training:
     the whole weights that stage 3 gathers for a layer at a time, and what libraries set aside for themselves.
 
     ``tensor_parallel`` and ``expert_parallel`` cut parameters as transformers' plans do, and
-    ``pipeline_parallel`` shares out layers as it does; of all ranks it is the one with most parameters.
+    ``pipeline_parallel`` shares out layers as it does; figures are of :attr:`stage`. There ``batch`` is a
+    micro-batch, of which a stage keeps one for each stage from it to the last.
     Ranks of experts are among those of data and tensors: ZeRO finds each expert on as many fewer.
 
     Errors: :class:`ArchspecError` where transformers does not share out the class so.
