@@ -100,10 +100,8 @@ class _Moments:
         # the embeddings and what the layer is given are held all the time; of one layer they are the same
         angles = 2 * HALF * self.call.tokens * self.head_dim + _INDEX * self.call.tokens
         held = angles + self.hidden * (2 if self.several else 1)
-        yield WorkingSet("input_layernorm", held + self.norm(self.hidden, self.positions))
         for moment in self.of_attention():
             yield moment._replace(bytes=held + self.hidden + moment.bytes)  # the normed input
-        yield WorkingSet("layer", held + 2 * self.hidden)
         held += self.hidden  # the sum after attention
         yield WorkingSet("post_attention_layernorm", held + self.norm(self.hidden, self.positions))
         gated = 3 * self.tensor(self.mlp["up_proj"])  # the gate's activation, the other half, their product
@@ -125,7 +123,6 @@ class _Moments:
         before *= 2 if self.window else 1  # of those with a window both before either is let go of
         yield WorkingSet("self_attn", queries + 2 * keys + before)
         yield WorkingSet("self_attn", 2 * queries + _FLOAT32 * rows + 2 * _INDEX)
-        yield WorkingSet("o_proj", 2 * queries + self.hidden)
 
     def of_head(self, head: Node, last: bool) -> Iterator[WorkingSet]:
         logits = self.tensor(head)

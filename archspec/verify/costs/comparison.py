@@ -9,20 +9,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
-from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
 from archspec.oracle.costs import NO_CACHE, encodes, instance, measured
 from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verify.comparison import Config
 from archspec.verify.costs.activations import KindOutcome, verify_activations
-from archspec.verify.costs.held import held
+from archspec.verify.costs.held import held, working_set_held
 from archspec.verify.verifier import TRIES, Verifier
 
 _CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
@@ -93,18 +91,8 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
         return found
     few = shallow(spec, found.configs)
     kept = verify_activations(spec, architecture, few)
-    return found._replace(activations=kept, held=held(spec, architecture, few))
-
-
-def working_set_held(spec: Spec, architecture: str, samples: int, seed: int) -> bool:
-    """Whether working sets are those that torch allocates, at configs such as costs are compared at."""
-    try:
-        if working_set(Forward(Scope(spec, {"model_type": spec.model_type}), architecture, 1, 5)) is None:
-            return False
-    except ArchspecError:  # what is not described does not go by default configs, nor without an encoder
-        return False
-    raws = islice(configs(spec, architecture, samples, seed), 1, samples + 3)
-    return "working_set" in held(spec, architecture, raws, ("working_set",))
+    working = ("working_set",) if working_set_held(spec, architecture, few) else ()
+    return found._replace(activations=kept, held=(*held(spec, architecture, few), *working))
 
 
 def over(

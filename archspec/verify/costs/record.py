@@ -11,12 +11,13 @@ import json
 import os
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple
 
 from archspec.specs.index import whole_digests
 from archspec.specs.library import CONTRACTIONS, COSTS, shipped
-from archspec.verify.costs.comparison import CostOutcome, working_set_held
-from archspec.verify.costs.held import CHECKS
+from archspec.verify.costs.comparison import CostOutcome, configs
+from archspec.verify.costs.held import CHECKS, working_set_held
 from archspec.verify.costs.training import verify_with_training
 from archspec.verify.pool import Failure, spread
 
@@ -159,7 +160,11 @@ def _with_working_sets(model_type: str, line: Line, samples: int, seed: int) -> 
     if line.working_set is not None:
         return line
     spec = shipped().load(model_type)
-    agreed = (one for one in line.exact if working_set_held(spec, one, samples, seed))
+    agreed = (
+        one
+        for one in line.exact
+        if working_set_held(spec, one, islice(configs(spec, one, samples, seed), 1, samples + 3))
+    )
     return line._replace(working_set=tuple(agreed))
 
 
@@ -178,7 +183,7 @@ def line_of(digest: str, outcomes: list[CostOutcome]) -> Line:
     exact = [outcome for outcome in outcomes if outcome.verdict == "exact"]
     gaps = {outcome.architecture: gap(outcome) for outcome in outcomes if outcome.verdict != "exact"}
     trained = [one for one in exact if one.training and one.training.verdict == "exact"]
-    further = ([one for one in exact if name in one.held] for name in CHECKS)
+    further = ([one for one in exact if name in one.held] for name in (*CHECKS, "working_set"))
     lists = map(_names, (trained, *further))
     return Line(digest, _names(exact), gaps, _activations(outcomes), *lists)
 

@@ -1,4 +1,4 @@
-"""Masked FLOPs and static caches held to transformers, and what an altered spec does to that."""
+"""Masked FLOPs, static caches and working sets held to transformers; what an altered spec does to that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
-from archspec.verify.costs.held import held
+from archspec.verify.costs import held as module
+from archspec.verify.costs.held import held, working_set_held
 
 pytestmark = pytest.mark.oracle
 SMALL = {"num_hidden_layers": 1, "hidden_size": 12, "num_attention_heads": 3, "num_key_value_heads": 3}
@@ -24,7 +25,7 @@ def altered(tmp_path: Path, model_type: str, old: str, new: str) -> Spec:
 
 
 def test_both_are_held() -> None:
-    assert held(shipped().load("llama"), "LlamaModel", [SMALL]) == ("masked", "static", "working_set")
+    assert held(shipped().load("llama"), "LlamaModel", [SMALL]) == ("masked", "static")
     assert held(shipped().load("llama4_text"), "Llama4TextModel", [CHUNKS]) == ("masked", "static")
 
 
@@ -37,19 +38,31 @@ def test_a_mask_that_is_another_is_found(tmp_path: Path) -> None:
     assert held(spec, "Llama4TextModel", [CHUNKS]) == ("static",)
 
 
-def test_a_working_set_that_is_another_is_found() -> None:
-    spec, wide = shipped().load("granite"), {**SMALL, "intermediate_size": 4, "vocab_size": 9000}
-    assert held(spec, "GraniteModel", [wide], ("working_set",)) == ("working_set",)
-    assert held(spec, "GraniteForCausalLM", [wide], ("working_set",)) == ()  # scales its logits
-    assert held(spec, "GraniteModel", [], ("working_set",)) == ()
+def test_working_sets_are_held_where_each_part_is_the_largest() -> None:
+    assert working_set_held(shipped().load("qwen3"), "Qwen3ForCausalLM", [{"num_hidden_layers": 2}])
+    assert working_set_held(shipped().load("llama"), "LlamaModel", [])
 
 
-def test_only_what_is_asked_for_is_held() -> None:
-    assert held(shipped().load("llama"), "LlamaModel", [SMALL], ("static",)) == ("static",)
+def test_a_part_that_is_never_the_largest_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LARGEST", module._LARGEST[:3])
+    assert not working_set_held(shipped().load("llama"), "LlamaModel", [])
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture"),
+    [
+        ("granite", "GraniteForCausalLM"),  # scales its logits
+        ("gemma", "GemmaModel"),  # makes a copy of a norm's weight in float32
+        ("helium", "HeliumModel"),  # makes its angles anew in each layer
+        ("gpt2", "GPT2Model"),  # is not described
+    ],
+)
+def test_a_working_set_that_is_another_is_found(model_type: str, architecture: str) -> None:
+    assert not working_set_held(shipped().load(model_type), architecture, [])
 
 
 def test_a_window_that_static_caches_have_is_found(tmp_path: Path) -> None:
     raw = {**SMALL, "sliding_window": 64}
-    assert held(shipped().load("mistral"), "MistralModel", [raw]) == ("masked", "static", "working_set")
+    assert held(shipped().load("mistral"), "MistralModel", [raw]) == ("masked", "static")
     spec = altered(tmp_path, "mistral", "{window: sliding_window}", "{window: None}")
-    assert held(spec, "MistralModel", [raw]) == ("working_set",)  # of calls within the window
+    assert held(spec, "MistralModel", [raw]) == ()
