@@ -1,7 +1,8 @@
-"""What the masks of transformers let through of a call, where its attention interface applies them.
+"""What the masks of transformers let through of a call.
 
-A model runs on meta; its masks are made on the CPU, as their values are what is asked for, and the attention
-function that is given them counts the pairs of queries and keys that they leave out.
+Where its attention interface applies them, a model runs on meta; its masks are made on the CPU, as their
+values are what is asked for, and the attention function that is given them counts the pairs of queries and keys
+that they leave out. A model with attention in code of its own runs on the CPU, with values.
 """
 
 from __future__ import annotations
@@ -12,15 +13,25 @@ from contextlib import contextmanager
 from typing import Any
 
 from archspec.costs.records import Call
-from archspec.oracle.costs import by_module, output_of
-from archspec.oracle.verdicts import Unavailable
+from archspec.oracle.costs import by_module, handed_on, inputs, measured, output_of
+from archspec.oracle.verdicts import Unavailable, told
+
+_ENCODED = ("key_value_states", "encoder_hidden_states")
+_LARGEST = 30_000_000  # parameters of a model that is run with values
 
 
 def let_through(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
     """FLOPs by module of a call: those that are computed, and what of them no mask leaves out.
 
-    Errors: :class:`archspec.oracle.Unavailable`, also where a model masks in code of its own.
+    Errors: :class:`archspec.oracle.Unavailable`.
     """
+    try:
+        return _by_interface(model, call)
+    except Unavailable:
+        return _by_gradients(model, call)
+
+
+def _by_interface(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
     from torch.utils.flop_counter import FlopCounterMode
 
     left_out: Counter[int] = Counter()  # FLOPs, by the identity of the module
@@ -32,9 +43,101 @@ def let_through(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]
     for name, module in model.named_modules():
         if id(module) in left_out:
             through[name] = computed[name] - left_out[id(module)]
-        elif name in computed and "attention" in type(module).__name__.lower():
+        elif name in computed and _attends(module):
             raise Unavailable(f"{name} has attention in code of its own")
     return computed, through
+
+
+def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
+    """The same with values: a query sees the keys whose positions its output has a gradient for."""
+    whole = with_values(model)
+    computed = measured(model, call).flops
+    names = [name for name, module in model.named_modules() if name in computed and _attends(module)]
+    sights = {name: _Sight() for name in names}
+    for name, sight in sights.items():
+        module = whole.get_submodule(name)
+        module.register_forward_pre_hook(sight.before, with_kwargs=True)
+        module.register_forward_hook(sight.after)
+    given: dict[str, Any] = {}
+    try:
+        if call.past:
+            first = call._replace(tokens=call.past, past=0, encoded=call.memory)
+            given = handed_on(whole, whole(**_ids(whole, first)))
+        whole(**_ids(whole, call, given), **given)
+    except Exception as error:  # whatever a forward raises, it says nothing of its masks
+        raise Unavailable(told(error)) from None
+    through = dict(computed)
+    for name, sight in sights.items():
+        keys = call.memory if sight.crosses else call.context
+        if not sight.queries:
+            raise Unavailable(f"{name} is not called as a module")
+        through[name] = computed[name] * sight.seen // (sight.queries * keys)
+    return computed, through
+
+
+def _attends(module: Any) -> bool:
+    return "attention" in type(module).__name__.lower()
+
+
+class _Sight:
+    """Hooks of one attention module: from which positions of its calls so far the last one's output comes."""
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []  # what keys are made of, of each call
+        self.crosses = False
+        self.seen = self.queries = 0
+
+    def before(self, _: Any, args: Any, kwargs: Any) -> Any:
+        """Makes what keys are made of a leaf of its own."""
+        import torch
+
+        others = [kwargs[name] for name in _ENCODED if isinstance(kwargs.get(name), torch.Tensor)]
+        hidden = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor) and one.ndim == 3]
+        source = (others or hidden)[0]
+        if source.shape[0] != 1:
+            raise ValueError("its first size is not the batch")
+        self.crosses = bool(others)
+        leaf = source.detach().requires_grad_()
+        self.given.append(leaf)
+        chosen = {id(source): leaf}
+        return (
+            tuple(chosen.get(id(one), one) for one in args),
+            {name: chosen.get(id(one), one) for name, one in kwargs.items()},
+        )
+
+    def after(self, _: Any, __: Any, output: Any) -> None:
+        """Counts the positions that each position of the output has a gradient for."""
+        import torch
+
+        found = output[0] if isinstance(output, tuple) else output
+        weights = torch.randn(found.shape[-1], dtype=found.dtype)
+        self.queries, self.seen = found.shape[1], 0
+        for row in found[0] @ weights:
+            gradients = torch.autograd.grad(row, self.given, retain_graph=True, allow_unused=True)
+            for gradient in gradients:
+                self.seen += 0 if gradient is None else int(gradient[0].any(-1).sum())
+
+
+def with_values(model: Any) -> Any:
+    """The same model on the CPU, its weights drawn as for training, in float64.
+
+    Errors: :class:`archspec.oracle.Unavailable` for one that is too large.
+    """
+    import torch
+
+    if sum(parameter.numel() for parameter in model.parameters()) > _LARGEST:
+        raise Unavailable("attention in code of its own, and the model is large")
+    torch.manual_seed(0)
+    return type(model)(model.config).double().eval()
+
+
+def _ids(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
+    import torch
+
+    taken = inputs(model, call._replace(batch=1), given)
+    return {
+        name: one if one is None else torch.ones(one.shape, dtype=torch.long) for name, one in taken.items()
+    }
 
 
 @contextmanager

@@ -92,7 +92,8 @@ def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0)
     few = shallow(spec, found.configs)
     kept = verify_activations(spec, architecture, few)
     working = ("working_set",) if working_set_held(spec, architecture, few) else ()
-    return found._replace(activations=kept, held=(*held(spec, architecture, few), *working))
+    others = configs(spec, architecture, samples, seed)
+    return found._replace(activations=kept, held=(*held(spec, architecture, few, others), *working))
 
 
 def over(

@@ -6,8 +6,10 @@ A class without one of them has exact FLOPs and caches; that number of it is ref
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, product
+from math import prod
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
@@ -20,12 +22,13 @@ from archspec.oracle.masks import let_through
 from archspec.oracle.memory import measured_peak, reserved
 from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
-from archspec.verify.comparison import Config
+from archspec.verify.comparison import Config, counted
 
 _WINDOWS = ("sliding_window", "attention_chunk_size")
 _NARROW = 16  # positions: windows of a config are made so short, and calls are around it
 _MEMORY = 9  # encoder positions
 _CONFIGS = 2
+_SMALLEST = 6
 _EXPERTS = "expert_"
 _THIN = {
     "hidden_size": 64,
@@ -53,13 +56,37 @@ class Check(NamedTuple):
     calls: tuple[Call, ...]
 
 
-def held(spec: Spec, architecture: str, configs: Iterable[Config]) -> tuple[str, ...]:
-    """The names of CHECKS that agree wherever they can be measured, at two points or more."""
+class Agreement(NamedTuple):
+    """Of CHECKS those that agree wherever they can be measured, at two points or more; those that do not."""
+
+    agreed: tuple[str, ...]
+    differ: frozenset[str]
+
+
+def held(
+    spec: Spec, architecture: str, configs: Iterable[Config], others: Iterable[Config] = ()
+) -> tuple[str, ...]:
+    """The names of CHECKS that agree; masks that only values show are asked for at the smallest of others."""
+    found = _agreement(spec, architecture, [*configs][:_CONFIGS], CHECKS)
+    if "masked" in (*found.agreed, *found.differ):
+        return found.agreed
+    sizes = [(_size(spec, architecture, raw), raw) for raw in others]
+    small = [raw for size, raw in sorted(sizes, key=itemgetter(0)) if size][:_SMALLEST]
+    return (*_agreement(spec, architecture, small, {"masked": CHECKS["masked"]}).agreed, *found.agreed)
+
+
+def _size(spec: Spec, architecture: str, raw: Config) -> int:
+    return sum(prod(row.shape) for row in counted(spec, architecture, raw).rows)
+
+
+def _agreement(
+    spec: Spec, architecture: str, configs: list[Config], checks: Mapping[str, Check]
+) -> Agreement:
     agreed: Counter[str] = Counter()
     differ: set[str] = set()
-    for raw in [*configs][:_CONFIGS]:
+    for raw in configs:
         raw, model = _narrow(spec, architecture, raw)
-        for name, check in CHECKS.items() if model is not None else ():
+        for name, check in checks.items() if model is not None else ():
             for call in check.calls:
                 if encodes(model):
                     call = call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY)
@@ -71,7 +98,8 @@ def held(spec: Spec, architecture: str, configs: Iterable[Config]) -> tuple[str,
                 if not same:
                     differ.add(name)
                     break
-    return tuple(name for name in CHECKS if agreed[name] > 1 and name not in differ)
+    names = tuple(name for name in checks if agreed[name] > 1 and name not in differ)
+    return Agreement(names, frozenset(differ))
 
 
 def _narrow(spec: Spec, architecture: str, raw: Config) -> tuple[Config, Any]:

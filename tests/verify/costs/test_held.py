@@ -38,6 +38,29 @@ def test_a_mask_that_is_another_is_found(tmp_path: Path) -> None:
     assert held(spec, "Llama4TextModel", [CHUNKS]) == ("static",)
 
 
+LOCAL = {
+    "hidden_size": 8,
+    "num_heads": 2,
+    "num_layers": 2,
+    "attention_types": [[["global", "local"], 1]],
+    "window_size": 4,
+    "vocab_size": 9,
+}
+
+
+def test_masks_in_code_of_its_own_are_seen_by_gradients(tmp_path: Path) -> None:
+    assert held(shipped().load("gpt_neo"), "GPTNeoModel", [], [LOCAL]) == ("masked",)
+    spec = altered(tmp_path, "gpt_neo", 'window_size if kind == "local" else None', "None")
+    assert held(spec, "GPTNeoModel", [], [LOCAL]) == ()
+
+
+def test_a_mask_that_differs_is_not_held_at_other_configs(tmp_path: Path) -> None:
+    spec = altered(tmp_path, "llama4_text", "chunk=chunk", "window=chunk")
+    others = [{**SMALL, "layer_types": ["full_attention"], "head_dim": 4}]
+    assert held(spec, "Llama4TextModel", [], others) == ("masked",)
+    assert held(spec, "Llama4TextModel", [CHUNKS], others) == ("static",)
+
+
 def test_working_sets_are_held_where_each_part_is_the_largest() -> None:
     assert working_set_held(shipped().load("qwen3"), "Qwen3ForCausalLM", [{"num_hidden_layers": 2}])
     assert working_set_held(shipped().load("llama"), "LlamaModel", [])
