@@ -1,8 +1,8 @@
 """What the masks of transformers let through of a call.
 
 Where its attention interface applies them, a model runs on meta; its masks are made on the CPU, as their
-values are what is asked for, and the attention function that is given them counts the pairs of queries and keys
-that they leave out. A model with attention in code of its own runs on the CPU, with values.
+values are what is asked for, and the attention function that is given them counts the pairs of queries and
+keys that they leave out. A model with attention in code of its own runs on the CPU, with values.
 """
 
 from __future__ import annotations

@@ -42,10 +42,27 @@ def test_a_bias_is_no_mask() -> None:
     assert sum(computed.values()) - sum(through.values()) == EACH * 10
 
 
-def test_attention_of_its_own_is_not_seen() -> None:
-    model = instance("GPTJModel", {"n_layer": 1, "n_embd": 12, "n_head": 3, "rotary_dim": 2}, "gptj")
-    with pytest.raises(Unavailable, match=r"h\.0\.attn has attention in code of its own"):
-        let_through(model, Call(1, 5))
+def own_code(**more: Any) -> Any:
+    raw = {"n_layer": 1, "n_embd": 12, "n_head": 3, "rotary_dim": 2, "vocab_size": 9, **more}
+    return instance("GPTJModel", raw, "gptj")
+
+
+def test_attention_of_its_own_is_seen_by_gradients() -> None:
+    for call, pairs in ((Call(2, 5), 2 * 10), (Call(1, 3, 4), 3)):
+        computed, through = let_through(own_code(), call)
+        assert {name for name in computed if computed[name] != through[name]} == {"h.0.attn"}
+        assert computed["h.0.attn"] - through["h.0.attn"] == EACH * pairs
+
+
+def test_a_large_model_is_not_run_with_values() -> None:
+    with pytest.raises(Unavailable, match="the model is large"):
+        let_through(own_code(vocab_size=3_000_000), Call(1, 5))
+
+
+def test_what_does_not_begin_with_the_batch_is_not_seen() -> None:
+    raw = {"n_layer": 1, "d_model": 12, "n_head": 3, "d_inner": 4, "vocab_size": 9}
+    with pytest.raises(Unavailable, match="its first size is not the batch"):
+        let_through(instance("XLNetModel", raw, "xlnet"), Call(1, 5))
 
 
 def test_eager_attention_is_transformers_again_afterwards() -> None:
