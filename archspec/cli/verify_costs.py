@@ -59,13 +59,16 @@ def run(args: Values, jobs: int) -> int:
 
 def _formulas(scope: dict[str, tuple[str, ...]]) -> int:
     """The closed forms of classes at their default configs; 1 where one gives another number."""
-    from archspec.verify.costs import symbolic
+    from archspec.verify.costs import record, symbolic
     from archspec.verify.costs.closed_forms import without_closed_form
+    from archspec.verify.costs.comparison import runnable
 
     found = dict.fromkeys((*symbolic.AGREE, symbolic.NEITHER), 0)
     wrong = 0
-    for model_type, architecture in ((name, one) for name, classes in scope.items() for one in classes):
-        raw = {"model_type": model_type}
+    given = record.recorded().items()
+    pairs = [(name, one) for name, line in given for one in line.exact if one in scope.get(name, ())]
+    for model_type, architecture in pairs:
+        raw = runnable({"model_type": model_type}, architecture)
         for missing in without_closed_form(shipped().load(model_type), architecture, raw):
             wrong += 1
             print(f"{architecture} ({model_type}): {missing.quantity} of {missing.call}: {missing.why}")

@@ -30,12 +30,12 @@ def without_closed_form(spec: Spec, architecture: str, raw: Config) -> Iterator[
 
     A closed form is built at each call anew: it is of the branches that are taken there.
     """
-    scope = Scope(spec, raw)
     try:
-        encodes = "memory" in usual_lengths(scope, architecture)
+        scope = Scope(spec, raw)
+        compared = list(calls(spec, raw, encodes="memory" in usual_lengths(scope, architecture)))
     except ArchspecError:
         return
-    for call in calls(spec, raw, encodes):
+    for call in compared:
         for quantity in _given(scope, architecture, call):
             try:
                 ClosedForm.of(scope, architecture, quantity, call)
