@@ -8,7 +8,7 @@ from typing import NamedTuple
 from archspec.configs.scope import Scope
 from archspec.costs.forward import usual_lengths
 from archspec.costs.records import Call
-from archspec.errors import ArchspecError, FormulaError
+from archspec.errors import ArchspecError, ConfigError, FormulaError
 from archspec.specs.records import Spec
 from archspec.symbolic.closed_form import ClosedForm, exact
 from archspec.verify.comparison import Config
@@ -39,6 +39,8 @@ def without_closed_form(spec: Spec, architecture: str, raw: Config) -> Iterator[
         for quantity in _given(scope, architecture, call):
             try:
                 ClosedForm.of(scope, architecture, quantity, call)
+            except ConfigError:
+                return  # a field that has to be given is not
             except FormulaError as error:
                 yield NoClosedForm(quantity, call, str(error))
 
