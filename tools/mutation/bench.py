@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
-from archspec.costs.records import KERNELS, Call, Step, axes_of, training_axes
+from archspec.costs.records import KERNELS, Axes, Call, Step, axes_of, training_axes
 from archspec.errors import ArchspecError
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.records import Spec
@@ -214,14 +214,16 @@ class Bench:
         return None
 
 
-def costs(spec: Spec, answer: Answer) -> list[list[tuple[str, str]]] | None:
-    """What every module costs in a call and in a training step; None where they are not described."""
-    scope = Scope(spec, answer.raw)
+def costs(spec: Spec, answer: Answer) -> list[list[tuple[str, str]]]:
+    """What every module costs in a call and in a training step, of these two what is described."""
+    return [list(_costs(tree, "")) for axes in _AXES for tree in _priced(spec, answer, axes)]
+
+
+def _priced(spec: Spec, answer: Answer, axes: Axes) -> Iterator[Node]:
     try:
-        trees = [CostBuilder(scope, axes).build(answer.architecture) for axes in _AXES]
+        yield CostBuilder(Scope(spec, answer.raw), axes).build(answer.architecture)
     except ArchspecError:
-        return None
-    return [list(_costs(tree, "")) for tree in trees]
+        return
 
 
 def _costs(node: Node, prefix: str) -> Iterator[tuple[str, str]]:
