@@ -18,6 +18,7 @@ from archspec.oracle.verdicts import Unavailable, told
 
 _ENCODED = ("key_value_states", "encoder_hidden_states")
 _LARGEST = 30_000_000  # parameters of a model that is run with values
+_MOST = 2_000  # positions that gradients are asked of: each takes a backward pass of its module
 
 
 def let_through(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
@@ -50,10 +51,11 @@ def _by_interface(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
 
 def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
     """The same with values: a query sees the keys whose positions its output has a gradient for."""
-    whole = with_values(model)
     computed = measured(model, call).flops
     names = [name for name, module in model.named_modules() if name in computed and _attends(module)]
-    sights = {name: _Sight() for name in names}
+    if len(names) * call.tokens > _MOST:
+        raise Unavailable("attention in code of its own, and many positions of it")
+    whole, sights = with_values(model), {name: _Sight() for name in names}
     for name, sight in sights.items():
         module = whole.get_submodule(name)
         module.register_forward_pre_hook(sight.before, with_kwargs=True)

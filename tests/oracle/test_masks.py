@@ -72,3 +72,8 @@ def test_eager_attention_is_transformers_again_afterwards() -> None:
     left_out("llama", "LlamaModel", Call(1, 2))
     assert ALL_MASK_ATTENTION_FUNCTIONS["eager"] is eager_mask
     assert "eager" not in ALL_ATTENTION_FUNCTIONS
+
+
+def test_gradients_are_asked_of_few_positions() -> None:
+    with pytest.raises(Unavailable, match="many positions of it"):
+        let_through(own_code(), Call(1, 2_001))
