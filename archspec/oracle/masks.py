@@ -53,9 +53,8 @@ def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
     """The same with values: a query sees the keys whose positions its output has a gradient for."""
     computed = measured(model, call).flops
     names = [name for name, module in model.named_modules() if name in computed and _attends(module)]
-    if len(names) * call.tokens > _MOST:
-        raise Unavailable("attention in code of its own, and many positions of it")
-    whole, sights = with_values(model), {name: _Sight() for name in names}
+    most = _MOST // max(len(names), 1)
+    whole, sights = with_values(model), {name: _Sight(most) for name in names}
     for name, sight in sights.items():
         module = whole.get_submodule(name)
         module.register_forward_pre_hook(sight.before, with_kwargs=True)
@@ -84,7 +83,8 @@ def _attends(module: Any) -> bool:
 class _Sight:
     """Hooks of one attention module: from which positions of its calls so far the last one's output comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most  # positions that it is asked of
         self.given: list[Any] = []  # what keys are made of, of each call
         self.crosses = False
         self.seen = self.queries = 0
@@ -112,6 +112,8 @@ class _Sight:
         import torch
 
         found = output[0] if isinstance(output, tuple) else output
+        if found.shape[1] > self.most:
+            raise ValueError(f"attention in code of its own, and {found.shape[1]} positions of it")
         weights = torch.randn(found.shape[-1], dtype=found.dtype)
         self.queries, self.seen = found.shape[1], 0
         for row in found[0] @ weights:
