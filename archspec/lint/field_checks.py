@@ -60,9 +60,14 @@ def _options(spec: Spec, field: Field) -> Iterator[Problem]:
 
 
 def unread(spec: Spec) -> Iterator[Problem]:
-    """Fields of this file that no count depends on, here or in a spec that reads them from outside."""
+    """Fields of this file that no count depends on, here or in a spec that reads them from outside.
+
+    One that a parent has stands here for its default: what the parent reads it for may have been dropped.
+    """
     used = {spec.flat, *_READ_BY_ITSELF} | {word for _, one in expressions(spec) for word in _words(one)}
     used |= {spec.attribute_map.get(name, name) for name in used}
+    if spec.extends:
+        used |= spec.library.load(spec.extends).fields.keys()
     for field in spec.fields.values():
         if field.place.source.name != spec.source.name or field.name in used or field.required:
             continue  # a required field matters by being there
