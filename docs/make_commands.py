@@ -1,8 +1,8 @@
 """Runs each line `$ archspec …` of docs/command-line.md and other pages, and writes what it prints anew.
 
 `python docs/make_commands.py` rewrites the pages; `tests/test_docs.py` fails when what they show is not what
-the commands print. A block may end in `…`: then only the lines before it are compared. The commands of WORKED
-pages are run in a folder of the page's own, where later ones find what earlier ones wrote.
+the commands print. A block may end in `…`: then only the lines before it are compared. Commands are run in the
+repository's root; those of WORKED pages in a folder of the page's own, where later ones find what earlier ones wrote.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from pathlib import Path
 
 from archspec.cli.main import main
 
-PAGE = Path(__file__).parent / "command-line.md"
-WORKED = [PAGE.parent / name for name in ("sweeps.md", "solve.md")]
+DOCS = Path(__file__).parent
+PAGES = [DOCS / name for name in ("command-line.md", "what-it-costs.md")]
+WORKED = [DOCS / name for name in ("sweeps.md", "solve.md")]
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
@@ -34,7 +35,7 @@ def output(command: str, folder: Path) -> list[str]:
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
-def renewed(block: str, folder: Path = PAGE.parent.parent) -> str:
+def renewed(block: str, folder: Path = DOCS.parent) -> str:
     """A block with each command followed by what it prints, cut where the block was cut."""
     lines: list[str] = []
     parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
@@ -47,12 +48,13 @@ def renewed(block: str, folder: Path = PAGE.parent.parent) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(text: str, folder: Path = PAGE.parent.parent) -> str:
+def page(text: str, folder: Path = DOCS.parent) -> str:
     return _BLOCK.sub(lambda match: f"```console\n{renewed(match[1], folder)}```", text)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in PAGES:
+        path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
     for worked in WORKED:
         with tempfile.TemporaryDirectory() as folder:
             worked.write_text(page(worked.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")

@@ -13,7 +13,8 @@ import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "command-line.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+COSTS = (DOCS / "what-it-costs.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```console\n(.*?)```", PAGE + COSTS, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,9 @@ def test_worked_pages_show_what_is_printed(name: str, commands: ModuleType, tmp_
     assert DOCS / name in commands.WORKED and commands.page(text, tmp_path) == text
 
 
-@pytest.mark.parametrize("name", ["sweeps.md", "solve.md"])
-def test_python_on_worked_pages_is_right(name: str) -> None:
+@pytest.mark.parametrize("name", ["sweeps.md", "solve.md", "what-it-costs.md"])
+def test_python_on_pages_is_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(DOCS.parent)
     failures, tried = doctest.testfile(str(DOCS / name), module_relative=False, verbose=False)
     assert not failures and tried > 2
 

@@ -87,17 +87,19 @@ class Costed(Builder):
         return found
 
     def name(self, name: str, node: ast.Name) -> Any:
+        """Names of the call, where nothing else has that name."""
         frame = self.frames[-1]
-        known = name in frame.local or name in frame.where or frame.scope.has(name)
-        if known or frame.axes is None:
+        of_call = frame.axes is not None and (name in frame.axes or name == "layer_idx")
+        if not of_call or name in frame.local or name in frame.where or frame.scope.has(name):
             return super().name(name, node)
-        if name == "layer_idx" and frame.layer_idx is not None:
+        if name == "layer_idx":
+            if frame.layer_idx is None:
+                return super().name(name, node)
             self.layer_reads.append((None, None))
             return frame.layer_idx
-        if name in frame.axes:
-            self.attends |= name in ("memory", "encoded")
-            return frame.axes[name]
-        return super().name(name, node)
+        assert frame.axes is not None  # see above
+        self.attends |= name in ("memory", "encoded")
+        return frame.axes[name]
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         found = self.scope.spec.library.contractions().get(name)
