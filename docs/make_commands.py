@@ -2,7 +2,8 @@
 
 `python docs/make_commands.py` rewrites the pages; `tests/test_docs.py` fails when what they show is not what
 the commands print. A block may end in `…`: then only the lines before it are compared. Commands are run in the
-repository's root; those of WORKED pages in a folder of the page's own, where later ones find what earlier ones wrote.
+repository's root; those of WORKED pages in a folder of the page's own, where later ones find what earlier ones
+wrote.
 """
 
 from __future__ import annotations

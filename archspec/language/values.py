@@ -70,7 +70,8 @@ def kind_of(value: Any) -> str:
     value = here(value)
     if isinstance(value, bool):
         return "bool"
-    return next((name for name, types in KINDS.items() if isinstance(value, types)), "")
+    named = (name for name, types in KINDS.items() if name != "any" and isinstance(value, types))
+    return next(named, "")
 
 
 def numbers(value: Any) -> list[Any]:

@@ -1,7 +1,8 @@
 """The part of YAML that almost every spec keeps to, read without importing PyYAML.
 
 PyYAML would add 12 ms to the 32 of a cold `archspec count` of GPT-2. This reader knows block mappings, block
-lists of values, flow collections of scalars, and scalars, plain or quoted, over any number of lines.
+lists of values, flow collections of scalars and of such in their turn, and scalars, plain or quoted, over any
+number of lines.
 Of all else it says nothing: it gives None, and :mod:`archspec.language.yaml_reader` asks PyYAML, which also
 finds the words for what is wrong. What it does give is, node for node and place for place, what PyYAML gives;
 a test of random texts holds it to that.
@@ -16,6 +17,7 @@ from archspec.errors import Place, Source
 from archspec.language.yaml_nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
 
 _PLAIN_START = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_(=.$<~/\\^+;")
+_DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
 _MAX_LINE = 1_000  # a longer key is an error in YAML
 
 Line = tuple[int, int, str]  # its number, where its text starts, and its text without blanks around it
@@ -77,7 +79,7 @@ class _Reader:
         return node
 
     def mapping(self, indent: int, depth: int) -> Mapping:
-        _require(depth < MAX_DEPTH)  # a flow collection in it is one level more
+        _require(depth < MAX_DEPTH - 1)  # a flow collection in it, and one in that, are two levels more
         node = Mapping({}, {}, Place(self.source, self.next()[0], indent + 1))
         while (line := self.next())[1] == indent:
             number, _, text = line
@@ -128,14 +130,14 @@ class _Reader:
         end = self.starts[number - 1] + column + len(text)
         return self.flow(begin, end) if self.flat[begin] in "[{" else self.scalar(begin, end)
 
-    def flow(self, begin: int, end: int) -> Node:
-        """A list or a mapping in brackets, of scalars."""
+    def flow(self, begin: int, end: int, within: bool = False) -> Node:
+        """A list or a mapping in brackets."""
         closing = self.flat[end - 1]
         _require(self.flat[begin] + closing in ("[]", "{}") and " #" not in self.flat[begin:end])
         place = self.place(begin, begin + 1)
         spans = list(_items(self.flat, begin + 1, end))
         if closing == "]":
-            return Sequence([self.flow_scalar(*span) for span in spans], place)
+            return Sequence([self.flow_value(*span, within) for span in spans], place)
         node = Mapping({}, {}, place)
         for start, stop in spans:
             colon = self.flat.find(": ", start, stop)
@@ -144,14 +146,24 @@ class _Reader:
             _require(not key.quoted and key.text not in node.items and self.flat[colon - 1] != " ")
             _require("\n" not in key.raw)
             node.keys[key.text] = key.place
-            node.items[key.text] = self.flow_scalar(colon + 2, stop)
+            node.items[key.text] = self.flow_value(colon + 2, stop, within)
         return node
 
-    def flow_scalar(self, begin: int, end: int) -> Scalar:
+    def flow_value(self, begin: int, end: int, within: bool) -> Node:
+        """A scalar, or a collection in the outermost one."""
+        begin, end = self.stripped(begin, end)
+        if within or self.flat[begin] not in "[{":
+            return self.flow_scalar(begin, end)
+        return self.flow(begin, end, within=True)
+
+    def stripped(self, begin: int, end: int) -> tuple[int, int]:
         text = self.flat[begin:end]
         begin, end = end - len(text.lstrip(" ")), begin + len(text.rstrip(" "))
         _require(begin < end)
-        node = self.scalar(begin, end)
+        return begin, end
+
+    def flow_scalar(self, begin: int, end: int) -> Scalar:
+        node = self.scalar(*self.stripped(begin, end))
         _require(node.quoted or not any(mark in node.text for mark in "[]{},?:"))
         return node
 
@@ -168,19 +180,20 @@ class _Reader:
 
 
 def _items(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where each item of a flow collection begins and ends; commas within quotes part nothing."""
-    quote, before = "", ","
+    """Where each item of a flow collection begins and ends; commas within quotes or brackets part nothing."""
+    quote, before, depth = "", ",", 0
     for at in range(begin, end):
         mark = text[at]
         if quote:
             quote = "" if mark == quote else quote
-        elif mark in "\"'" and before in ",:":
+        elif mark in "\"'" and before in ",:[{":
             quote = mark
-        elif mark == "," or (at == end - 1 and text[begin:at].strip(" ")):
+        elif (mark == "," and depth == 0) or (at == end - 1 and text[begin:at].strip(" ")):
             yield begin, at
             begin = at + 1
+        depth += _DEEPER.get(mark, 0) if not quote else 0
         before = mark if mark != " " else before
-    _require(not quote)
+    _require(not quote and depth == -1)  # the end is that of the whole
 
 
 def _require(condition: bool) -> None:

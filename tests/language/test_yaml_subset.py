@@ -150,7 +150,7 @@ def test_what_is_not_plain_is_left_to_pyyaml() -> None:
         "a: 1\na: 2",
         "",
         "# only",
-        "a: {b: [c]}",
+        "a: {b: [[c]]}",
         "a\tb: 1",
         "--- a",
         "- a",

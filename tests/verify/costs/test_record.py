@@ -60,6 +60,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "costs.json"
 
 
+@pytest.mark.oracle  # the head of the file names torch's version
 def test_a_line_without_training_is_read_and_written(file: Path) -> None:
     old = {"digest": "a", "exact": ["A"], "gaps": {}}
     file.write_text(
