@@ -1,9 +1,9 @@
 """Runs each line `$ archspec …` of docs/command-line.md and other pages, and writes what it prints anew.
 
 `python docs/make_commands.py` rewrites the pages; `tests/test_docs.py` fails when what they show is not what
-the commands print. A block may end in `…`: then only the lines before it are compared. Commands are run in the
-repository's root; those of WORKED pages in a folder of the page's own, where later ones find what earlier ones
-wrote.
+the commands print. A block may end in `…`: then only the lines before it are compared. Commands are run in
+the repository's root; those of WORKED pages in a folder of the page's own, where later ones find what earlier
+ones wrote.
 """
 
 from __future__ import annotations

@@ -65,7 +65,11 @@ PARTS = [
 def test_every_alteration_is_found(model_type: str) -> None:
     results = mutate(shipped().load(model_type))
     assert len(results) > 5
-    assert [result.alteration.what for result in results if not result.found and not result.hidden] == []
+    assert [
+        result.alteration.what
+        for result in results
+        if not result.found and not result.hidden and not result.costly
+    ] == []
     assert [result.alteration.what for result in results if result.found and not result.named] == []
     assert sum(result.hidden for result in results) <= 4  # shapes of tied tensors, and names of classes
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from archspec.configs.scope import Scope
+from archspec.costs.builder import CostBuilder
+from archspec.costs.records import KERNELS, Call, Step, axes_of, training_axes
+from archspec.errors import ArchspecError
 from archspec.oracle import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.records import Spec
 from archspec.specs.references import modules_of
@@ -26,6 +30,10 @@ from tools.mutation.alterations import Alteration, alterations
 from tools.mutation.hosts import standing
 
 TRIES = 12
+_AXES = (
+    axes_of(Call(2, 3, 5, 7, 7)),
+    *(training_axes(Step(2, 3, 7, attention=kernel)) for kernel in KERNELS),
+)
 
 
 class Answer(NamedTuple):
@@ -42,7 +50,7 @@ class Found(NamedTuple):
 
     ``hidden``: it was not found, and what changed is no tensor that counts: the shape of one that is tied in
     every config, the class that a module is shown as, or how many experts work on a token, which no tensor
-    tells.
+    tells. ``costly``: what changed is what a call costs, which `verify --costs` holds.
     """
 
     alteration: Alteration
@@ -50,14 +58,15 @@ class Found(NamedTuple):
     named: bool
     first: bool
     hidden: bool = False
+    costly: bool = False
 
     @property
     def well(self) -> bool:
-        return self.named or self.hidden
+        return self.named or self.hidden or self.costly
 
     @property
     def rank(self) -> tuple[bool, bool, bool]:
-        return self.named, self.hidden, self.found
+        return self.named, self.hidden or self.costly, self.found
 
 
 def answers(spec: Spec, samples: int, seed: int) -> list[Answer]:
@@ -146,7 +155,14 @@ class Bench:
             key in named,
             named[:1] == [key],
             places is None and self.hidden(alteration),
+            places is None and self.costly(alteration),
         )
+
+    def costly(self, alteration: Alteration) -> bool:
+        """Whether an alteration changes what a call costs."""
+        right = (answer for answer in self.told if answer.rows is not None)
+        altered = self.held(alteration.spec)
+        return any(costs(altered, answer) != costs(self.spec, answer) for answer in right)
 
     def hidden(self, alteration: Alteration) -> bool:
         """Whether an alteration changes the tree for some config, though no tensor that counts."""
@@ -196,6 +212,22 @@ class Bench:
                     first = [difference.places[0] for difference in differences if difference.places]
                     return [*first, *(place for difference in differences for place in difference.places)]
         return None
+
+
+def costs(spec: Spec, answer: Answer) -> list[list[tuple[str, str]]] | None:
+    """What every module costs in a call and in a training step; None where they are not described."""
+    scope = Scope(spec, answer.raw)
+    try:
+        trees = [CostBuilder(scope, axes).build(answer.architecture) for axes in _AXES]
+    except ArchspecError:
+        return None
+    return [list(_costs(tree, "")) for tree in trees]
+
+
+def _costs(node: Node, prefix: str) -> Iterator[tuple[str, str]]:
+    yield prefix, f"{node.costs} {node.cache} {node.saves}"
+    for name, child in node.children.items():
+        yield from _costs(child, f"{prefix}.{name}")
 
 
 def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, str, tuple[Size, ...]]]:
@@ -265,7 +297,10 @@ def _key(alteration: Alteration, name: str) -> tuple[int, str]:
 
 
 class Summary(NamedTuple):
-    """How many alterations there were, were found, named, of no tensor that counts; those not named."""
+    """How many alterations there were, were found, named, of no tensor that counts (or of costs).
+
+    ``lines``: those that were not named.
+    """
 
     total: int
     found: int
@@ -279,11 +314,11 @@ def summary(task: tuple[str, int]) -> Summary:
     results = mutate_file(task[0], seed=task[1])
     found = sum(result.found for result in results)
     named = sum(result.named for result in results)
-    hidden = sum(result.hidden for result in results)
+    hidden = sum(result.hidden or result.costly for result in results)
     return Summary(len(results), found, named, hidden, [_line(one) for one in results if not one.named])
 
 
 def _line(result: Found) -> str:
     unnamed = "its line is not named" if result.found else "missed"
-    word = "of no tensor that counts" if result.hidden else unnamed
+    word = "of no tensor that counts" if result.hidden else "of costs" if result.costly else unnamed
     return f"{result.alteration.place}: {word}: {result.alteration.what}"
