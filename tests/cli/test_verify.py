@@ -43,7 +43,11 @@ def test_a_difference_is_told_by_its_line_and_ends_in_1(
     out = capsys.readouterr().out
     start = next(text for text in out.splitlines() if "shape" in text)
     part = checkout / "shared" / "encoder.yaml"
-    number = next(n for n, text in enumerate(part.read_text().splitlines(), 1) if "query:" in text)
+    number = next(
+        n
+        for n, text in enumerate(part.read_text().splitlines(), 1)
+        if "query: Linear(hidden_size, 7)" in text
+    )
     assert (
         start.startswith(f"{os.path.relpath(part)}:{number}: shape")
         or f"encoder.yaml:{number}: shape" in start

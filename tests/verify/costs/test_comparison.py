@@ -41,8 +41,8 @@ def test_a_window_that_is_left_out_is_found(tmp_path: Path) -> None:
     assert (first.kind, first.call.tokens) == ("cache", 67)
 
 
-def test_positions_of_a_pooler_are_found(tmp_path: Path) -> None:
-    spec = altered(tmp_path, "bert", "pooler: {tokens: 1, trained: pooled}", "pooler: tokens")
+def test_a_pooler_that_runs_too_often_is_found(tmp_path: Path) -> None:
+    spec = altered(tmp_path, "bert", "pooler: {trained: pooled}", "pooler: {times: 5}")
     first = at_config(spec, "BertModel", {"model_type": "bert", "num_hidden_layers": 1}).differences[0]
     assert (first.kind, first.name, first.found) == ("flops", "pooler.dense", 5 * first.expected)
 

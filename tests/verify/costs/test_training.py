@@ -56,7 +56,12 @@ def test_what_has_other_gradients(model_type: str, architecture: str, raw: dict[
     ("architecture", "old", "new", "name"),
     [
         ("BertModel", "trained: pooled", "trained: 1", "pooler.dense"),
-        ("BertForSequenceClassification", "(BertModel(pooled=1))", "(BertModel())", "bert.pooler.dense"),
+        (
+            "BertForSequenceClassification",
+            "Classifier(BertModel(pooled=1)",
+            "Classifier(BertModel()",
+            "bert.pooler.dense",
+        ),
     ],
 )
 def test_a_pooler_that_is_read_or_not_is_found(
