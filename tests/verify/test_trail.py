@@ -29,7 +29,7 @@ def places(model_type: str, architecture: str, name: str) -> list[Place]:
         ("bert", "BertModel", "encoder.layer.3.attention.self.query.weight", "query:"),
         ("bert", "BertModel", "encoder.layer.99", "layer: BertLayer() for"),
         ("bert", "BertModel", "encoder.layer.0.crossattention.self.query.weight", "crossattention:"),
-        ("bert", "BertModel", "embeddings.no_such.weight", "TextEmbeddings(size):"),
+        ("bert", "BertModel", "embeddings.no_such.weight", "TextEmbeddings(size, dropout=0.0):"),
         ("bert", "BertLMHeadModel", "cls.predictions.bias", "bias: Parameter"),
         ("t5", "T5Model", "encoder.block.0.layer.1.DenseReluDense.wi.weight", "wi: Linear"),
         ("llama", "LlamaForCausalLM", "model.layers.0.mlp.up_proj.bias", "up_proj:"),

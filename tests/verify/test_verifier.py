@@ -23,7 +23,7 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
         "query: Linear(hidden_size, hidden_size)",
         "query: Linear(hidden_size, 7)",
         "shape",
-        "query:",
+        "query: Linear(hidden_size, 7)",
     ),
     "a bias": (
         "gpt2",
@@ -39,7 +39,7 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
         "    token_type_embeddings: Embedding(type_vocab_size, size)\n",
         "",
         "missing",
-        "TextEmbeddings(size):",
+        "TextEmbeddings(size, dropout=0.0):",
     ),
     "a loop": (
         "bert",
