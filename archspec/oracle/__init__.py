@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from archspec.oracle.classes import config_class, config_of, mapped, model_class, readonly_names, versions
+from archspec.oracle.classes import (
+    Listing,
+    config_class,
+    config_of,
+    exported,
+    mapped,
+    model_class,
+    readonly_names,
+    versions,
+)
 from archspec.oracle.construction import built, transformers_rows
 from archspec.oracle.rows import Row, module_rows, spec_rows
 from archspec.oracle.verdicts import Refused, Unavailable
 
 __all__ = [
+    "Listing",
     "Refused",
     "Row",
     "Unavailable",
     "built",
     "config_class",
     "config_of",
+    "exported",
     "mapped",
     "model_class",
     "module_rows",

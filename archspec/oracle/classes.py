@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
+import inspect
 import os
 import warnings
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from archspec.oracle.verdicts import Unavailable, told, verdict
+
+NO_AUTO = "no auto class"
+_NO_BASE = "VisionTransformerPretrainedModel"  # the end of names of models, in spite of their name
+_BARK = "transformers.models.bark.configuration_bark"
+_LAYOUT = "transformers.models.pp_doclayout_v2.configuration_pp_doclayout_v2"
+_OMNI = "transformers.models.qwen3_omni_moe.configuration_qwen3_omni_moe"
+UNTYPED = {  # config classes of exported models that have no model type, under the name that specs give them
+    "bark_sub_model": (_BARK, "BarkSubModelConfig"),
+    "bayesian_detector": ("transformers.generation.watermarking", "BayesianDetectorConfig"),
+    "pp_doclayout_v2_reading_order": (_LAYOUT, "PPDocLayoutV2ReadingOrderConfig"),
+    "qwen3_omni_moe_code2wav": (_OMNI, "Qwen3OmniMoeCode2WavConfig"),
+    "qwen3_omni_moe_talker": (_OMNI, "Qwen3OmniMoeTalkerConfig"),
+}
+
+
+class Listing(NamedTuple):
+    """The auto classes that list a class for a model type; the model type whose config the class reads.
+
+    That is another one where the auto classes list a part of a model: Llama4ForCausalLM, for llama4, reads
+    the config's text_config.
+    """
+
+    autos: tuple[str, ...]
+    reads: str
 
 
 @cache
 def versions() -> dict[str, str]:
     """The versions of torch and transformers that the comparison is with."""
-    _quiet()
+    quiet()
     import torch
     import transformers
 
@@ -22,7 +48,8 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def _quiet() -> None:
+def quiet() -> None:
+    """Tells transformers and torch, once, to work offline, without a word and on one core."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import torch
     import transformers
@@ -34,21 +61,33 @@ def _quiet() -> None:
 @cache
 def config_class(model_type: str) -> Any:
     """transformers' config class of a model type. Errors: :class:`Unavailable` where there is none."""
-    _quiet()
+    quiet()
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     try:
         return CONFIG_MAPPING[model_type]
     except (KeyError, ImportError, AttributeError, ValueError) as error:
+        if (unlisted := _unlisted_config_class(model_type)) is not None:
+            return unlisted
         raise Unavailable(f"transformers has no config class for {model_type}: {error}") from None
+
+
+@cache
+def _unlisted_config_class(model_type: str) -> Any:
+    """The config class of a model type that no auto class knows; None where there is none."""
+    import transformers
+
+    if model_type in UNTYPED:
+        module, name = UNTYPED[model_type]
+        return getattr(importlib.import_module(module), name)
+    configs = (getattr(transformers, name) for name in dir(transformers) if name.endswith("Config"))
+    return next((cls for cls in configs if getattr(cls, "model_type", "") == model_type), None)
 
 
 @cache
 def model_class(architecture: str, model_type: str) -> Any:
     """A class by name, as transformers' auto classes find it. Errors: :class:`Unavailable`."""
-    import importlib.util
-
-    _quiet()
+    quiet()
     import transformers
     from transformers.models.auto.auto_factory import getattribute_from_module
     from transformers.models.auto.configuration_auto import model_type_to_module_name
@@ -68,7 +107,7 @@ def model_class(architecture: str, model_type: str) -> Any:
 
 def mapped() -> dict[tuple[str, str], tuple[str, ...]]:
     """(model type, class) -> the auto classes that list it, of the transformers that is installed."""
-    _quiet()
+    quiet()
     from transformers.models.auto import modeling_auto
 
     autos: dict[int, str] = {}  # by the identity of the table that an auto class has
@@ -82,6 +121,43 @@ def mapped() -> dict[tuple[str, str], tuple[str, ...]]:
                 for architecture in [classes] if isinstance(classes, str) else classes:
                     found.setdefault((model_type, architecture), []).append(autos.get(id(table), name))
     return {key: tuple(sorted(names)) for key, names in sorted(found.items())}
+
+
+@cache
+def exported() -> dict[tuple[str, str], Listing]:
+    """(model type, class) -> how it is listed, for every model class that transformers exports.
+
+    Left out are the base classes of others, which are called …PreTrainedModel or the like.
+    """
+    quiet()
+    import transformers
+
+    found = {key: Listing(autos, _read_by(*key)) for key, autos in mapped().items()}
+    listed = {architecture for _, architecture in found}
+    for name in dir(transformers):
+        if name in listed or ("pretrained" in name.lower() and not name.endswith(_NO_BASE)):
+            continue
+        cls: Any = getattr(transformers, name, None)
+        if inspect.isclass(cls) and issubclass(cls, transformers.PreTrainedModel):
+            model_type = _model_type(cls.config_class)
+            found[model_type, name] = Listing((NO_AUTO,), model_type)
+    return dict(sorted(found.items()))
+
+
+def _model_type(config: Any) -> str:
+    """The model type of a config class, or the name that specs give it."""
+    names = {place: name for name, place in UNTYPED.items()}
+    return str(config.model_type or names[config.__module__, config.__name__])
+
+
+def _read_by(model_type: str, architecture: str) -> str:
+    """The model type whose config a class reads: that of a part of the config where it is a part's class."""
+    try:
+        parts = getattr(config_class(model_type), "sub_configs", {}).values()
+        own = getattr(model_class(architecture, model_type), "config_class", None)
+    except (Unavailable, ImportError):  # a class whose package is missing says so at each attribute
+        return model_type
+    return _model_type(own) if own in parts else model_type
 
 
 def config_of(model_type: str, raw: dict[str, Any]) -> Any:

@@ -56,6 +56,7 @@ class Library:
     def __init__(self, *folders: str) -> None:
         self.folders = folders
         self._specs: dict[str, Spec] = {}
+        self._parsed: dict[str, Spec] = {}  # by file: what several specs extend or use is parsed once
         self._index: dict[str, tuple[str, ...]] = {}
         self._contractions: dict[str, Contraction] = {}
         self._costs: dict[str, Any] = {}  # file -> what it records, by model type
@@ -80,12 +81,12 @@ class Library:
         :class:`SpecError` for a file that is wrong.
         """
         if model_type not in self._specs:
-            self._specs[model_type] = self._read(self._path(model_type), ())
+            self._specs[model_type] = self._read(self._path(model_type), (), self._parsed)
         return self._specs[model_type]
 
     def load_file(self, path: str) -> Spec:
         """The spec in a file of the user's own; what it extends or uses may stand beside it."""
-        return self._read(path, ())
+        return self._read(path, (), {})
 
     def with_spec(self, spec: Spec) -> Library:
         """This library with another spec of one model type, for the sub-configs of that type, too."""
@@ -139,7 +140,8 @@ class Library:
         """What each file describes and needs, as :mod:`archspec.specs.index` tells without parsing."""
         from archspec.specs.index import entries
 
-        return entries(self.folders, self.files(), self.load_file)
+        parsed: dict[str, Spec] = {}  # of the files as they are now
+        return entries(self.folders, self.files(), lambda path: self._read(path, (), parsed))
 
     def catalogue(self) -> dict[str, tuple[str, ...]]:
         """Model type -> its architectures, the base model first."""
@@ -183,8 +185,16 @@ class Library:
             raise UnknownArchitectureError(f"no spec describes the model type {model_type!r}", help=help_)
         return found
 
-    def _read(self, path: str, trail: tuple[str, ...]) -> Spec:
-        """The spec of a file; ``trail`` are the files that extend or use it: a circle is refused."""
+    def _read(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
+        """The spec of a file, of those that are ``parsed`` if it is there.
+
+        ``trail`` are the files that extend or use it: a circle is refused.
+        """
+        if path not in parsed:
+            parsed[path] = self._parse(path, trail, parsed)
+        return parsed[path]
+
+    def _parse(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read(MAX_SPEC_BYTES + 1)
@@ -202,7 +212,7 @@ class Library:
                 raise SpecError(f"there is no spec {name!r}", place, help=help_)
             if os.path.realpath(found) in trail:
                 raise SpecError(f"{name} is extended or used in a circle", place, help="break the circle")
-            return self._read(found, trail)
+            return self._read(found, trail, parsed)
 
         return parse_spec(Source(_shown(path), text), named, self)
 

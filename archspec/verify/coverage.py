@@ -1,4 +1,4 @@
-"""Which classes of transformers' auto classes the specs describe, and whether exactly.
+"""Which model classes that transformers exports the specs describe, and whether exactly.
 
 The results stand in docs/coverage.json, one line a pair of class and model type, each with a digest of
 the spec files that it was found with; docs/coverage.md is printed from it. So what is stale can be told
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError
+from archspec.specs.exported import Class, exported
 from archspec.specs.index import whole_digests
 from archspec.specs.library import shipped
 from archspec.verify import campaign
@@ -21,7 +22,9 @@ from archspec.verify.pool import Failure, spread
 from archspec.verify.verifier import Outcome
 
 HOW = "archspec verify --coverage"
+NO_AUTO = "no auto class"
 _BATCH = 24
+Key = tuple[str, str]
 
 
 class Pair(NamedTuple):
@@ -40,7 +43,7 @@ class Pair(NamedTuple):
     digest: str = ""
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         return self.model_type, self.architecture
 
 
@@ -52,7 +55,7 @@ def paths() -> tuple[str, str]:
     return os.path.join(docs, "coverage.json"), os.path.join(docs, "coverage.md")
 
 
-def recorded() -> tuple[dict[str, Any], dict[tuple[str, str], Pair]]:
+def recorded() -> tuple[dict[str, Any], dict[Key, Pair]]:
     """The conditions and the pairs that docs/coverage.json holds; both empty where there is none."""
     try:
         with open(paths()[0], encoding="utf-8") as file:
@@ -65,12 +68,22 @@ def recorded() -> tuple[dict[str, Any], dict[tuple[str, str], Pair]]:
     return content, {pair.key: pair for pair in pairs}
 
 
+def listed() -> dict[Key, Class]:
+    """(model type, class) -> how transformers lists it, for every class that it exports."""
+    return {
+        (model_type, name): line
+        for model_type, classes in exported().items()
+        for name, line in classes.items()
+    }
+
+
 def stale() -> list[str]:
     """What docs/coverage.json and docs/coverage.md do not say as it is now; empty where all is fresh."""
-    from archspec.oracle import mapped, versions
+    from archspec.oracle import versions
 
     head, pairs = recorded()
-    now, wanted, here = mapped(), _described(mapped()), versions()["transformers"]
+    now, here = listed(), versions()["transformers"]
+    wanted = described(now)
     if head.get("transformers") != here:
         return [f"docs/coverage.json is of transformers {head.get('transformers')}, not {here}: run {HOW}"]
     found = [f"{'/'.join(key)} is not in docs/coverage.json" for key in now if key not in pairs]
@@ -85,11 +98,11 @@ def stale() -> list[str]:
     return [*found[:20], f"{len(found)} stale: run {HOW}"] if found else []
 
 
-def _described(now: dict[tuple[str, str], tuple[str, ...]]) -> dict[tuple[str, str], str]:
+def described(now: dict[Key, Class]) -> dict[Key, str]:
     """The pairs that a spec describes, with the digest of its files."""
     library = shipped()
     current, known = whole_digests(library.entries(), library.files()), library.index()
-    return {key: current[key[0]] for key in now if key[0] in known.get(key[1], ())}
+    return {key: current[line.reads] for key, line in now.items() if line.reads in known.get(key[1], ())}
 
 
 def update(
@@ -100,36 +113,50 @@ def update(
     everything: bool = False,
 ) -> int:
     """Verifies what is stale, or everything; writes both files; gives the number of wrong pairs."""
-    from archspec.oracle import mapped, versions
+    from archspec.oracle import versions
 
     head, before = recorded()
-    now = mapped()
-    wanted = _described(now)
+    now = listed()
+    wanted = described(now)
     conditions = {**versions(), "samples": samples, "seed": seed}
     if everything or any(head.get(name) != value for name, value in conditions.items()):
         before = {}
     found = {key: pair for key, pair in before.items() if key in now and pair.digest == wanted.get(key, "")}
     found = {key: pair for key, pair in found.items() if pair.status != "wrong"}
-    chosen: dict[str, tuple[str, ...]] = {}
-    for model_type, architecture in [key for key in now if key in wanted and key not in found]:
-        chosen[model_type] = (*chosen.get(model_type, ()), architecture)
-    for result in campaign.run(chosen, samples, seed, jobs, done).results if chosen else ():
-        pair = _verified(result.outcome)
-        found[pair.key] = pair._replace(digest=wanted[pair.key])
+    due = [key for key in now if key in wanted and key not in found]
+    verified = _verified({(now[key].reads, key[1]) for key in due}, samples, seed, jobs, done)
+    for key in due:
+        pair = verified[now[key].reads, key[1]]
+        found[key] = pair._replace(model_type=key[0], digest=wanted[key])
     for pair in _undescribed([key for key in now if key not in found], jobs):
         found[pair.key] = pair
-    pairs = [found[key]._replace(auto=autos) for key, autos in now.items()]
+    pairs = [found[key]._replace(auto=line.autos) for key, line in now.items()]
     write(conditions, pairs)
     return sum(pair.status == "wrong" for pair in pairs)
 
 
-def _verified(outcome: Outcome) -> Pair:
+def _verified(
+    due: set[Key],
+    samples: int,
+    seed: int,
+    jobs: int,
+    done: Callable[[list[campaign.Result]], None] | None,
+) -> dict[Key, Pair]:
+    """How some classes did, each with the model type that it reads."""
+    chosen: dict[str, tuple[str, ...]] = {}
+    for model_type, architecture in sorted(due):
+        chosen[model_type] = (*chosen.get(model_type, ()), architecture)
+    results = campaign.run(chosen, samples, seed, jobs, done).results if chosen else ()
+    return {pair.key: pair for pair in (_told(result.outcome) for result in results)}
+
+
+def _told(outcome: Outcome) -> Pair:
     kinds = ", ".join(sorted({difference.kind for difference in outcome.differences}))
     cause = outcome.unavailable or kinds
     return Pair(outcome.model_type, outcome.architecture, (), outcome.verdict, outcome.compared, cause)
 
 
-def _undescribed(keys: list[tuple[str, str]], jobs: int) -> Iterator[Pair]:
+def _undescribed(keys: list[Key], jobs: int) -> Iterator[Pair]:
     """The pairs that no spec describes, and whether they could be verified here."""
     batches = [tuple(keys[start : start + _BATCH]) for start in range(0, len(keys), _BATCH)]
     for batch, causes in spread(_default, batches, jobs, ("torch", "transformers", "archspec.oracle")):
@@ -138,7 +165,7 @@ def _undescribed(keys: list[tuple[str, str]], jobs: int) -> Iterator[Pair]:
             yield Pair(model_type, architecture, (), "unavailable" if cause else "undescribed", 0, cause)
 
 
-def _default(batch: tuple[tuple[str, str], ...]) -> list[str]:
+def _default(batch: tuple[Key, ...]) -> list[str]:
     """Why each class is not to be had from its default config; empty where it is."""
     from archspec.oracle import Refused, Unavailable, built, config_of, model_class
 
@@ -179,19 +206,25 @@ def page(head: dict[str, Any], pairs: list[Pair]) -> str:
     lines = [
         "# Coverage",
         "",
-        f"Every class that the auto classes of transformers {head['transformers']} list, "
-        "with each model type it is listed for.",
+        f"Every model class that transformers {head['transformers']} exports, with each model type that its",
+        f"auto classes list it for; under *{NO_AUTO}* with the model type of its config.",
         "*Exact*: the spec gives the same tensors (names, shapes, ties, frozen or not) at the default config "
         "and at",
         f"{head['samples']} random ones (seed {head['seed']}, torch {head['torch']} on its meta device). "
         f"Written by `{HOW}`.",
         "",
-        f"| auto class | pairs | {' | '.join(STATUSES.values())} |",
+        f"| auto class | all | {' | '.join(STATUSES.values())} |",
         f"| --- |{' ---: |' * (len(columns) + 1)}",
     ]
     for auto in sorted({auto for pair in pairs for auto in pair.auto}):
         lines.append(_totals(f"`{auto}`", [pair for pair in pairs if auto in pair.auto], columns))
-    lines += [_totals("**all pairs, each once**", pairs, columns), "", "## Every model type", ""]
+    lines += [
+        _totals("**all pairs, each once**", pairs, columns),
+        _totals("**all classes, each once**", _classes(pairs), columns),
+        "",
+        "## Every model type",
+        "",
+    ]
     lines += [f"| model type | {' | '.join(STATUSES.values())} |", f"| --- |{' --- |' * len(columns)}"]
     for model_type in sorted({pair.model_type for pair in pairs}):
         own = [pair for pair in pairs if pair.model_type == model_type]
@@ -200,6 +233,14 @@ def page(head: dict[str, Any], pairs: list[Pair]) -> str:
     for status, title in (("wrong", "Wrong"), ("unavailable", "Not instantiable here, and why")):
         lines += _causes(title, [pair for pair in pairs if pair.status == status])
     return "\n".join(lines) + "\n"
+
+
+def _classes(pairs: list[Pair]) -> list[Pair]:
+    """A pair for each class: one that is wrong if it has one, else one that is exact, else another."""
+    worst_last = sorted(
+        pairs, key=lambda pair: ("unavailable", "undescribed", "exact", "wrong").index(pair.status)
+    )
+    return list({pair.architecture: pair for pair in worst_last}.values())
 
 
 def _totals(name: str, pairs: list[Pair], columns: list[str]) -> str:

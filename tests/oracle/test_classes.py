@@ -7,10 +7,13 @@ import pytest
 from archspec.oracle import (
     Refused,
     Unavailable,
+    config_class,
     config_of,
+    exported,
     mapped,
     transformers_rows,
 )
+from tools.exported import stale
 
 pytestmark = pytest.mark.oracle
 
@@ -19,6 +22,23 @@ def test_every_pair_of_the_auto_classes_is_listed() -> None:
 
     assert len(mapped()) == 1576
     assert mapped()["bert", "BertForPreTraining"] == ("AutoModelForPreTraining",)
+
+
+def test_every_class_that_is_exported_is_listed() -> None:
+    found = exported()
+    assert len({architecture for _, architecture in found}) == 1736
+    assert found["clip_text_model", "CLIPTextModelWithProjection"].autos == ("no auto class",)
+    assert found["llama4", "Llama4ForCausalLM"].reads == "llama4_text"
+    assert not any(architecture == "BartPretrainedModel" for _, architecture in found)
+
+
+def test_the_shipped_index_of_transformers_classes_is_fresh() -> None:
+    assert not stale()
+
+
+@pytest.mark.parametrize("model_type", ["coarse_acoustics", "qwen3_omni_moe_code2wav"])
+def test_config_classes_that_no_auto_class_knows_are_found(model_type: str) -> None:
+    assert config_class(model_type)().to_dict()
 
 
 def test_what_this_machine_lacks_is_no_refusal() -> None:

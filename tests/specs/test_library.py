@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from archspec.configs.scope import Scope
-from archspec.errors import SpecError, UnknownArchitectureError
+from archspec.errors import Source, SpecError, UnknownArchitectureError
 from archspec.specs.library import Library, shipped
+from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
@@ -67,3 +69,20 @@ def test_a_circle_is_refused(library: Library) -> None:
     Path(library.folder, "middle.yaml").write_text("model_type: middle\nextends: inner\n")
     with pytest.raises(SpecError, match="in a circle"):
         library.load("inner")
+
+
+def test_a_file_that_several_specs_need_is_parsed_once(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.yaml").write_text(f"model_type: {name}\nextends: whole\n")
+    read: list[str] = []
+
+    def counting(text: Source, *rest: Any) -> Spec:
+        read.append(Path(text.name).stem)
+        return parse_spec(text, *rest)
+
+    monkeypatch.setattr("archspec.specs.library.parse_spec", counting)
+    for name in ("first", "second", "whole"):
+        library.load(name)
+    assert sorted(read) == ["first", "second", "whole"]

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archspec.oracle import (
-    mapped,
-    versions,
-)
+from archspec.oracle import versions
 from archspec.verify import coverage
 
 pytestmark = pytest.mark.oracle
@@ -24,10 +21,12 @@ def recorded(
     monkeypatch.setattr(
         coverage, "paths", lambda: (str(tmp_path / "coverage.json"), str(tmp_path / "coverage.md"))
     )
-    wanted = coverage._described(mapped())
+    wanted = coverage.described(coverage.listed())
     pairs = [
-        coverage.Pair(*key, autos, "exact" if key in wanted else "undescribed", digest=wanted.get(key, ""))
-        for key, autos in mapped().items()
+        coverage.Pair(
+            *key, line.autos, "exact" if key in wanted else "undescribed", digest=wanted.get(key, "")
+        )
+        for key, line in coverage.listed().items()
     ]
     coverage.write(
         {**versions(), "samples": 20, "seed": 0}, [new for pair in pairs if (new := change(pair)) is not None]
