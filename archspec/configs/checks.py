@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from archspec.configs.origin import Origin
@@ -77,6 +77,32 @@ def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> tupl
         return None
     message = f"names {length} layers, but num_hidden_layers is {layers}"
     return message, f"give one for each layer, or leave {name} out"
+
+
+def layer_faults(
+    given: Mapping[Any, Any],
+    names: tuple[str, ...],
+    known: Mapping[str, Field],
+    everywhere: Callable[[str], Any],
+    layers: int,
+) -> Iterator[str]:
+    """What transformers does not take as fields of single layers: an index, another field, a value.
+
+    ``names`` are the fields that a layer reads of its own, ``known`` those of them with a type;
+    ``everywhere`` gives the value of a field for all layers, which a layer may repeat.
+    """
+    for index, own in given.items():
+        if not str(index).isdecimal() or int(index) >= layers:
+            yield f"{shown(index)} is no index of {here(layers)} layers"
+        elif not isinstance(own, Mapping):
+            yield f"layer {index}: {describe(own)} is not a mapping"
+        else:
+            for name, value in own.items():
+                field = known.get(name)
+                if field is not None and (message := misfit(field, field.types or ("int",), value)):
+                    yield f"layer {index}: {name}: {message}"
+                elif name not in names and value != everywhere(name):
+                    yield f"layer {index} has a {name} of its own, which this spec does not describe"
 
 
 def label_faults(count: Any, problem_type: Any) -> Iterator[tuple[str, str]]:

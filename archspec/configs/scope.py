@@ -215,6 +215,8 @@ class Scope(Evaluator):
         if field.sub_config is not None:
             return self._sub_config(field, field.sub_config, self.raw.get(name))
         value = self.raw.get(name, ...)
+        if field.of_layers is not None and value is not ...:
+            return self._of_layers(field, field.of_layers, value)
         if value is ... or (value is None and field.computed and "None" not in field.types):
             if field.default is None:
                 missing = f"is missing, and {self.spec.model_type} has no default for it"
@@ -230,6 +232,21 @@ class Scope(Evaluator):
         if message := checks.misfit(field, kinds, value):
             self.refuse(field.name, message, f"declared at {field.place}")
         return frozen(value)
+
+    def _of_layers(self, field: Field, names: tuple[str, ...], value: Any) -> dict[int, dict[str, Any]]:
+        """What single layers have of their own, by the layer's index; null is nothing."""
+        given = self._checked(field, {} if value is None else value)
+        known = {name: self.spec.fields[name] for name in names if name in self.spec.fields}
+        for message in checks.layer_faults(
+            given, names, known, self._everywhere, self.get("num_hidden_layers")
+        ):
+            self.refuse(field.name, message, f"layers may have a {' or '.join(names)} of their own")
+        return {
+            int(index): {name: own[name] for name in names if name in own} for index, own in given.items()
+        }
+
+    def _everywhere(self, name: str) -> Any:
+        return self.get(name) if self.has(name) else self.raw.get(name, ...)
 
     def _num_labels(self, field: Field | None) -> Any:
         """transformers: `num_labels` where it is given, else the length of `id2label`, else 2."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from archspec.typing_light import Any
 
 MAX_INT = 2**63 - 1
+LAYERS = "layers"
 KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (float,),
@@ -17,6 +18,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "dict": (dict, Mapping),
     "None": (type(None),),
     "any": (object,),
+    LAYERS: (Mapping,),  # fields of single layers, by the layer's index: layers[head_dim]
 }
 
 
@@ -39,7 +41,7 @@ def fits(value: Any, kinds: Iterable[str]) -> bool:
         base, _, inner = kind.partition("[")
         if not isinstance(value, KINDS[base]) or (isinstance(value, bool) and base not in ("bool", "any")):
             continue
-        wanted = union(inner[:-1]) if inner else ()
+        wanted = union(inner[:-1]) if inner and base != LAYERS else ()
         items: Any = value
         if not wanted or all(fits(item, wanted) for item in items):
             return True
@@ -49,8 +51,8 @@ def fits(value: Any, kinds: Iterable[str]) -> bool:
 def union(text: str) -> tuple[str, ...]:
     """The kinds of a written type; none where it is no type.
 
-    >>> union("int | list[int | None]"), union("list[size]")
-    (('int', 'list[int | None]'), ())
+    >>> union("int | list[int | None]"), union("list[size]"), union("layers[head_dim, v_head_dim]")
+    (('int', 'list[int | None]'), (), ('layers[head_dim, v_head_dim]',))
     """
     kinds, depth, start = [], 0, 0
     for position, letter in enumerate(f"{text}|"):
@@ -60,7 +62,8 @@ def union(text: str) -> tuple[str, ...]:
             start = position + 1
     for kind in kinds:
         base, bracket, inner = kind.partition("[")
-        if base not in KINDS or (bracket and not (kind.endswith("]") and union(inner[:-1]))):
+        whole = not bracket or (kind.endswith("]") and (base == LAYERS or union(inner[:-1])))
+        if base not in KINDS or not whole:
             return ()
     return tuple(kinds)
 

@@ -137,9 +137,9 @@ def exported() -> dict[tuple[str, str], Listing]:
     for name in dir(transformers):
         if name in listed or ("pretrained" in name.lower() and not name.endswith(_NO_BASE)):
             continue
-        cls: Any = getattr(transformers, name, None)
+        cls = getattr(transformers, name, None)
         if inspect.isclass(cls) and issubclass(cls, transformers.PreTrainedModel):
-            model_type = _model_type(cls.config_class)
+            model_type = _model_type(cls.config_class)  # type: ignore[attr-defined]
             found[model_type, name] = Listing((NO_AUTO,), model_type)
     return dict(sorted(found.items()))
 

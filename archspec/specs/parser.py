@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
-from archspec.language.values import union
+from archspec.language.values import LAYERS, union
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.inheritance import Inheritance
@@ -154,7 +154,8 @@ class _Parser(ModuleParser):
         path = f"config.{name}"
         if isinstance(node, Scalar):
             written, equals, _ = node.raw.partition("=")
-            types = () if node.quoted or written.strip() == "None" else union(written)
+            text = node.quoted and not written.startswith(LAYERS)  # whose default has colons in it
+            types = () if text or written.strip() == "None" else union(written)
             if types and not equals:
                 return Field(name, types, None, False, place)
             if types or node.raw.startswith("="):  # quoted too, where YAML would read a colon in it

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from archspec.errors import Place, Source
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
-from archspec.language.values import KINDS
+from archspec.language.values import KINDS, LAYERS
 from archspec.typing_light import Any, NamedTuple, Protocol
 
 KEYS = {
@@ -68,6 +68,14 @@ class Field(NamedTuple):
     def only_costs(self) -> bool:
         """Whether only costs read it, so that no count depends on it and none of its values is refused."""
         return self.types == ("any",)
+
+    @property
+    def of_layers(self) -> tuple[str, ...] | None:
+        """The fields that single layers may have of their own: those of `layers[head_dim, …]`."""
+        for kind in self.types:
+            if kind.startswith(LAYERS):
+                return tuple(name.strip() for name in kind[len(LAYERS) + 1 : -1].split(","))
+        return None
 
     @property
     def required(self) -> bool:

@@ -53,6 +53,8 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
                 yield SettingDifference("default", path + name, _shown(theirs), str(error), (*told, *places))
             continue
         computed = name in spec.fixed or bool(field and field.computed)
+        if field is not None and field.of_layers is not None:
+            ours, theirs = _of_layers(field.of_layers, ours, theirs, scope)
         if isinstance(ours, SubConfig) and (theirs is None or theirs is _ABSENT):
             found = f"a config of {ours.model_type}"
             yield SettingDifference("default", path + name, "null", found, places)
@@ -60,6 +62,14 @@ def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifferenc
             yield from _sub_config(ours, theirs, path + name, places)
         elif theirs is not _ABSENT and not _same(ours, theirs, computed):
             yield SettingDifference("default", path + name, _shown(theirs), _shown(ours), places)
+
+
+def _of_layers(names: tuple[str, ...], ours: Any, theirs: Any, scope: Scope) -> tuple[Any, Any]:
+    """What each layer has of some fields, of its own or of all layers; the fields that the spec has."""
+    known = [name for name in names if scope.has(name)]
+    everywhere = {name: scope.get(name) for name in known}
+    mine = [[ours.get(i, everywhere).get(n, everywhere[n]) for n in known] for i in range(len(theirs))]
+    return mine, [[getattr(layer, name) for name in known] for layer in theirs]
 
 
 def _absent(scope: Scope) -> Iterator[SettingDifference]:

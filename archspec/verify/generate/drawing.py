@@ -60,6 +60,8 @@ class Drawing:
     def draw(self, field: Field, default: Any, raw: Mapping[str, Any]) -> Any:
         """A value of the field's type, or ... to leave it out."""
         kinds, texts, chance = kinds_of(field), self.strings.get(field.name, []), self.random.random()
+        if field.of_layers is not None:
+            return self.of_layers(field.of_layers, raw)
         if ("None" in kinds or field.computed) and chance < 0.25:
             return None
         if isinstance(default, bool) or kinds - {"None"} == {"bool"}:
@@ -81,6 +83,20 @@ class Drawing:
             options = self.strings.get("layer_types", [])
             return {kind: self.random.choice((None, {"rope_theta": 1e4})) for kind in options}
         return ...
+
+    def of_layers(self, names: Sequence[str], raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Other values of some fields for some layers: for all of one kind, where layers have kinds."""
+        scope = Scope(self.spec, {name: value for name, value in raw.items() if name != "per_layer_config"})
+        try:
+            layers = scope.get("num_hidden_layers")
+            kinds = scope.get("layer_types") if scope.has("layer_types") else [*range(layers)]
+            known = {name: scope.get(name) for name in names if scope.has(name)}
+        except ArchspecError:  # of a config that is not valid
+            return {}
+        drawn = {name: self.draw(self.spec.fields[name], known[name], raw) for name in known}
+        own = {name: value for name, value in drawn.items() if value is not ...}
+        chosen = self.random.choice(kinds or [None])
+        return {str(index): own for index, kind in enumerate(kinds[:layers]) if kind == chosen}
 
     def number(self, name: str, default: int | None, raw: Mapping[str, Any]) -> int:
         if name.endswith("_token_id"):
