@@ -68,3 +68,42 @@ architectures:
         ({"head_dim": 5}, 40),
     ):
         assert shapes(says(spec, **config)) == {"k.weight": (width, 64)}
+
+
+LAYERS = """config:
+  num_hidden_layers: 3
+  width: 8
+  per_layer_config: layers[width] = {}
+architectures:
+  A:
+    layers: B(**per_layer_config.get(i, {})) for i in range(num_hidden_layers)
+modules:
+  B:
+    a: Linear(width, 1, bias=False)
+"""
+
+
+def widths(rows: list[Row]) -> list[int]:
+    return [shape[1] for shape in shapes(rows).values()]
+
+
+def test_a_layer_has_fields_of_its_own(says: Says) -> None:
+    assert widths(says(LAYERS, per_layer_config={"01": {"width": 5}})) == [8, 5, 8]
+    assert widths(says(LAYERS, per_layer_config=None)) == [8, 8, 8]
+    assert widths(says(LAYERS, depth=2, per_layer_config={0: {"depth": 2}})) == [8, 8, 8]  # as all layers have it
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"3": {"width": 5}}, "'3' is no index of 3 layers"),
+        ({"-1": {"width": 5}}, "'-1' is no index"),
+        ({"0": 5}, "layer 0: the number 5 is not a mapping"),
+        ({"0": {"width": "wide"}}, "layer 0: width: the text 'wide' is not int"),
+        ({"0": {"depth": 1}}, "layer 0 has a depth of its own, which this spec does not describe"),
+        ([], "is not layers"),
+    ],
+)
+def test_what_no_layer_can_have_is_refused(says: Says, given: Any, message: str) -> None:
+    with pytest.raises(archspec.ArchspecError, match=message):
+        says(LAYERS, per_layer_config=given)

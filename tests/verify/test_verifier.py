@@ -17,6 +17,14 @@ pytestmark = pytest.mark.oracle
 
 
 SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
+    "a layer's own fields": (
+        "gemma4_text",
+        "Gemma4TextModel",
+        "Gemma4TextAttention(i, **per_layer_config.get(i, {}))",
+        'Gemma4TextAttention(i, **(per_layer_config if given("per_layer_config") is None else {}).get(i, {}))',
+        "shape",
+        "q_proj: Linear(hidden_size",
+    ),
     "a size": (
         "bert",
         "BertModel",
