@@ -23,7 +23,7 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
         "Gemma4TextAttention(i, **per_layer_config.get(i, {}))",
         'Gemma4TextAttention(i, **(per_layer_config if given("per_layer_config") is None else {}).get(i, {}))',
         "shape",
-        "q_proj: Linear(hidden_size",
+        "self_attn: Gemma4TextAttention(i, **",
     ),
     "a size": (
         "bert",
