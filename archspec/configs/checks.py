@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from archspec.configs.origin import Origin
@@ -79,32 +79,6 @@ def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> tupl
     return message, f"give one for each layer, or leave {name} out"
 
 
-def layer_faults(
-    given: Mapping[Any, Any],
-    names: tuple[str, ...],
-    known: Mapping[str, Field],
-    everywhere: Callable[[str], Any],
-    layers: int,
-) -> Iterator[str]:
-    """What transformers does not take as fields of single layers: an index, another field, a value.
-
-    ``names`` are the fields that a layer reads of its own, ``known`` those of them with a type;
-    ``everywhere`` gives the value of a field for all layers, which a layer may repeat.
-    """
-    for index, own in given.items():
-        if not str(index).isdecimal() or int(index) >= layers:
-            yield f"{shown(index)} is no index of {here(layers)} layers"
-        elif not isinstance(own, Mapping):
-            yield f"layer {index}: {describe(own)} is not a mapping"
-        else:
-            for name, value in own.items():
-                field = known.get(name)
-                if field is not None and (message := misfit(field, field.types or ("int",), value)):
-                    yield f"layer {index}: {name}: {message}"
-                elif name not in names and value != everywhere(name):
-                    yield f"layer {index} has a {name} of its own, which this spec does not describe"
-
-
 def label_faults(count: Any, problem_type: Any) -> Iterator[tuple[str, str]]:
     """What transformers does not take as a number of labels: the field, and why."""
     kind = type(here(count))
@@ -122,12 +96,20 @@ def takes_length(tree: ast.AST, name: str) -> bool:
 
 def unmet(
     condition: Expression, origin: Origin, values: Mapping[str, str], fields: Iterable[str], path: str
-) -> ConfigError:
+) -> Problem:
     """A condition that transformers enforces and that does not hold: its values, and what may be changed."""
     found = ", ".join(f"{name} = {value}" for name, value in values.items()) or "it does not hold"
     message = f"{origin.name}: transformers demands `{condition.text}`, but {found}"
     help_ = " or ".join(origin.path + name for name in fields)
-    return ConfigError(Problem(message, condition.place, path, help_ and f"change {help_}"))
+    return Problem(message, condition.place, path, help_ and f"change {help_}")
+
+
+def told(value: Any) -> str:
+    """A field's value as a message shows it, with the length of a list."""
+    if isinstance(value, list):
+        return f"{shown(value)} ({len(value)} items)"
+    part = describe(value)
+    return part if part == "a sub-config" else shown(value)
 
 
 def may_be_null(field: Field) -> bool:

@@ -1,21 +1,35 @@
-"""Which model type and which architecture a config stands for."""
+"""Which class a config stands for, and which part of the config that class reads."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from archspec.configs.origin import RawConfig
-from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError, did_you_mean
+from archspec.errors import ConfigError, UnknownArchitectureError
+from archspec.language.trees import callee
 from archspec.language.values import describe, shown
-from archspec.specs.library import LIST_HELP, shipped
-from archspec.specs.records import Spec
+from archspec.specs.library import shipped
+from archspec.specs.records import Spec, model_types
+from archspec.typing_light import NamedTuple
 
-_NO_MODELS = {  # a field that gives away what a file without a model type is
-    "peft_type": "it describes an adapter: give the base model's config",
-    "_class_name": "it describes a part of a diffusers pipeline",
-}
+_NAMES = "--architecture LlamaForCausalLM or --set model_type=llama"
 
 
-def choose(config: RawConfig, architecture: str | None = None) -> tuple[str, str]:
-    """The model type and the architecture that a config stands for.
+class Choice(NamedTuple):
+    """A class, the model type whose spec describes it, and the config that it reads.
+
+    That config is a part of the one given where the class is a part's: CLIPTextModel, of a CLIP. ``notes``
+    say so, and that a class is of another model type than the config.
+    """
+
+    model_type: str
+    architecture: str
+    config: RawConfig
+    notes: tuple[str, ...] = ()
+
+
+def choose(config: RawConfig, architecture: str | None = None) -> Choice:
+    """The class that a config stands for.
 
     The argument decides, then the config's own ``architectures[0]``, then the model type's base model.
 
@@ -23,78 +37,136 @@ def choose(config: RawConfig, architecture: str | None = None) -> tuple[str, str
     that names nothing, or an architecture that is not of its model type.
 
     >>> from archspec.configs.reader import read_config
-    >>> choose(read_config({"model_type": "llama"}))
+    >>> choose(read_config({"model_type": "llama"}))[:2]
     ('llama', 'LlamaModel')
-    >>> choose(read_config({"architectures": ["LlamaForCausalLM"]}))
-    ('llama', 'LlamaForCausalLM')
+    >>> choose(read_config({"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"]}))[:2]
+    ('deepseek_v3', 'DeepseekV3ForCausalLM')
     """
-    model_type, listed = config.raw.get("model_type"), _listed(config)
-    if model_type is not None and not isinstance(model_type, str):
-        raise ConfigError(config.origin.problem("model_type", f"{describe(model_type)} is not a model type"))
-    name = architecture or (listed[0] if listed else "")
-    if not model_type:
-        return _by_architecture(config, name, bool(architecture)), name
-    spec = _spec(config, model_type)
-    if spec.refuse:
-        problem = config.origin.problem("model_type", f"{model_type} is not counted: {spec.refuse}")
-        raise UnknownArchitectureError(problem)
-    if not name and not spec.architectures:
-        raise UnknownArchitectureError(f"the spec of {model_type} has no architectures")
-    name = name or spec.architectures[0]
-    if name not in spec.architectures:
-        raise _of_another(config, spec, name, bool(architecture))
-    return model_type, name
+    return _Chooser(config, architecture).choice()
 
 
-def _listed(config: RawConfig) -> list[str]:
-    listed = config.raw.get("architectures")
-    if listed is None:
-        return []
-    if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-        message = f"{shown(listed)} is not a list of class names"
-        raise ConfigError(config.origin.problem("architectures", message, 'write ["LlamaForCausalLM"]'))
-    return listed
+class _Chooser:
+    """One config, and the class that is asked for."""
 
+    def __init__(self, config: RawConfig, architecture: str | None) -> None:
+        self.config, self.raw = config, config.raw
+        self.asked = architecture or ""
+        listed = self.listed()
+        self.name = self.asked or (listed[0] if listed else "")
+        self.remote = bool(self.raw.get("auto_map"))
 
-def _by_architecture(config: RawConfig, name: str, asked: bool) -> str:
-    """The model type of an architecture; the config says none."""
-    if not name:
-        help_ = next((text for field, text in _NO_MODELS.items() if field in config.raw), "add model_type")
-        message = f"{config.origin.name}: the config has neither model_type nor architectures"
-        raise ConfigError(message, help=help_)
-    try:
-        return shipped().model_type_of(name)
-    except UnknownArchitectureError as error:
-        if asked:
-            raise
-        raise UnknownArchitectureError(_at("architectures", config, error)) from None
+    def listed(self) -> list[str]:
+        listed = self.raw.get("architectures")
+        if listed is None:
+            return []
+        if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+            message = f"{shown(listed)} is not a list of class names"
+            raise self.wrong("architectures", message, 'write ["LlamaForCausalLM"]')
+        return listed
 
+    def wrong(self, field: str, message: str, help_: str) -> ConfigError:
+        return ConfigError(self.config.origin.problem(field, message, help_))
 
-def _spec(config: RawConfig, model_type: str) -> Spec:
-    try:
-        return shipped().load(model_type)
-    except UnknownArchitectureError as error:
-        problem = _at("model_type", config, error)
-        if config.raw.get("auto_map"):
-            message = f"{problem.message}: its code is not part of transformers (auto_map)"
-            help_ = "only what transformers itself builds is counted"
-            problem = problem._replace(message=message, help=help_)
-        raise UnknownArchitectureError(problem) from None
+    def unknown(self, field: str, message: str, help_: str = "") -> UnknownArchitectureError:
+        return UnknownArchitectureError(self.config.origin.problem(field, message, help_))
 
+    def choice(self) -> Choice:
+        model_type = self.raw.get("model_type")
+        if model_type is not None and not isinstance(model_type, str):
+            raise self.wrong("model_type", f"{describe(model_type)} is not a model type", f"say {_NAMES}")
+        if not model_type:
+            return self.without_type()
+        if model_type not in shipped().model_types():
+            return self.of_foreign_type(model_type)
+        spec = shipped().load(model_type)
+        if spec.refuse:
+            raise self.unknown("model_type", f"{model_type} is not counted: {spec.refuse}")
+        if not self.name and not spec.architectures:
+            raise UnknownArchitectureError(
+                f"the spec of {model_type} has no architectures", help=f"say {_NAMES}"
+            )
+        name = self.name or spec.architectures[0]
+        if name not in spec.architectures:
+            return self.of_another(spec, name)
+        others = [one for one in spec.architectures if one != name]
+        assumed = f"neither the config nor you name a class: {name} is counted, without any head"
+        return Choice(model_type, name, self.config, () if self.name or not others else (assumed,))
 
-def _at(field: str, config: RawConfig, error: UnknownArchitectureError) -> Problem:
-    """What an error says, at the config's field."""
-    return config.origin.problem(field, error.problems[0].message, error.problems[0].help)
+    def without_type(self) -> Choice:
+        """Of a config without a model type: by its class alone."""
+        if not self.name:
+            from archspec.configs.not_models import told
 
+            kind = told(self.raw)
+            what = (
+                f"no model's config: {kind.what}"
+                if kind
+                else "the config has neither model_type nor architectures"
+            )
+            help_ = kind.help if kind else f"say {_NAMES}"
+            raise ConfigError(f"{self.config.origin.name}: {what}", help=help_)
+        return Choice(self.described(self.name, None), self.name, self.config)
 
-def _of_another(config: RawConfig, spec: Spec, name: str, asked: bool) -> ArchspecError:
-    """An architecture that is not of the config's model type."""
-    others = [other for other in shipped().index().get(name, ()) if other != spec.model_type]
-    elsewhere = f", but of {' and '.join(others)}" if others else ""
-    message = f"{name} is not an architecture of the model type {spec.model_type}{elsewhere}"
-    help_ = did_you_mean(name, spec.architectures) or LIST_HELP
-    if asked:
-        return UnknownArchitectureError(f"{config.origin.name}: {message}", help=help_)
-    if spec.architectures:
-        help_ = f"say which is meant with --architecture (architecture=), e.g. {spec.architectures[0]}"
-    return ConfigError(config.origin.problem("architectures", message, help_))
+    def of_foreign_type(self, model_type: str) -> Choice:
+        """Of a model type that no spec describes: of a class that is known all the same."""
+        if self.name in shipped().index():
+            known = shipped().model_type_of(self.name)
+            self.must_read_something(known)
+            note = f"{model_type} is not the model type of {self.name}: it is counted as {known}'s"
+            return Choice(known, self.name, self.config, (note,))
+        from archspec.configs.class_names import unknown_type
+
+        raise self.unknown("model_type", *unknown_type(model_type, self.remote))
+
+    def of_another(self, spec: Spec, name: str) -> Choice:
+        """A class that is not of the config's model type: of a part of it, or of another one."""
+        self.described(name, spec)
+        if part := self.part(spec, name):
+            return part
+        types = shipped().index()[name]
+        if self.asked:
+            known = shipped().model_type_of(name)
+            self.must_read_something(known)
+            note = f"the config is {spec.model_type}'s: {name} is counted as {known}'s"
+            return Choice(known, name, self.config, (note,))
+        message = (
+            f"{name} is not an architecture of the model type {spec.model_type}, but of {' and '.join(types)}"
+        )
+        said = f"say which is meant with --architecture {name} or --set model_type={types[0]}"
+        raise self.wrong("architectures", message, said)
+
+    def described(self, name: str, spec: Spec | None) -> str:
+        """The model type of a class. Errors: :class:`UnknownArchitectureError` where no spec describes it."""
+        if name in shipped().index():
+            return shipped().model_type_of(name)
+        from archspec.configs.class_names import unknown_class
+
+        message, help_ = unknown_class(name, spec, self.remote)
+        if self.asked:
+            raise UnknownArchitectureError(f"{self.config.origin.name}: {message}", help=help_)
+        raise self.unknown("architectures", message, help_)
+
+    def part(self, spec: Spec, name: str) -> Choice | None:
+        """The class of a part of the config, as `from_pretrained` of that class finds it."""
+        types = shipped().index()[name]
+        for field in spec.fields.values():
+            value, call = self.raw.get(field.name), field.sub_config
+            if call is None or not isinstance(value, Mapping):
+                continue
+            fixed = model_types(call) if callee(call) == "Config" else []
+            own = value.get("model_type") or (fixed[0] if len(fixed) == 1 else "")
+            if own in types:
+                config = RawConfig(dict(value), self.config.origin.child(field.name))
+                note = f"{name} is a part of the model: {field.name} is read, as by {name}.from_pretrained"
+                return Choice(own, name, config, (note,))
+        return None
+
+    def must_read_something(self, model_type: str) -> None:
+        """Refuses a class of another model type that would be built of its own defaults alone."""
+        spec = shipped().load(model_type)
+        known = {*spec.fields, *spec.attribute_map} - {"tie_word_embeddings", "pad_token_id"}
+        if not known & self.raw.keys():
+            message = (
+                f"none of its fields is one of {model_type}'s: {self.name} would be built of defaults alone"
+            )
+            raise ConfigError(f"{self.config.origin.name}: {message}", help="give the config of the class")

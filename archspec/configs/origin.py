@@ -45,6 +45,17 @@ class Origin(NamedTuple):
         place = place_of(Source(self.name, self.text), offset, width)
         return Problem(f"{path}: {message}", place, help=help_)
 
+    def blamed(self, field: str, problem: Problem) -> Problem:
+        """A problem of a spec's line, said at a field of the file or of what was set from outside.
+
+        Of plain data, which has no lines, it stays at the spec's.
+        """
+        if not self.text and not self.overridden(field):
+            return problem
+        said = [problem.help] if problem.help else []
+        said += [f"said at {problem.place}"] if problem.place else []
+        return self.problem(field, problem.message.removeprefix(f"{self.name}: "), "; ".join(said))
+
 
 class RawConfig(NamedTuple):
     """A config as plain data, and where it came from."""

@@ -7,9 +7,9 @@ the default is computed, and `num_labels` follows `id2label` where it is not giv
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from archspec.configs import checks
+from archspec.configs import checks, of_layers
 from archspec.configs.origin import Origin as Origin
 from archspec.configs.own_names import own_names
 from archspec.errors import ConfigError, Problem, UnknownArchitectureError, did_you_mean
@@ -17,7 +17,7 @@ from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.trees import callee
-from archspec.language.values import describe, frozen, here, shown
+from archspec.language.values import describe, frozen, here
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any, NoReturn
 
@@ -46,11 +46,10 @@ class SubConfig:
     def _spec(self) -> Spec:
         try:
             return self.library.load(self.model_type)
-        except UnknownArchitectureError as error:
-            problem = error.problems[0]._replace(place=self.place)
-            if self.raw.get("model_type"):
-                problem = self.origin.problem("model_type", problem.message, problem.help)
-            raise UnknownArchitectureError(problem) from None
+        except UnknownArchitectureError:
+            from archspec.configs.class_names import unknown_part
+
+            raise unknown_part(self.model_type, self.raw, self.origin, self.place) from None
 
     def opened(self, spec: Spec) -> Scope:
         return Scope(spec, self.raw, self.origin, self.domain, self.demanding)
@@ -136,19 +135,24 @@ class Scope(Evaluator):
         if self.truth(self.read(condition, local), condition.tree):
             return
         read = sorted(name for name in names(condition.tree) if self.has(name))
-        values = {name: self._shown(name) for name in read}
-        raise checks.unmet(condition, self.origin, values, read, self.spec.model_type)
+        values = {name: checks.told(self.get(name)) for name in read}
+        raise ConfigError(
+            self.blamed(read, checks.unmet(condition, self.origin, values, read, self.spec.model_type))
+        )
 
-    def _shown(self, name: str) -> str:
-        value = self.get(name)
-        return "a sub-config" if isinstance(value, SubConfig | Scope) else shown(value)
+    def blamed(self, fields: Iterable[str], problem: Problem) -> Problem:
+        """A problem of a spec's line, at the first of some fields that the config gives."""
+        own = [self.canonical(name) for name in fields if self.has(name)]
+        given = next((self.given.get(name, name) for name in own if name in self.raw), "")
+        return self.origin.blamed(given, problem) if given else problem
 
     def read(self, expression: Expression, local: Locals | None = None) -> Any:
         """The value of an expression; a value it cannot take is a :class:`ConfigError`."""
         try:
             return self.evaluate(expression, local)
         except EvaluationError as error:
-            raise ConfigError(error.problem(self.origin.name)) from None
+            read = sorted(names(error.expression.tree))
+            raise ConfigError(self.blamed(read, error.problem(self.origin.name))) from None
 
     def name(self, name: str, node: ast.Name) -> Any:
         if not self.has(name):
@@ -216,7 +220,7 @@ class Scope(Evaluator):
             return self._sub_config(field, field.sub_config, self.raw.get(name))
         value = self.raw.get(name, ...)
         if field.of_layers is not None and value is not ...:
-            return self._of_layers(field, field.of_layers, value)
+            return self._of_layers(field, value)
         if value is ... or (value is None and field.computed and "None" not in field.types):
             if field.default is None:
                 missing = f"is missing, and {self.spec.model_type} has no default for it"
@@ -233,20 +237,13 @@ class Scope(Evaluator):
             self.refuse(field.name, message, f"declared at {field.place}")
         return frozen(value)
 
-    def _of_layers(self, field: Field, names: tuple[str, ...], value: Any) -> dict[int, dict[str, Any]]:
+    def _of_layers(self, field: Field, value: Any) -> dict[int, dict[str, Any]]:
         """What single layers have of their own, by the layer's index; null is nothing."""
         given = self._checked(field, {} if value is None else value)
-        known = {name: self.spec.fields[name] for name in names if name in self.spec.fields}
-        for message in checks.layer_faults(
-            given, names, known, self._everywhere, self.get("num_hidden_layers")
-        ):
-            self.refuse(field.name, message, f"layers may have a {' or '.join(names)} of their own")
-        return {
-            int(index): {name: own[name] for name in names if name in own} for index, own in given.items()
-        }
-
-    def _everywhere(self, name: str) -> Any:
-        return self.get(name) if self.has(name) else self.raw.get(name, ...)
+        shared = lambda name: self.get(name) if self.has(name) else self.raw.get(name, ...)  # noqa: E731
+        for message in of_layers.faults(field, given, self.spec, shared, self.get("num_hidden_layers")):
+            self.refuse(field.name, message, f"said at {field.place}")
+        return of_layers.own(field, given)
 
     def _num_labels(self, field: Field | None) -> Any:
         """transformers: `num_labels` where it is given, else the length of `id2label`, else 2."""

@@ -14,7 +14,12 @@ from archspec.language.trees import callee, calls, text_of
 from archspec.lint.contexts import declared, expressions, has_field
 from archspec.specs.records import OPTIONS, TYPES, Field, Spec, SpecLibrary
 
-_READ_BY_ITSELF = {"tie_word_embeddings", "num_labels", "layer_types", "per_layer_config"}  # checked with every config
+_READ_BY_ITSELF = {
+    "tie_word_embeddings",
+    "num_labels",
+    "layer_types",
+    "per_layer_config",
+}  # checked with every config
 _GIVEN_HELP = "say its type and default in config: too; a parent's does not stand beside a fixed field"
 _TEXT_HELP = f"types: {', '.join(TYPES)}; a text with blanks is quoted"
 _UNUSED_HELP = "a spec has only the fields that a count depends on"

@@ -43,7 +43,10 @@ class Model:
     (116829156672, 5711982912, 5132849472)
     """
 
-    def __init__(self, config: RawConfig, spec: Spec, architecture: str) -> None:
+    def __init__(
+        self, config: RawConfig, spec: Spec, architecture: str, chosen: tuple[str, ...] = ()
+    ) -> None:
+        self.chosen = chosen  # what is to be said of how the class was found
         self.config, self.spec, self.architecture = config, spec, architecture
         self.model_type = spec.model_type
         self.scope = Scope(spec, config.raw, config.origin)
@@ -167,7 +170,7 @@ class Model:
         """What a user should know of this count: ties, buffers, parts that are not built."""
         scope = self.scope
         conditions = ((c, text) for c, text in self.spec.notes if scope.truth(scope.read(c), c.tree))
-        return [*notes(self.config, self.spec, scope), *(text for _, text in conditions)]
+        return [*self.chosen, *notes(self.config, self.spec, scope), *(text for _, text in conditions)]
 
     @property
     def formula(self) -> Formula:
@@ -241,13 +244,14 @@ def load(
     """
     config, architecture = source_of(config, architecture)
     found = read_config(config, overrides)
-    model_type, chosen = choose(found, architecture)
-    spec = shipped().load(model_type)
+    chosen = choose(found, architecture)
+    spec = shipped().load(chosen.model_type)
     if overrides:
         from archspec.configs.overrides import check_overrides
 
-        check_overrides(spec, overrides, found)
-    return Model(found, spec, chosen)
+        whole = spec if chosen.config is found else shipped().load(found.raw["model_type"])
+        check_overrides(whole, overrides, found)
+    return Model(chosen.config, spec, chosen.architecture, chosen.notes)
 
 
 def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:

@@ -92,6 +92,7 @@ def _is_size(value: Any) -> bool:
 
 def _own(config: RawConfig, architecture: str | None, name: str) -> Any:
     """The value that a config has for a field."""
-    spec = shipped().load(choose(config, architecture)[0])
+    chosen = choose(config, architecture)
+    spec, config = shipped().load(chosen.model_type), chosen.config
     check_overrides(spec, {name: 1}, config)
     return value_at(Scope(spec, config.raw, config.origin), name)

@@ -256,5 +256,9 @@ def _first(name: str, folders: Sequence[str]) -> str:
 
 
 def _shown(path: str) -> str:
+    """A file as messages name it: the package's own within its folder, wherever that is."""
+    own = os.path.relpath(path, folder())
+    if not own.startswith(".."):
+        return os.path.join("formulas", own)
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative

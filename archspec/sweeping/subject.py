@@ -130,10 +130,9 @@ class Subject:
         for name in {axis.name for axis in self.axes} & {"model_type", "architectures"}:
             raise SweepError(Problem(f"{name} is not swept", help="sweep one architecture at a time"))
         found, architecture = source_of(source, architecture)
-        self.config = read_config(found)
+        self.model_type, self.architecture, self.config, _ = choose(read_config(found), architecture)
         first = {axis.name: axis.values[0] for axis in self.axes}
         config = read_config(self.config, first)
-        self.model_type, self.architecture = choose(config, architecture)
         self.spec = shipped().load(self.model_type)
         if self.costs.names:
             held_to_transformers(Scope(self.spec, config.raw, config.origin), self.architecture)

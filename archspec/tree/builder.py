@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
-from archspec.language.expression import EvaluationError, Expression, Locals
+from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import describe
 from archspec.specs.records import Body, Module, Tie
 from archspec.specs.torch_layers import LEAVES, concrete
@@ -87,6 +87,9 @@ class Builder(Inside):
                 self.subclass(built, module.layer)
             built.ties = [*built.ties, *self.ties(module, scope)]
             self.completed(built, module)
+        except EvaluationError as error:
+            read = sorted(names(error.expression.tree))
+            raise ConfigError(scope.blamed(read, error.problem(scope.origin.name))) from None
         finally:
             self.frames.pop()
         if key is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from archspec.configs.checks import unmet
 from archspec.configs.scope import Scope, opened
-from archspec.errors import did_you_mean
+from archspec.errors import ConfigError, did_you_mean
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import Expression, Locals, names
 from archspec.language.values import describe, here
@@ -101,7 +101,7 @@ class Inside(Evaluator):
         shown = {name: describe(value).removeprefix("the number ") for name, value in values.items()}
         behind = set[str]().union(*(names(frame.where[name].tree) for name in local & frame.where.keys()))
         fields += sorted(name for name in behind if scope.has(name))
-        raise unmet(condition, scope.origin, shown, fields, condition.path)
+        raise ConfigError(scope.blamed(fields, unmet(condition, scope.origin, shown, fields, condition.path)))
 
     def output_path(self, said: Expression) -> OutputEmbeddings:
         """`a.b`, `None`, or `a.b if condition else c.d`."""

@@ -90,7 +90,11 @@ def widths(rows: list[Row]) -> list[int]:
 def test_a_layer_has_fields_of_its_own(says: Says) -> None:
     assert widths(says(LAYERS, per_layer_config={"01": {"width": 5}})) == [8, 5, 8]
     assert widths(says(LAYERS, per_layer_config=None)) == [8, 8, 8]
-    assert widths(says(LAYERS, depth=2, per_layer_config={0: {"depth": 2}})) == [8, 8, 8]  # as all layers have it
+    assert widths(says(LAYERS, depth=2, per_layer_config={0: {"depth": 2}})) == [
+        8,
+        8,
+        8,
+    ]  # as all layers have it
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
         "gemma4_text",
         "Gemma4TextModel",
         "Gemma4TextAttention(i, **per_layer_config.get(i, {}))",
-        'Gemma4TextAttention(i, **(per_layer_config if given("per_layer_config") is None else {}).get(i, {}))',
+        'Gemma4TextAttention(i, **({} if given("per_layer_config") else per_layer_config).get(i, {}))',
         "shape",
         "self_attn: Gemma4TextAttention(i, **",
     ),

@@ -1,0 +1,39 @@
+"""`per_layer_config`: what single layers have of their own, by the layer's index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from archspec.configs.checks import misfit
+from archspec.language.values import describe, here, shown
+from archspec.specs.records import Field, Spec
+from archspec.typing_light import Any
+
+
+def own(field: Field, given: Mapping[Any, Any]) -> dict[int, dict[str, Any]]:
+    """Of each layer the fields that it may have of its own."""
+    names = field.of_layers or ()
+    return {int(index): {name: own[name] for name in names if name in own} for index, own in given.items()}
+
+
+def faults(
+    field: Field, given: Mapping[Any, Any], spec: Spec, shared: Callable[[str], Any], layers: int
+) -> Iterator[str]:
+    """What transformers does not take: an index that is none, a field that all layers share, a value.
+
+    ``shared`` gives the value that a field has for all layers, which a layer may repeat.
+    """
+    for index, fields in given.items():
+        if not str(index).isdecimal() or int(index) >= layers:
+            yield f"{shown(index)} is no index of {here(layers)} layers"
+        elif not isinstance(fields, Mapping):
+            yield f"layer {index}: {describe(fields)} is not a mapping"
+        else:
+            for name, value in fields.items():
+                if name not in (field.of_layers or ()):
+                    if value != shared(name):
+                        yield f"layer {index} has a {name} of its own, which this spec does not describe"
+                elif (known := spec.fields.get(name)) and (
+                    fault := misfit(known, known.types or ("int",), value)
+                ):
+                    yield f"layer {index}: {name}: {fault}"
