@@ -2,43 +2,118 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from archspec.oracle import exported, versions
+from archspec.oracle import (
+    Refused,
+    Unavailable,
+    built,
+    config_class,
+    config_of,
+    exported,
+    model_class,
+    versions,
+)
 from archspec.specs.exported import FILE
-from archspec.specs.library import folder
+from archspec.specs.layer_types import ACTIVATIONS
+from archspec.specs.library import folder, shipped
+from archspec.verify.generate.sampling import Sampler
 
 PATH = os.path.join(folder(), FILE)
+_UNKNOWN = "no_such_activation"
 
 
 def text() -> str:
     """The model types and classes of the transformers that is installed, a model type a line."""
+    lines = {
+        name: {**line, "activations": [*activations(name, [*line["classes"]])]}
+        for name, line in sorted(types().items())
+    }
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(line)}" for name, line in lines.items())
+    return f'{{"transformers": "{versions()["transformers"]}", "types": {{\n{rows}\n}}}}\n'
+
+
+def types() -> dict[str, dict[str, Any]]:
+    """Model type -> its classes, and the fields of its config class."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
-    types: dict[str, dict[str, Any]] = {model_type: {} for model_type in CONFIG_MAPPING_NAMES}
+    found: dict[str, dict[str, Any]] = {name: {} for name in CONFIG_MAPPING_NAMES}
     for (model_type, name), listing in exported().items():
         line: dict[str, Any] = {"auto": listing.autos}
         if listing.reads != model_type:
             line["reads"] = listing.reads
-        types.setdefault(model_type, {})[name] = line
-    rows = ",\n".join(f"{json.dumps(key)}: {json.dumps(classes)}" for key, classes in sorted(types.items()))
-    return f'{{"transformers": "{versions()["transformers"]}", "types": {{\n{rows}\n}}}}\n'
+        found.setdefault(model_type, {})[name] = line
+    return {name: {"classes": classes, "fields": fields(name)} for name, classes in found.items()}
+
+
+def fields(model_type: str) -> list[str]:
+    """The fields of a config class that not every config has, and its other names for them."""
+    from transformers import PreTrainedConfig
+
+    try:
+        cls = config_class(model_type)
+    except Unavailable:
+        return []
+    own = {field.name for field in dataclasses.fields(cls)} | getattr(cls, "attribute_map", {}).keys()
+    return sorted(own - {field.name for field in dataclasses.fields(PreTrainedConfig)})
+
+
+def activations(model_type: str, classes: list[str]) -> Iterator[str]:
+    """The fields in which a class of the model type refuses an activation that transformers does not know."""
+    described = shipped().load(model_type).architectures if model_type in shipped().model_types() else ()
+    for name in (*described, *classes)[:1]:
+        with suppress(Refused, Unavailable, AttributeError):
+            small, cls = small_config(model_type), model_class(name, model_type)
+            config = config_of(model_type, small)
+            built(cls, config)
+            for field in dataclasses.fields(config):
+                value = vars(config).get(field.name)
+                if (
+                    isinstance(value, str)
+                    and value in ACTIVATIONS
+                    and refuses(cls, model_type, small, field.name)
+                ):
+                    yield field.name
+
+
+def small_config(model_type: str) -> dict[str, Any]:
+    """The default config, with few layers where a spec says how."""
+    if model_type not in shipped().model_types():
+        return {}
+    return Sampler(shipped().load(model_type), 0).fresh(0)
+
+
+def refuses(cls: Any, model_type: str, raw: dict[str, Any], field: str) -> bool:
+    """Whether a class looks up the activation that a field names, and fails."""
+    try:
+        built(cls, config_of(model_type, {**raw, field: _UNKNOWN}))
+    except Refused as error:
+        return "KeyError" in str(error) and _UNKNOWN in str(error)
+    except Unavailable:
+        return False
+    return False
 
 
 def stale() -> bool:
-    """Whether the file is not what the installed transformers has."""
+    """Whether the file has other classes or fields than the installed transformers."""
     with open(PATH, encoding="utf-8") as file:
-        return file.read() != text()
+        recorded = json.load(file)["types"]
+    kept = {name: {key: line[key] for key in ("classes", "fields")} for name, line in recorded.items()}
+    return bool(kept != json.loads(json.dumps(types())))
 
 
 def main(arguments: list[str]) -> int:
     if "--check" in arguments:
         return int(stale())
+    fresh = text()
     with open(PATH, "w", encoding="utf-8") as file:
-        file.write(text())
+        file.write(fresh)
     return 0
 
 

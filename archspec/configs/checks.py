@@ -7,14 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from archspec.configs.origin import Origin
-from archspec.errors import ConfigError, Problem
+from archspec.errors import ConfigError, Problem, did_you_mean
 from archspec.language.domain import Exact
 from archspec.language.expression import SEEN, Expression
 from archspec.language.trees import calls
 from archspec.language.values import MAX_INT, describe, fits, has_negative, here, kind_of, numbers, shown
-from archspec.specs.layer_types import ALLOWED
+from archspec.specs.layer_types import ACTIVATIONS, ALLOWED
 from archspec.specs.records import Field, Spec
 from archspec.typing_light import Any
+
+_ACTIVATION_FIELDS = (
+    "afn",
+    "feed_forward_proj",
+    "scoring_func",
+    "conv_glu_type",
+)  # beside those called …act…
 
 
 def misfit(field: Field, kinds: Iterable[str], value: Any) -> str:
@@ -51,9 +58,21 @@ def undescribed(spec: Spec, raw: Mapping[str, Any]) -> Iterator[tuple[str, str, 
         message = "is what transformers computes itself, and it refuses a config that gives it"
         yield name, message, f"leave it out; said at {spec.readonly[name]}"
     for name, value in raw.items():
+        named = "act" in name or name in _ACTIVATION_FIELDS
+        if named and isinstance(value, str) and value.removeprefix("gated-") not in ACTIVATIONS:
+            yield from _no_activation(spec, name, value)
         if _unknown_activation(spec, spec.attribute_map.get(name, name), value):
             message = "this spec does not describe activations with parameters of their own"
             yield name, message, "choose one without, such as relu"
+
+
+def _no_activation(spec: Spec, name: str, value: str) -> Iterator[tuple[str, str, str]]:
+    """That transformers looks for an activation that it does not have; nothing where it does not look."""
+    from archspec.specs.exported import exported
+
+    known = exported().get(spec.model_type)
+    if known is not None and {name, spec.attribute_map.get(name, name)} & {*known.activations}:
+        yield name, f"transformers knows no activation {value!r}", did_you_mean(value, ACTIVATIONS)
 
 
 def _unknown_activation(spec: Spec, name: str, value: Any) -> bool:

@@ -95,9 +95,9 @@ class _Chooser:
     def without_type(self) -> Choice:
         """Of a config without a model type: by its class alone."""
         if not self.name:
-            from archspec.configs.not_models import told
+            from archspec.configs.unknown import other_file
 
-            kind = told(self.raw)
+            kind = other_file(self.raw)
             what = (
                 f"no model's config: {kind.what}"
                 if kind
@@ -114,7 +114,7 @@ class _Chooser:
             self.must_read_something(known)
             note = f"{model_type} is not the model type of {self.name}: it is counted as {known}'s"
             return Choice(known, self.name, self.config, (note,))
-        from archspec.configs.class_names import unknown_type
+        from archspec.configs.unknown import unknown_type
 
         raise self.unknown("model_type", *unknown_type(model_type, self.remote))
 
@@ -139,7 +139,7 @@ class _Chooser:
         """The model type of a class. Errors: :class:`UnknownArchitectureError` where no spec describes it."""
         if name in shipped().index():
             return shipped().model_type_of(name)
-        from archspec.configs.class_names import unknown_class
+        from archspec.configs.unknown import unknown_class
 
         message, help_ = unknown_class(name, spec, self.remote)
         if self.asked:

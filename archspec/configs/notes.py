@@ -12,6 +12,8 @@ from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
 from archspec.typing_light import Any
 
+_OF_EVERY_CONFIG = ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "auto_map")
+_SIZE = r"(^|_)(n|num|dim|size|layers?|heads?|experts?|rank|width|depth|channels|hidden|ffn|inner|d)(_|$)"
 VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
 
 
@@ -23,7 +25,8 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     >>> notes(read_config({"model_type": "llama", "hiden_size": 64}), shipped().load("llama"))
     ['hiden_size is not read; did you mean hidden_size?']
     """
-    return [*_general(config.raw), *_fields(config, spec, scope or Scope(spec, config.raw, config.origin))]
+    scope = scope or Scope(spec, config.raw, config.origin)
+    return [*_general(config.raw), *_fields(config, spec, scope), *_unread(config.raw, scope)]
 
 
 def _general(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -67,13 +70,43 @@ def _fields(config: RawConfig, spec: Spec, scope: Scope) -> Iterator[str]:
         if name in known or (scope.flattened and spec.flat in parts):
             continue
         for part, inner in parts.items():
-            if inner.canonical(name) in inner.spec.fields and not _same(inner, name, value):
+            stands = inner.canonical(name) in inner.raw  # there, too: the one at the top only repeats it
+            if inner.canonical(name) in inner.spec.fields and not stands and not _same(inner, name, value):
                 yield f"{name} stands at the top, where transformers does not read it; {part}.{name} is read"
                 break
         else:
             for near in missing:
                 if _one_slip(name, near):
                     yield f"{name} is not read; did you mean {near}?"
+
+
+def _unread(raw: Mapping[str, Any], scope: Scope) -> Iterator[str]:
+    """Sizes that transformers' config class has no field for; that a config gives nothing that is read."""
+    spec = scope.spec
+    known = {*spec.fields, *spec.fixed, *spec.attribute_map, "num_labels", "id2label"}
+    own = [name for name in raw if name not in _OF_EVERY_CONFIG]
+    if own and not known.intersection(own) and not scope.flattened:
+        yield f"no count of {spec.model_type} reads any field of the config: the default one is counted"
+    sizes = [name for name in own if name not in known and _is_size(name, raw[name])]
+    if not sizes or scope.flattened:
+        return
+    from archspec.specs.exported import exported
+
+    found = exported().get(spec.model_type)
+    for name in sizes:
+        if found is not None and name not in found.fields:
+            yield f"{name} = {raw[name]} is not read: it is no field of {spec.model_type}"
+
+
+def _is_size(name: str, value: Any) -> bool:
+    """Whether a field is a size by its name and value.
+
+    >>> _is_size("ffn_hidden_size", 64), _is_size("max_window_size", 64), _is_size("n_layer", 2)
+    (True, False, True)
+    """
+    return (
+        type(value) is int and value > 0 and bool(re.search(_SIZE, name)) and not re.match("max_|min_", name)
+    )
 
 
 def _same(scope: Scope, name: str, value: Any) -> bool:

@@ -96,7 +96,9 @@ class Exact:
         if not isinstance(value, _ITEMISED):
             at.fail(f"`{ast.unparse(node.value)}` is {describe(value)}, not a list", node)
         if isinstance(index, int) and not isinstance(value, dict) and not -len(value) <= index < len(value):
-            what = f"`{ast.unparse(node.value)}` has {len(value)} items, item {index} was asked for"
+            what = (
+                f"`{ast.unparse(node.value)}` has {len(value)} items, item {index} is wanted, counted from 0"
+            )
             at.fail(what, node)
         return at.guarded(operator.getitem, (value, index), node)
 

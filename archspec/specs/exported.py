@@ -11,7 +11,7 @@ import os
 from functools import cache
 
 from archspec.specs.library import folder
-from archspec.typing_light import NamedTuple
+from archspec.typing_light import Any, NamedTuple
 
 FILE = "transformers.json"
 
@@ -27,18 +27,38 @@ class Class(NamedTuple):
     reads: str
 
 
-@cache
-def exported() -> dict[str, dict[str, Class]]:
-    """Model type -> its classes by name; none where transformers has a config class alone.
+class ModelType(NamedTuple):
+    """A model type of transformers: its classes by name, and what its config class has.
 
-    >>> exported()["llama4"]["Llama4ForCausalLM"].reads
-    'llama4_text'
+    ``fields`` are those that not every config has; ``activations`` those of them that have to name an
+    activation function that transformers knows.
     """
-    with open(os.path.join(folder(), FILE), encoding="utf-8") as file:
+
+    classes: dict[str, Class]
+    fields: tuple[str, ...]
+    activations: tuple[str, ...]
+
+
+def exported() -> dict[str, ModelType]:
+    """Every model type of transformers; of some it has a config class alone. None where the file is missing.
+
+    >>> exported()["llama4"].classes["Llama4ForCausalLM"].reads, exported()["llama"].activations
+    ('llama4_text', ('hidden_act',))
+    """
+    return _read(os.path.join(folder(), FILE))
+
+
+@cache
+def _read(path: str) -> dict[str, ModelType]:
+    if not os.path.isfile(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
         types = json.load(file)["types"]
-    return {
-        model_type: {
-            name: Class(tuple(line["auto"]), line.get("reads", model_type)) for name, line in classes.items()
-        }
-        for model_type, classes in types.items()
+    return {name: _model_type(name, line) for name, line in types.items()}
+
+
+def _model_type(name: str, line: Any) -> ModelType:
+    classes = {
+        one: Class(tuple(said["auto"]), said.get("reads", name)) for one, said in line["classes"].items()
     }
+    return ModelType(classes, tuple(line["fields"]), tuple(line.get("activations", ())))

@@ -1,6 +1,6 @@
-"""Lists of layer types as transformers' base config class reads them: old names renamed, others refused.
+"""What texts of a config may say in transformers: types of layers, and activation functions.
 
-Source: transformers/configuration_utils.py.
+Sources: transformers/configuration_utils.py, transformers/activations.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,12 @@ _LAYER_TYPES = (
     "hybrid_sliding reference_sliding_attention linear_attention"
 )
 ALLOWED = {"layer_types": tuple(_LAYER_TYPES.split()), "mlp_layer_types": ("sparse", "dense")}
+_ACTIVATIONS = (
+    "gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_python gelu_python_tanh gelu_pytorch_tanh hardswish "
+    "laplace leaky_relu linear mish prelu quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh "
+    "xielu"
+)
+ACTIVATIONS = frozenset(_ACTIVATIONS.split())
 
 
 def renamed(listed: Any) -> Any:

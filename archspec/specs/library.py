@@ -259,6 +259,6 @@ def _shown(path: str) -> str:
     """A file as messages name it: the package's own within its folder, wherever that is."""
     own = os.path.relpath(path, folder())
     if not own.startswith(".."):
-        return os.path.join("formulas", own)
+        return os.path.join(os.path.basename(folder()), own)
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative

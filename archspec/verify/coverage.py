@@ -72,8 +72,8 @@ def listed() -> dict[Key, Class]:
     """(model type, class) -> how transformers lists it, for every class that it exports."""
     return {
         (model_type, name): line
-        for model_type, classes in exported().items()
-        for name, line in classes.items()
+        for model_type, found in exported().items()
+        for name, line in found.classes.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""The model type and the architecture that a config stands for."""
+"""The class that a config stands for, and what is said where it stands for none."""
 
 from __future__ import annotations
 
@@ -11,52 +11,136 @@ from archspec.configs.reader import read_config
 from archspec.errors import ArchspecError
 
 LLAMA = {"model_type": "llama"}
+CLIP = {"model_type": "clip", "text_config": {"hidden_size": 64}, "vision_config": {"hidden_size": 32}}
+
+
+def chosen(config: dict[str, Any], architecture: str | None = None) -> tuple[str, str]:
+    return choose(read_config(config), architecture)[:2]
 
 
 def test_the_architecture_is_the_argument_then_the_configs_then_the_base_model() -> None:
-    assert choose(read_config(LLAMA)) == ("llama", "LlamaModel")
+    assert chosen(LLAMA) == ("llama", "LlamaModel")
     for empty in (None, []):
-        assert choose(read_config({**LLAMA, "architectures": empty})) == ("llama", "LlamaModel")
-    named = read_config({**LLAMA, "architectures": ["LlamaForCausalLM"]})
-    assert choose(named) == ("llama", "LlamaForCausalLM")
-    assert choose(named, "LlamaForTokenClassification") == ("llama", "LlamaForTokenClassification")
-    assert choose(read_config({"architectures": ["LlamaForCausalLM"]})) == ("llama", "LlamaForCausalLM")
-    assert choose(read_config({}), "LlamaForCausalLM") == ("llama", "LlamaForCausalLM")
-    assert choose(read_config({"model_type": "clip_text_model"})) == ("clip_text_model", "CLIPTextModel")
+        assert chosen({**LLAMA, "architectures": empty}) == ("llama", "LlamaModel")
+    named = {**LLAMA, "architectures": ["LlamaForCausalLM"]}
+    assert chosen(named) == ("llama", "LlamaForCausalLM")
+    assert chosen(named, "LlamaForTokenClassification") == ("llama", "LlamaForTokenClassification")
+    assert chosen({"architectures": ["LlamaForCausalLM"]}) == ("llama", "LlamaForCausalLM")
+    assert chosen({}, "LlamaForCausalLM") == ("llama", "LlamaForCausalLM")
+    assert chosen({"model_type": "clip_text_model"}) == ("clip_text_model", "CLIPTextModel")
 
 
-@pytest.mark.parametrize(
-    ("config", "architecture", "message"),
-    [
-        ({}, None, "config: the config has neither model_type nor architectures"),
-        ({"peft_type": "LORA"}, None, "config: the config has neither model_type nor architectures"),
-        ({"model_type": 3}, None, "config: model_type: the number 3 is not a model type"),
-        ({"model_type": "lama"}, None, "config: model_type: no spec describes the model type 'lama'"),
-        (
-            {"model_type": "x", "auto_map": {"a": "b"}},
-            None,
-            "its code is not part of transformers (auto_map)",
-        ),
-        ({"model_type": "timm_backbone"}, None, "timm_backbone is not counted: "),
-        (
-            {"model_type": "dbrx_ffn_config", "architectures": ["BertModel"]},
-            None,
-            "BertModel is not an architecture of the model type dbrx_ffn_config, but of bert",
-        ),
-        ({"model_type": "dbrx_ffn_config"}, None, "the spec of dbrx_ffn_config has no architectures"),
-        ({**LLAMA, "architectures": "LlamaModel"}, None, "'LlamaModel' is not a list of class names"),
-        (
-            {**LLAMA, "architectures": ["BertModel"]},
-            None,
-            "config: architectures: BertModel is not an architecture of the model type llama, but of bert",
-        ),
-        ({"architectures": ["NoModel"]}, None, "config: architectures: no spec describes the architecture"),
-        (LLAMA, "LlamaMLP", "config: LlamaMLP is not an architecture of the model type llama"),
-    ],
-)
+def test_a_base_model_that_nobody_named_is_said() -> None:
+    said = choose(read_config(LLAMA)).notes
+    assert said == ("neither the config nor you name a class: LlamaModel is counted, without any head",)
+    assert choose(read_config(LLAMA), "LlamaModel").notes == ()
+
+
+def test_a_part_s_class_reads_the_part_as_from_pretrained_does() -> None:
+    found = choose(read_config({**CLIP, "architectures": ["CLIPTextModel"]}))
+    assert found[:2] == ("clip_text_model", "CLIPTextModel")
+    assert found.config.raw == {"hidden_size": 64} and found.config.origin.path == "text_config."
+    assert found.notes == (
+        "CLIPTextModel is a part of the model: text_config is read, as by CLIPTextModel.from_pretrained",
+    )
+    llava = {"model_type": "llava", "text_config": {**LLAMA, "hidden_size": 64}}
+    assert choose(read_config(llava), "LlamaForCausalLM").config.raw["hidden_size"] == 64
+
+
+def test_a_class_is_honoured_on_a_foreign_model_type() -> None:
+    kimi = {"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"], "hidden_size": 64}
+    found = choose(read_config(kimi))
+    assert found[:2] == ("deepseek_v3", "DeepseekV3ForCausalLM")
+    assert "kimi_k2 is not the model type of DeepseekV3ForCausalLM" in found.notes[0]
+    assert chosen({**kimi, "auto_map": {"AutoModel": "x.y"}}) == found[:2]
+    assert chosen({**LLAMA, "vocab_size": 5}, "MistralForCausalLM") == ("mistral", "MistralForCausalLM")
+    with pytest.raises(ArchspecError, match="would be built of defaults alone"):
+        chosen({"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"]})
+
+
+REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
+    ({}, None, "config: the config has neither model_type nor architectures", "--set model_type=llama"),
+    ({"model_type": 3}, None, "config: model_type: the number 3 is not a model type", "say --architecture"),
+    ({"model_type": "lama"}, None, "transformers 5.23.0 has no model type 'lama'", "did you mean llama"),
+    (
+        {"model_type": "xyzzy", "auto_map": {"a": "b"}},
+        None,
+        "xyzzy is no model type of transformers: its code is not part of it (auto_map)",
+        "--architecture names a class of transformers to count it as",
+    ),
+    (
+        {"model_type": "esmfold2"},
+        None,
+        "esmfold2 is a model type of transformers 5.23.0 that is not described",
+        "--architecture names",
+    ),
+    (
+        {"model_type": "dbrx_ffn_config", "architectures": ["BertModel"]},
+        None,
+        "BertModel is not an architecture of the model type dbrx_ffn_config, but of bert",
+        "--architecture BertModel or --set model_type=bert",
+    ),
+    ({"model_type": "dbrx_ffn_config"}, None, "the spec of dbrx_ffn_config has no architectures", "say"),
+    ({**LLAMA, "architectures": "LlamaModel"}, None, "'LlamaModel' is not a list of class names", "write"),
+    (
+        {**LLAMA, "architectures": ["LlamaForCausalLMEagle3"]},
+        None,
+        "transformers 5.23.0 has no class LlamaForCausalLMEagle3",
+        "--architecture LlamaForCausalLM counts that, without what LlamaForCausalLMEagle3 changes",
+    ),
+    (
+        {"model_type": "qwen3", "architectures": ["DFlashDraftModel"], "auto_map": {"AutoModel": "x.y"}},
+        None,
+        "has no class DFlashDraftModel: its code is the checkpoint's own (auto_map)",
+        "say which class is meant with --architecture",
+    ),
+    (
+        {"model_type": "xlnet", "architectures": ["TFXLNetLMHeadModel"]},
+        None,
+        "has no class TFXLNetLMHeadModel: it had it for TensorFlow",
+        "--architecture XLNetLMHeadModel counts the same model in PyTorch",
+    ),
+    (
+        {**LLAMA, "architectures": ["LLaMAForCausalLM"]},
+        None,
+        "has no class LLaMAForCausalLM",
+        "did you mean LlamaForCausalLM?",
+    ),
+    (
+        {"model_type": "gpt2", "architectures": ["GPT2ForCausalLM"]},
+        None,
+        "has no class GPT2ForCausalLM",
+        "the same head is GPT2LMHeadModel's",
+    ),
+    ({"architectures": ["NoModel"]}, None, "config: architectures: transformers 5.23.0 has no class", ""),
+    (LLAMA, "LlamaMLP", "config: transformers 5.23.0 has no class LlamaMLP", "--architecture"),
+    ({"architectures": ["EsmFold2Model"]}, None, "EsmFold2Model is a class of transformers 5.23.0", "list"),
+    ({"weight_map": {}, "metadata": {}}, None, "it is the index of a checkpoint's files", "beside it"),
+    ({"peft_type": "LORA"}, None, "no model's config: it describes an adapter", "base model's"),
+    ({"eos_token_id": 2, "max_length": 9}, None, "it says how text is generated", "beside it"),
+    ({"tokenizer_class": "LlamaTokenizer"}, None, "it describes a tokenizer", "beside it"),
+    ({"image_processor_type": "CLIPImageProcessor"}, None, "it says how inputs are prepared", "beside it"),
+    ({"log_history": [], "epoch": 1}, None, "it is a trainer's state", "beside it"),
+    ({"model_cfg": {}, "preprocess_cfg": {}}, None, "it is open_clip's", "same model in transformers"),
+    ({"name": "x", "dependencies": {}}, None, "it describes a package", "config.json"),
+    ({"dim": 4096, "n_layers": 32, "vocab_size": -1}, None, "weights in another format", "convert"),
+]
+
+
+@pytest.mark.parametrize(("config", "architecture", "message", "help_"), REFUSED)
 def test_configs_that_stand_for_nothing(
-    config: dict[str, Any], architecture: str | None, message: str
+    config: dict[str, Any], architecture: str | None, message: str, help_: str
 ) -> None:
     with pytest.raises(ArchspecError) as caught:
         choose(read_config(config), architecture)
-    assert message in caught.value.problems[0].message
+    problem = caught.value.problems[0]
+    assert message in problem.message
+    assert help_ in problem.help
+
+
+def test_a_model_type_that_is_right_is_never_meant_to_be_another() -> None:
+    from archspec.configs.unknown import unknown_type
+    from archspec.specs.exported import exported
+
+    for name in exported():
+        assert "did you mean" not in " ".join(unknown_type(name))

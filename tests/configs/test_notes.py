@@ -32,6 +32,27 @@ def test_notes(fields: dict[str, Any], expected: list[str]) -> None:
 
 
 def test_notes_on_fields_that_stand_too_high() -> None:
-    llava = {"model_type": "llava", "hidden_size": 64, "text_config": LLAMA, "vocab_size": 50}
+    part = {"model_type": "llama", "vocab_size": 50}
+    llava = {"model_type": "llava", "hidden_size": 64, "text_config": part, "vocab_size": 50}
     found = notes(read_config(llava), shipped().load("llava"))
-    assert [note.partition(" ")[0] for note in found] == ["hidden_size"], found
+    assert found[0].startswith(
+        "hidden_size stands at the top, where transformers does not read it; text_config."
+    )
+    assert not any("stands at the top" in note for note in found[1:]), found
+
+
+def test_what_the_part_says_itself_is_only_repeated_at_the_top() -> None:
+    llava = {"model_type": "llava", "hidden_size": 64, "text_config": LLAMA}
+    found = notes(read_config(llava), shipped().load("llava"))
+    assert found == ["hidden_size = 64 is not read: it is no field of llava"]
+
+
+def test_sizes_that_no_field_takes_and_configs_that_give_nothing() -> None:
+    told = {"model_type": "llama", "hidden_size": 64, "ffn_hidden_size": 9, "max_position_embeddings": 5}
+    assert notes(read_config(told), shipped().load("llama")) == [
+        "ffn_hidden_size = 9 is not read: it is no field of llama"
+    ]
+    nothing = {"model_type": "llama", "d_model": 64}
+    assert notes(read_config(nothing), shipped().load("llama"))[0] == (
+        "no count of llama reads any field of the config: the default one is counted"
+    )

@@ -88,7 +88,7 @@ FAILURES: list[tuple[str, int, str]] = [
     ("1 + twice(2)", 5, "twice is not a function of the spec language"),
     ("2 + n // 0", 5, "division by zero in `n // 0`"),
     ("n % 0", 1, "division by zero in `n % 0`"),
-    ("items[3]", 1, "`items` has 3 items, item 3 was asked for"),
+    ("items[3]", 1, "`items` has 3 items, item 3 is wanted, counted from 0"),
     ("items['a']", 1, "list indices must be integers"),
     ("n[0]", 1, "`n` is the number 6, not a list"),
     ("1 + none", 5, "`none` is null"),

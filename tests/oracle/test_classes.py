@@ -13,7 +13,9 @@ from archspec.oracle import (
     mapped,
     transformers_rows,
 )
-from tools.exported import stale
+from archspec.specs.exported import exported as shipped_types
+from archspec.specs.layer_types import ACTIVATIONS
+from tools.exported import activations, stale
 
 pytestmark = pytest.mark.oracle
 
@@ -34,6 +36,20 @@ def test_every_class_that_is_exported_is_listed() -> None:
 
 def test_the_shipped_index_of_transformers_classes_is_fresh() -> None:
     assert not stale()
+
+
+def test_the_activations_are_those_of_transformers() -> None:
+    from transformers.activations import ACT2FN
+
+    assert {*ACT2FN} == ACTIVATIONS
+
+
+@pytest.mark.parametrize(
+    ("model_type", "named"),
+    [("llama", ["hidden_act"]), ("bert", ["hidden_act"]), ("gpt2", ["activation_function"])],
+)
+def test_activations_that_a_class_looks_up_are_found(model_type: str, named: list[str]) -> None:
+    assert [*activations(model_type, [])] == named == [*shipped_types()[model_type].activations]
 
 
 @pytest.mark.parametrize("model_type", ["coarse_acoustics", "qwen3_omni_moe_code2wav"])

@@ -1,4 +1,4 @@
-"""Names of classes that no spec describes: what is known of them, and which class is meant."""
+"""What is known of what stands for no model here: model types and classes without a spec, other JSON files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,63 @@ from archspec.errors import Place, UnknownArchitectureError, did_you_mean
 from archspec.specs.exported import exported
 from archspec.specs.library import LIST_HELP, TRANSFORMERS_VERSION, shipped
 from archspec.specs.records import Spec
-from archspec.typing_light import Any
+from archspec.typing_light import Any, NamedTuple
 
 _FRAMEWORKS = {"TF": "TensorFlow", "Flax": "Flax"}
 _HEADS = {"WithLMHeadModel": "ForCausalLM", "LMHeadModel": "ForCausalLM", "LMHead": "ForCausalLM"}
 _HEAD = r"(For[A-Z]\w*|(With)?LMHead(Model)?|WithProjection|DoubleHeadsModel)$"
+
+
+class Kind(NamedTuple):
+    """A kind of file: what it is, what to give instead, and the fields any of which tells it."""
+
+    what: str
+    help: str
+    fields: str
+
+
+_BESIDE = "give the config.json that stands beside it"
+KINDS = (
+    Kind("it describes an adapter", "give the base model's config", "peft_type"),
+    Kind("it describes a part of a diffusers pipeline", "give a transformers config", "_class_name"),
+    Kind("it is open_clip's", "give the config of the same model in transformers", "model_cfg vision_cfg"),
+    Kind("it is the index of a checkpoint's files", _BESIDE, "weight_map"),
+    Kind("it is a trainer's state", _BESIDE, "log_history best_model_checkpoint"),
+    Kind(
+        "it says how inputs are prepared",
+        _BESIDE,
+        "image_processor_type feature_extractor_type processor_class do_resize do_normalize image_mean",
+    ),
+    Kind(
+        "it describes a tokenizer",
+        _BESIDE,
+        "tokenizer_class tokenizer_file added_tokens_decoder added_tokens model_max_length do_lower_case "
+        "cls_token unk_token chat_template",
+    ),
+    Kind(
+        "it says how text is generated",
+        _BESIDE,
+        "_from_model_config max_new_tokens do_sample top_p num_beams decoder_start_token_id eos_token_id "
+        "bos_token_id",
+    ),
+    Kind("it is sentence-transformers'", _BESIDE, "word_embedding_dimension __version__ max_seq_length"),
+    Kind("it is DeepSpeed's", _BESIDE, "zero_optimization train_batch_size"),
+    Kind("it says how weights are quantized", _BESIDE, "group_size"),
+    Kind("it is of weights in another format", "convert the checkpoint to transformers'", "n_layers n_heads"),
+    Kind("it describes a package", "give a config.json", "dependencies devDependencies"),
+)
+_SIZES = ("hidden_size", "d_model", "n_embd", "num_hidden_layers", "n_layer", "num_layers", "vocab_size")
+
+
+def other_file(raw: Mapping[str, Any]) -> Kind | None:
+    """The kind of file that a JSON object without a model type comes from; None where it may be a config.
+
+    >>> other_file({"weight_map": {}}).what, other_file({"hidden_size": 8, "eos_token_id": 1})
+    ("it is the index of a checkpoint's files", None)
+    """
+    if any(name in raw for name in _SIZES) and "n_layers" not in raw:
+        return None
+    return next((kind for kind in KINDS if any(name in raw for name in kind.fields.split())), None)
 
 
 def unknown_type(model_type: str, remote: bool = False) -> tuple[str, str]:
@@ -31,7 +83,7 @@ def unknown_type(model_type: str, remote: bool = False) -> tuple[str, str]:
     if remote:
         return f"{model_type} is no model type of transformers: its code is not part of it (auto_map)", help_
     message = f"transformers {TRANSFORMERS_VERSION} has no model type {model_type!r}"
-    near = did_you_mean(model_type, exported())
+    near = did_you_mean(model_type, [*exported(), *shipped().model_types()])
     return message, f"{near} say it with --set model_type=…" if near.startswith("did you mean") else help_
 
 
@@ -47,7 +99,7 @@ def unknown_part(
 
 def unknown_class(name: str, spec: Spec | None, remote: bool) -> tuple[str, str]:
     """What to say of a class that no spec describes, and what helps; ``spec`` is of the config's type."""
-    if any(name in classes for classes in exported().values()):
+    if any(name in found.classes for found in exported().values()):
         return f"{name} is a class of transformers {TRANSFORMERS_VERSION} that is not described", LIST_HELP
     framework = next((prefix for prefix in _FRAMEWORKS if re.match(prefix + "[A-Z]", name)), "")
     message = f"transformers {TRANSFORMERS_VERSION} has no class {name}"
@@ -67,14 +119,15 @@ def _help(name: str, spec: Spec | None) -> str:
         return f"did you mean {same}? say it with --architecture {same}"
     longest = max((one for one in known if name.startswith(one) and _head(one)), key=len, default="")
     if longest:
-        return f"--architecture {longest} counts that class, without what {name} changes in it"
+        return f"--architecture {longest} counts that, without what {name} changes"
     alike = [one for one in (spec.architectures if spec else ()) if _head(one) and _head(one) == _head(name)]
     if alike:
         return f"the same head is {alike[0]}'s: say it with --architecture {alike[0]}"
-    if spec is not None and spec.architectures:
-        return f"say which class is meant with --architecture, e.g. {spec.architectures[0]}"
-    near = did_you_mean(name, known)
-    return near if near.startswith("did you mean") else LIST_HELP
+    near = did_you_mean(name, spec.architectures if spec else known)
+    if near.startswith("did you mean"):
+        return f"{near} say it with --architecture"
+    first = spec.architectures[:1] if spec else ()
+    return f"say which class is meant with --architecture, e.g. {first[0]}" if first else LIST_HELP
 
 
 def _head(name: str) -> str:
