@@ -39,7 +39,7 @@ def choose(config: RawConfig, architecture: str | None = None) -> Choice:
     >>> from archspec.configs.reader import read_config
     >>> choose(read_config({"model_type": "llama"}))[:2]
     ('llama', 'LlamaModel')
-    >>> choose(read_config({"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"]}))[:2]
+    >>> choose(read_config({"model_type": "kimi_k2", "hidden_size": 7168}), "DeepseekV3ForCausalLM")[:2]
     ('deepseek_v3', 'DeepseekV3ForCausalLM')
     """
     return _Chooser(config, architecture).choice()

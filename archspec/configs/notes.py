@@ -26,7 +26,9 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     ['hiden_size is not read; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
-    return [*_general(config.raw), *_fields(config, spec, scope), *_unread(config.raw, scope)]
+    told = [*_general(config.raw), *_fields(config, spec, scope)]
+    rest = {name: value for name, value in config.raw.items() if not any(name in note for note in told)}
+    return [*told, *_unread(rest, scope)]
 
 
 def _general(raw: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is known of what stands for no model here: model types and classes without a spec, other JSON files."""
+"""What is known of what stands for no model here: names without a spec, and other JSON files."""
 
 from __future__ import annotations
 
