@@ -61,33 +61,44 @@ def run(args: Values) -> int:
 
 
 def _write(args: Values, drafts: list[Any], outcomes: list[Any]) -> None:
-    from archspec.specs.library import shipped
-
-    described = set(shipped().model_types())
-    parts = [part for index, part in enumerate(drafts) if not index or part.model_type not in described]
     if args.json:
         report = {
-            "drafts": {part.model_type: part.text for part in parts},
+            "drafts": {part.model_type: part.text for part in _new(drafts)},
             "unread": drafts[0].failed,
             "verify": [outcome._asdict() for outcome in outcomes],
         }
         print(json.dumps(report, indent=1, ensure_ascii=False, default=str))
     elif args.output:
-        try:
-            os.makedirs(args.output, exist_ok=True)
-            for part in parts:
-                path = os.path.join(args.output, part.model_type + ".yaml")
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(part.text)
-                print(path)
-        except OSError as error:
-            told = f"{args.output}: {error.strerror or error}"
-            raise ArchspecError(told, help="--output names a folder that can be written to") from None
+        for path in write_drafts(drafts, args.output):
+            print(path)
     else:
-        for index, part in enumerate(parts):
+        for index, part in enumerate(_new(drafts)):
             if index:
                 print(f"\n# ---- {part.model_type}.yaml")
             print(part.text, end="")
+
+
+def _new(drafts: list[Any]) -> list[Any]:
+    """The draft that was asked for, and those of its parts that no spec describes."""
+    from archspec.specs.library import shipped
+
+    described = set(shipped().model_types())
+    return [part for index, part in enumerate(drafts) if not index or part.model_type not in described]
+
+
+def write_drafts(drafts: list[Any], folder: str) -> list[str]:
+    """Writes a draft and those of its parts; gives the files. Errors: :class:`ArchspecError`."""
+    paths = []
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for part in _new(drafts):
+            paths.append(os.path.join(folder, part.model_type + ".yaml"))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                file.write(part.text)
+    except OSError as error:
+        told = f"{folder}: {error.strerror or error}"
+        raise ArchspecError(told, help="--output names a folder that can be written to") from None
+    return paths
 
 
 def _report(outcome: Outcome) -> None:

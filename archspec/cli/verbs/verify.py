@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from archspec.verify.comparison import Difference
 
 _SHOWN = 3
+RELEASE = "release"  # what --changed stands for without a commit
 
 
 def add_arguments(takes: Arguments) -> None:
     takes.value("names", "ARCHITECTURE|MODEL_TYPE", "what to verify", nargs="*")
     takes.flag("--all", "everything that is described")
-    about_changed = "specs that differ from a commit (HEAD), and those that use them"
-    takes.value("--changed", "COMMIT", about_changed, nargs="?", const="HEAD")
+    about_changed = (
+        "specs that differ from a commit (HEAD), and those that use them; where another transformers is "
+        "installed, and no commit named: what that release has anew, has no more, and builds otherwise"
+    )
+    takes.value("--changed", "COMMIT", about_changed, nargs="?", const=RELEASE)
     add_samples(takes, 20, "random configs beside the default one (20); from 10 on also some for each branch")
+    about_output = "with --changed beside another transformers: where drafts of new classes go (drafts)"
+    takes.value("--output", "DIR", about_output, default="drafts")
     takes.value("--jobs", "J", "processes (one a core)", type=int, default=0)
     takes.value("--json", "FILE", "write the report as JSON; - is standard output")
     takes.flag("--coverage", "verify what has changed and write docs/coverage.md")
@@ -47,20 +53,40 @@ def run(args: Values) -> int:
     if args.coverage or args.check:
         return _coverage(args, jobs)
     from archspec import __version__
+    from archspec.cli import release
     from archspec.verify import campaign
 
     if [bool(args.names), args.all, bool(args.changed)].count(True) != 1:
         raise ArchspecError("say what to verify: names, --all or --changed")
+    if args.changed == RELEASE and release.is_another():
+        return _release(args, jobs)
     if args.names:
         chosen = campaign.named(args.names)
     else:
-        chosen = campaign.everything() if args.all else campaign.changed(args.changed)
+        chosen = (
+            campaign.everything()
+            if args.all
+            else campaign.changed("HEAD" if args.changed == RELEASE else args.changed)
+        )
     with progress("verifying") as show:
         done = _telling(show, sum(map(len, chosen.values())))
         report = campaign.run(chosen, args.samples, args.seed, jobs, done)
     if args.json:
         _write_json(args.json, {"archspec": __version__, **report.as_json()})
     for line in _report(report):
+        print(line, file=sys.stderr if args.json == "-" else sys.stdout)
+    return 1 if report.count("wrong") else 0
+
+
+def _release(args: Values, jobs: int) -> int:
+    from archspec import __version__
+    from archspec.cli import release
+
+    with progress("verifying") as show:
+        report, lines = release.run(release.SAMPLES, args.seed, jobs, args.output, _telling(show, 0))
+    if args.json:
+        _write_json(args.json, {"archspec": __version__, "listed": lines, **report.as_json()})
+    for line in (*lines, *_report(report)):
         print(line, file=sys.stderr if args.json == "-" else sys.stdout)
     return 1 if report.count("wrong") else 0
 
