@@ -12,8 +12,7 @@ from archspec.oracle.classes import (
     readonly_names,
     versions,
 )
-from archspec.oracle.construction import built, transformers_rows
-from archspec.oracle.rows import Row, module_rows, spec_rows
+from archspec.oracle.construction import Row, built, module_rows, spec_rows, transformers_rows
 from archspec.oracle.verdicts import Refused, Unavailable
 
 __all__ = [

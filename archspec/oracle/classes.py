@@ -10,6 +10,7 @@ import warnings
 from functools import cache
 from typing import Any, NamedTuple
 
+from archspec.oracle.standins import stand_in
 from archspec.oracle.verdicts import Unavailable, told, verdict
 
 NO_AUTO = "no auto class"
@@ -51,6 +52,7 @@ def versions() -> dict[str, str]:
 def quiet() -> None:
     """Tells transformers and torch, once, to work offline, without a word and on one core."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    stand_in()
     import torch
     import transformers
 

@@ -1,4 +1,7 @@
-"""A class of transformers instantiated on torch's meta device, where tensors have shapes and no memory."""
+"""A class of transformers instantiated on torch's meta device, where tensors have shapes and no memory.
+
+A row is one of its tensors, in the form in which a spec's are compared with them.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,62 @@ import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from archspec.oracle.classes import config_of, model_class
-from archspec.oracle.rows import Row, module_rows
 from archspec.oracle.shortcuts import shortcuts
 from archspec.oracle.verdicts import verdict
+from archspec.tree.tensors import Tensor
+
+
+class Row(NamedTuple):
+    """One tensor as it is compared: every parameter and persistent buffer has one.
+
+    ``embedding`` is what it is to the embedding split: `output`, `table`, or nothing.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    trainable: bool
+    tied_to: str | None
+    embedding: str
+
+
+def spec_rows(tensors: list[Tensor]) -> list[Row]:
+    return [Row(t.name, t.shape, t.kind, t.trainable, t.tied_to, t.embedding) for t in tensors]
+
+
+def module_rows(model: Any) -> list[Row]:
+    """The rows of any torch module; ties are found by the identity of the Parameter."""
+    parameters = list(model.named_parameters(remove_duplicate=False))
+    buffers = list(model.named_buffers(remove_duplicate=False))
+    saved = set(model.state_dict(keep_vars=True)) if buffers else set()
+    buffers = [(name, buffer) for name, buffer in buffers if name in saved]
+    split = _embedding_split(model)
+    first: dict[int, str] = {}
+    rows = []
+    for kind, tensors in (("parameter", parameters), ("buffer", buffers)):
+        for name, tensor in tensors:
+            canonical = first.setdefault(id(tensor), name)
+            tied_to = None if canonical == name else canonical
+            trainable, part = False, ""
+            if kind == "parameter":
+                trainable, part = tensor.requires_grad, split.get(id(tensor), "")
+            rows.append(Row(name, tuple(tensor.shape), kind, trainable, tied_to, part))
+    return rows
+
+
+def _embedding_split(model: Any) -> dict[int, str]:
+    """The embedding split by identity: `output` for what get_output_embeddings() has, else `table`."""
+    from torch import nn
+
+    found = {id(module.weight): "table" for module in model.modules() if isinstance(module, nn.Embedding)}
+    own = getattr(model, "lm_head", None)  # a plain module has no such method
+    output = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else own
+    layers = output if isinstance(output, nn.ModuleList) else [output]
+    weights = (getattr(layer, "weight", None) for layer in layers)
+    return found | {id(weight): "output" for weight in weights if isinstance(weight, nn.Parameter)}
 
 
 def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Configs as people have them, of every era of transformers: counted as `from_pretrained` builds them, or refused.
+"""Configs as people have them, of every era: counted as `from_pretrained` builds them, or refused.
 
 tests/configs/wild.json has one a line, with what each shows.
 """

@@ -1,0 +1,59 @@
+"""What stands in for torchvision where timm is installed without it.
+
+timm imports it for the transforms and data sets of training, none of which a model's constructor calls; from
+PyPI it does not load beside a CPU build of torch. It is made of empty classes, of whatever name is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import MutableSequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+_NAME = "torchvision"
+_VERSION = "0.0"  # older than any that transformers asks for
+
+
+def stand_in() -> None:
+    """Lets timm be imported. Nothing happens where torchvision is here, or timm is not."""
+    if importlib.util.find_spec("timm") and not importlib.util.find_spec(_NAME):
+        sys.meta_path.append(_Finder())
+
+
+class _Anything(type):
+    """A class with whatever attribute is asked for."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return name
+
+
+class _Module(ModuleType):
+    """A module with whatever class is asked for; timm tells one of them from torch's own by its type."""
+
+    __path__: MutableSequence[str] = []  # noqa: RUF012 (a package without files)
+    __version__ = _VERSION
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = _Anything(name, (), {})
+        setattr(self, name, made)
+        return made
+
+
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        own = fullname.partition(".")[0] == _NAME
+        return ModuleSpec(fullname, self, is_package=True) if own else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing in it."""
