@@ -11,16 +11,22 @@ from archspec.specs.records import Module, Spec, cost_expressions, leaves
 
 
 def compared_texts(spec: Spec) -> dict[str, list[str]]:
-    """Field -> the texts that a spec compares it with, also as a module's parameter or by a fixed value."""
+    """Field -> the texts that a spec compares it with, also as a module's parameter or by a fixed value.
+
+    Of a text that is taken apart, as `"1/4".split("/")`, they are two numbers.
+    """
     found: dict[str, set[str]] = {}
     for expression in expressions(spec):
         collect(expression.tree, {*spec.fields, *spec.fixed}, found)
         for call in calls(expression.tree):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "startswith":
-                name, start = ast.unparse(call.func.value), text_of(call.args[0])
-                default = spec.fields[name].default if name in spec.fields else None
-                if start and default and isinstance(default.tree, ast.Constant):
-                    found.setdefault(name, set()).add(start + str(default.tree.value))
+            if not isinstance(call.func, ast.Attribute) or not call.args:
+                continue
+            name, text = ast.unparse(call.func.value), text_of(call.args[0])
+            default = spec.fields[name].default if name in spec.fields else None
+            if call.func.attr == "startswith" and text and default and isinstance(default.tree, ast.Constant):
+                found.setdefault(name, set()).add(text + str(default.tree.value))
+            elif call.func.attr == "split" and text and name in spec.fields:  # parts that are numbers
+                found.setdefault(name, set()).update((f"1{text}2", f"3{text}4"))
     _passed(spec, found)
     for name in found.keys() - spec.fields.keys():
         texts = found.pop(name)

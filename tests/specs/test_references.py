@@ -18,6 +18,7 @@ config:
   kind: plain
   norm: str | None = None
   prefix: gated-gelu
+  rate: str | None = None
   text_config: Config(llama)
   audio: AutoConfig("bert" if size else "gpt2")
 fixed:
@@ -36,6 +37,7 @@ architectures:
   ToyModel:
     layer: ToyLayer(0, norm)
     head: Linear(1, 2) if form in ["plain", "fine"] else None
+    rated: Linear(1, int(rate.split("/")[0]))
     other: Linear(1, 3) if prefix.startswith("gated-") and given("size") else None
     output_embeddings: head if size > 3 else layer.a
 """
@@ -49,11 +51,12 @@ def spec(tmp_path: Path) -> Spec:
 
 
 def test_texts_that_fields_are_compared_with(spec: Spec) -> None:
-    """Directly, by the start of a text, through a fixed value, and through a module's parameter."""
+    """Directly, by the start or the parts of a text, through a fixed value, and through a module's parameter."""
     assert references.compared_texts(spec) == {
         "norm": ["wide"],
         "kind": ["fine", "plain"],
         "prefix": ["gated-gated-gelu"],
+        "rate": ["1/2", "3/4"],
     }
 
 

@@ -68,8 +68,8 @@ class Drawing:
             return self.random.random() < 0.5
         if isinstance(default, str) or (default is None and "str" in kinds):
             return self.random.choice([*texts, default or ...])
-        if isinstance(default, float):
-            return self.random.choice((*FLOATS, default))
+        if isinstance(default, float) or (default is None and kinds - {"None"} == {"float"}):
+            return self.random.choice((*FLOATS, default or FLOATS[0]))
         if isinstance(default, list) or (default is None and "list" in kinds and "int" not in kinds):
             return self.items(field, default or [], raw)
         if isinstance(default, int) or "int" in kinds:
@@ -79,6 +79,8 @@ class Drawing:
                 return self.random.choice(texts)
             drawn = self.number(field.name, default, raw)
             return [drawn, drawn] if chance > 0.8 and "list" in kinds else drawn
+        if kinds - {"None"} == {"dict"} and texts:  # its keys, each with the sizes of a convolution
+            return {key: [self.random.choice(COUNTS), 1, 0] for key in texts}
         if kinds - {"None"} == {"dict"}:  # rotary positions of each kind of layer, or none
             options = self.strings.get("layer_types", [])
             return {kind: self.random.choice((None, {"rope_theta": 1e4})) for kind in options}
@@ -123,6 +125,8 @@ class Drawing:
             few = not default or max(default) < 32
             pool = pool or [*(COUNTS if few else SIZES)] * ("int" in inner or bool(default))
             pool = [True, False] if "bool" in inner else pool
+            if "list[list[" in inner:  # pairs, as of layers
+                pool = [[self.random.choice(COUNTS), self.random.choice(COUNTS)] for _ in range(3)]
         known = raw.get(field.name)
         length = len(known) if isinstance(known, list) else self.length(len(default), raw, field.computed)
         if field.name.endswith("indices") and not default:  # of layers
