@@ -115,7 +115,9 @@ class _Parser(ModuleParser):
             if name not in spec.modules and name not in spec.renames.values():
                 help_ = did_you_mean(name, spec.modules)
                 self.problem(f"{name} is not described", named.keys[key], "architectures", help_)
-        architectures = dict.fromkeys((*spec.architectures, *own))
+        inherited = [name for name in spec.architectures if name not in self.names(root, "drop")]
+        anew = {*inherited} <= own.keys()  # then their order is, too
+        architectures = dict.fromkeys((*own, *spec.architectures) if anew else (*spec.architectures, *own))
         return spec._replace(architectures=tuple(architectures)), set(described)
 
     def without_dropped(self, root: Mapping, spec: Spec, described: set[str]) -> Spec:

@@ -57,11 +57,19 @@ class Node:
         return other
 
 
+_LANGUAGE_MODELS = {
+    "ForCausalLM": ("ForCausalLM", "LMHeadModel", "WithLMHeadModel", "ModelWithLMHead", "Decoder"),
+    "ForSeq2SeqLM": ("ForConditionalGeneration", "MTModel", "ForTextToText"),
+}
+
+
 def auto_class(spec: Spec, auto: str) -> str | None:
-    """The architecture that an auto class gives: AutoModel the base model, AutoModelForX one named so."""
+    """The architecture that an auto class gives: AutoModel the first, AutoModelForX one named so."""
     if auto == "AutoModel":
         return spec.architectures[0] if spec.architectures else None
     suffix = auto.removeprefix("AutoModel").removeprefix("Auto")
-    known = {"ForCausalLM": ("ForCausalLM", "LMHeadModel"), "ForSeq2SeqLM": ("ForConditionalGeneration",)}
-    ends = {**known, "ForTextEncoding": ("EncoderModel",)}.get(suffix, (suffix,))
-    return next((name for end in ends for name in spec.architectures if name.endswith(end)), None)
+    if suffix in _LANGUAGE_MODELS:  # those of other parts of the model may have the same end
+        named = (spec.prefix + end for end in _LANGUAGE_MODELS[suffix])
+        return next((name for name in named if name in spec.architectures), None)
+    end = "EncoderModel" if suffix == "ForTextEncoding" else suffix
+    return next((name for name in spec.architectures if name.endswith(end)), None)

@@ -51,7 +51,7 @@ def spec(tmp_path: Path) -> Spec:
 
 
 def test_texts_that_fields_are_compared_with(spec: Spec) -> None:
-    """Directly, by the start or the parts of a text, through a fixed value, and through a module's parameter."""
+    """Directly, by the start or the parts of a text, by a fixed value, and by a module's parameter."""
     assert references.compared_texts(spec) == {
         "norm": ["wide"],
         "kind": ["fine", "plain"],
