@@ -1,7 +1,8 @@
 """What stands in for torchvision where timm is installed without it.
 
 timm imports it for the transforms and data sets of training, none of which a model's constructor calls; from
-PyPI it does not load beside a CPU build of torch. It is made of empty classes, of whatever name is asked for.
+PyPI it does not load beside a CPU build of torch. It is made of empty classes, of whatever name is asked for,
+and of the one layer that timm builds: a batch norm that is frozen.
 """
 
 from __future__ import annotations
@@ -42,9 +43,22 @@ class _Module(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = _Anything(name, (), {})
+        made = _frozen_batch_norm() if name == "FrozenBatchNorm2d" else _Anything(name, (), {})
         setattr(self, name, made)
         return made
+
+
+def _frozen_batch_norm() -> type:
+    """torchvision.ops.misc.FrozenBatchNorm2d: four buffers, and no count of batches."""
+    import torch
+
+    class FrozenBatchNorm2d(torch.nn.Module):
+        def __init__(self, num_features: int, eps: float = 1e-5) -> None:
+            super().__init__()
+            for name, fill in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
+                self.register_buffer(name, torch.full((num_features,), fill))
+
+    return FrozenBatchNorm2d
 
 
 class _Finder(MetaPathFinder, Loader):
