@@ -95,8 +95,7 @@ class Scope(Evaluator):
         copy = Scope.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         named = {self.canonical(name): value for name, value in values.items()}
-        copy.values = {**self.values, **named}
-        copy.overridden = self.overridden | frozenset(named)
+        copy.values, copy.overridden = {**self.values, **named}, self.overridden | frozenset(named)
         return copy
 
     def validate(self) -> None:
@@ -273,8 +272,7 @@ class Scope(Evaluator):
         model_type: Any = first.id if isinstance(first, ast.Name) else read(first) if first else ""
         key = field.name
         if isinstance(legacy, ast.Name) and isinstance(self.raw.get(legacy.id), Mapping):
-            key = legacy.id
-            value = self.raw[key]
+            key, value = legacy.id, self.raw[legacy.id]
         flattened = self.flattened and field.name == self.spec.flat
         brought = self.origin.brought(field.name)
         if value is None and optional is not None and read(optional):
@@ -286,6 +284,8 @@ class Scope(Evaluator):
         given = value.get("model_type") if callee(call) == "AutoConfig" else None
         if given and not (isinstance(former, ast.Name) and given == former.id):
             model_type = given
+        elif key == "backbone_config" and self.raw.get(key) and not (given or optional or brought):
+            model_type = None  # transformers knows a given backbone by its own model type alone
         if not isinstance(model_type, str) or not model_type:
             self.refuse(f"{field.name}.model_type", f"{describe(model_type)} is not a model type")
         if len(self.origin.path) > MAX_PATH:

@@ -79,11 +79,13 @@ class Drawing:
                 return self.random.choice(texts)
             drawn = self.number(field.name, default, raw)
             return [drawn, drawn] if chance > 0.8 and "list" in kinds else drawn
-        if kinds - {"None"} == {"dict"} and texts:  # its keys, each with the sizes of a convolution
-            return {key: [self.random.choice(COUNTS), 1, 0] for key in texts}
-        if kinds - {"None"} == {"dict"}:  # rotary positions of each kind of layer, or none
+        if (
+            kinds - {"None"} == {"dict"} and "rope" in field.name
+        ):  # rotary positions of each kind of layer, or none
             options = self.strings.get("layer_types", [])
             return {kind: self.random.choice((None, {"rope_theta": 1e4})) for kind in options}
+        if kinds - {"None"} == {"dict"} and texts:  # its keys, each with the sizes of a convolution
+            return {key: [self.random.choice(COUNTS), 1, 0] for key in texts}
         return ...
 
     def of_layers(self, names: Sequence[str], raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
