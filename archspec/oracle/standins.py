@@ -52,13 +52,12 @@ def _frozen_batch_norm() -> type:
     """torchvision.ops.misc.FrozenBatchNorm2d: four buffers, and no count of batches."""
     import torch
 
-    class FrozenBatchNorm2d(torch.nn.Module):
-        def __init__(self, num_features: int, eps: float = 1e-5) -> None:
-            super().__init__()
-            for name, fill in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
-                self.register_buffer(name, torch.full((num_features,), fill))
+    def construct(self: Any, num_features: int, eps: float = 1e-5) -> None:
+        torch.nn.Module.__init__(self)
+        for name, fill in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
+            self.register_buffer(name, torch.full((num_features,), fill))
 
-    return FrozenBatchNorm2d
+    return type("FrozenBatchNorm2d", (torch.nn.Module,), {"__init__": construct})
 
 
 class _Finder(MetaPathFinder, Loader):

@@ -73,7 +73,7 @@ def test_all_goes_on_past_a_spec_that_is_not_well_formed(
         (["verify", "BertModell"], "did you mean BertModel"),
         (["verify", "bert", "--all"], "say what to verify"),
         (["verify", "bert", "--samples", "-1"], "is not negative"),
-        (["verify", "timm_backbone"], "timm_backbone is not counted"),
+        (["verify", "layoutlmv2"], "layoutlmv2 is not counted"),
         (["verify", "t5gemma2_decoder"], "t5gemma2_decoder is described as a part of other models only"),
         (["verify", "MistralModel", "--samples", "0", "--json", "/no/such/folder/x.json"], "No such file"),
     ],
