@@ -100,8 +100,8 @@ architectures:
     backbone: AutoBackbone(backbone_config)
 """
     assert len(says(spec)) > 100
-    with pytest.raises(archspec.ArchspecError, match=r"timm_backbone is not counted: .*timm"):
-        says(spec, backbone_config={"model_type": "timm_backbone", "backbone": "resnet50"})
+    with pytest.raises(archspec.ArchspecError, match="gemma4_assistant is not counted: transformers cannot"):
+        says(spec, backbone_config={"model_type": "gemma4_assistant"})
     with pytest.raises(archspec.ArchspecError, match="toy is not counted: it is made of a text"):
         says("refuse: it is made of a text\narchitectures:\n  Toy:\n    a: Linear(1, 1)\n")
 
