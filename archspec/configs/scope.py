@@ -284,7 +284,7 @@ class Scope(Evaluator):
         given = value.get("model_type") if callee(call) == "AutoConfig" else None
         if given and not (isinstance(former, ast.Name) and given == former.id):
             model_type = given
-        elif key == "backbone_config" and self.raw.get(key) and not (given or optional or brought):
+        elif key == "backbone_config" and not (self.raw.get(key) is None or given or optional or brought):
             model_type = None  # transformers knows a given backbone by its own model type alone
         if not isinstance(model_type, str) or not model_type:
             self.refuse(f"{field.name}.model_type", f"{describe(model_type)} is not a model type")

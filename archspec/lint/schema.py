@@ -32,7 +32,7 @@ _RUNS: Schema = {"anyOf": [_EXPRESSION, _mapping(_EXPRESSION)]}
 _FIELDS = _mapping({"$ref": "#/definitions/field"}, _FIELD)
 _MODULES = _mapping({"$ref": "#/definitions/module"}, _CLASS)
 _VALUES: dict[str, Schema] = {
-    "model_type": {"type": "string", "pattern": r"^[A-Za-z0-9_\-]+$"},
+    "model_type": {"type": "string", "pattern": r"^[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*$"},
     "prefix": {"type": "string", "pattern": _FIELD},
     "attribute_map": _mapping(_TEXT, _FIELD),
     "require": _EXPRESSIONS,

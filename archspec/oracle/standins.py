@@ -1,8 +1,8 @@
-"""What stands in for torchvision where timm is installed without it.
+"""What stands in for packages that a model's module imports, and its constructor does not call.
 
-timm imports it for the transforms and data sets of training, none of which a model's constructor calls; from
-PyPI it does not load beside a CPU build of torch. It is made of empty classes, of whatever name is asked for,
-and of the one layer that timm builds: a batch norm that is frozen.
+timm imports torchvision for the transforms and data sets of training; from PyPI it does not load beside a CPU
+build of torch. natten has the kernels of Dinat's attention, torchaudio resamples what Higgs Audio's tokenizer
+hears. They are made of empty classes, of whatever name is asked for.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-_NAME = "torchvision"
+_NAMES = ("natten", "torchaudio", "torchvision")
 _VERSION = "0.0"  # older than any that transformers asks for
 
 
 def stand_in() -> None:
-    """Lets timm be imported. Nothing happens where torchvision is here, or timm is not."""
-    if importlib.util.find_spec("timm") and not importlib.util.find_spec(_NAME):
-        sys.meta_path.append(_Finder())
+    """Lets transformers' modules be imported without these packages. One that is here stays what it is."""
+    missing = [name for name in _NAMES if not importlib.util.find_spec(name)]
+    if "torchvision" in missing and not importlib.util.find_spec("timm"):
+        missing.remove("torchvision")  # transformers would look for what it has of its own
+    if missing:
+        sys.meta_path.append(_Finder(missing))
 
 
 class _Anything(type):
@@ -61,8 +64,11 @@ def _frozen_batch_norm() -> type:
 
 
 class _Finder(MetaPathFinder, Loader):
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        own = fullname.partition(".")[0] == _NAME
+        own = fullname.partition(".")[0] in self.names
         return ModuleSpec(fullname, self, is_package=True) if own else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
