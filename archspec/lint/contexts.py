@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from archspec.language.expression import Expression
 from archspec.language.trees import callee, calls, text_of
-from archspec.specs.records import AXES, OPTIONS, TRAINING, Field, Module, Spec, leaves
+from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec, leaves
 from archspec.specs.references import module_expressions
 
 EVERYWHERE = ("num_labels", "id2label", "model_type")
@@ -126,7 +126,7 @@ def _asked_for_fields(module: Module, parameter: str) -> bool:
     for expression in module_expressions(module):
         for node in ast.walk(expression.tree):
             asked = node.value if isinstance(node, ast.Attribute) else None
-            if isinstance(node, ast.Call) and node.args and callee(node).startswith("Auto"):
+            if isinstance(node, ast.Call) and node.args and callee(node).startswith(AUTO):
                 asked = node.args[0]
             if isinstance(asked, ast.Name) and asked.id == parameter:
                 return True

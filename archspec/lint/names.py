@@ -15,7 +15,7 @@ from archspec.language.operations import FUNCTIONS
 from archspec.language.trees import callee
 from archspec.lint.contexts import Context, has_field, sub_config
 from archspec.specs.contractions import Contraction
-from archspec.specs.records import Module, Spec
+from archspec.specs.records import AUTO, Module, Spec
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import auto_class
 
@@ -28,8 +28,8 @@ Found = Iterator[tuple[str, ast.AST, str]]  # what is wrong, where in the expres
 def called(context: Context, node: ast.Call) -> tuple[Spec, Module] | Problem | None:
     """The module that a call means; a problem where there is none, None where only a config can say."""
     name, spec = callee(node), context.spec
-    auto = name.startswith("Auto")
-    if auto and name not in ("AutoModel", "AutoBackbone") and not name.startswith("AutoModelFor"):
+    auto = name.startswith(AUTO)
+    if auto and name not in AUTO and not name.startswith("AutoModelFor"):
         return Problem(f"{name} is not an auto class", help="AutoModel, AutoModelFor…, AutoBackbone")
     sub = sub_config(context, node.args[0]) if node.args else None
     if sub is not None and (sub.spec is None or (sub.dynamic and auto)):

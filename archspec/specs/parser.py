@@ -85,8 +85,8 @@ class _Parser(ModuleParser):
         aliases = self.mapping(root, "attribute_map")
         fixed = self.mapping(root, "fixed").items
         for name in own:
-            spec.fixed.pop(name, None)
-            spec.attribute_map.pop(name, None)
+            for group in (spec.fixed, spec.readonly, spec.attribute_map):
+                group.pop(name, None)
         for alias, node in aliases.items.items():
             spec.attribute_map[alias] = self.scalar(node)
             spec.fields.pop(alias, None)

@@ -49,6 +49,7 @@ AXES = ("batch", "tokens", "past", "context", "memory", "encoded")  # of a call,
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)
+AUTO = ("AutoModel", "AutoBackbone")  # how the names of classes begin that a model type chooses
 
 
 class Field(NamedTuple):

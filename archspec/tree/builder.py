@@ -13,7 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import describe
-from archspec.specs.records import Body, Module, Tie
+from archspec.specs.records import AUTO, Body, Module, Tie
 from archspec.specs.torch_layers import LEAVES, concrete
 from archspec.tree.inside import Frame as Frame
 from archspec.tree.inside import Inside
@@ -201,7 +201,7 @@ class Builder(Inside):
             return self.frozen_norms(arguments[0])
         if arguments and isinstance(arguments[0], Scope):
             scope = arguments.pop(0)
-        elif arguments and arguments[0] is None and name.startswith("Auto"):
+        elif arguments and arguments[0] is None and name.startswith(AUTO):
             self.fail(f"`{ast.unparse(node.args[0])}` is null", node.args[0], "give the sub-config")
         module = self.find(name, scope, node)
         return self.bound(module, scope, arguments, keywords, node)
@@ -209,7 +209,7 @@ class Builder(Inside):
     def find(self, name: str, scope: Scope, node: ast.Call) -> Module:
         """The module that a name means in a scope; AutoModel… is the class the model type maps to."""
         spec = scope.spec
-        if name.startswith("Auto"):
+        if name.startswith(AUTO):
             if spec.refuse:
                 path = scope.origin.path + spec.model_type
                 raise UnknownArchitectureError(f"{path} is not counted: {spec.refuse}")
