@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from archspec.cli.verbs.derive import write_drafts
 from archspec.errors import ArchspecError
@@ -21,29 +21,38 @@ def is_another() -> bool:
     return versions()["transformers"] != TRANSFORMERS_VERSION
 
 
+class Changes(NamedTuple):
+    """What one release has and the other has not; the described classes of both, by the type they read."""
+
+    new: list[Key]
+    gone: list[Key]
+    both: dict[str, tuple[str, ...]]
+
+
+def changes() -> Changes:
+    """How the classes of the transformers that is installed differ from those that the specs describe."""
+    from archspec import oracle
+
+    here = {key: listing.reads for key, listing in oracle.exported().items()}
+    known = {(kind, name) for kind, found in exported().items() for name in found.classes}
+    both: dict[str, dict[str, None]] = {}
+    for (_, name), model_type in here.items():
+        if model_type in shipped().index().get(name, ()):
+            both.setdefault(model_type, {})[name] = None
+    described = {model_type: tuple(names) for model_type, names in sorted(both.items())}
+    return Changes(sorted(here.keys() - known), sorted(known - here.keys()), described)
+
+
 def run(
     samples: int, seed: int, jobs: int, output: str, done: Callable[[list[Any]], None] | None = None
 ) -> tuple[Any, list[str]]:
     """The verification of what both releases have, and the lines on what only one has."""
-    from archspec import oracle
     from archspec.verify import campaign
 
-    here = {key: listing.reads for key, listing in oracle.exported().items()}
-    known = {
-        (kind, name): line.reads for kind, found in exported().items() for name, line in found.classes.items()
-    }
-    described: dict[str, dict[str, None]] = {}
-    for (_, name), model_type in here.items():
-        if model_type in shipped().index().get(name, ()):
-            described.setdefault(model_type, {})[name] = None
-    report = campaign.run(
-        {kind: tuple(names) for kind, names in sorted(described.items())}, samples, seed, jobs, done
-    )
-    new = sorted(here.keys() - known.keys())
-    return report, [
-        *_listed("new", new, drafted(new, output)),
-        *_listed("gone", sorted(known.keys() - here.keys())),
-    ]
+    found = changes()
+    report = campaign.run(found.both, samples, seed, jobs, done)
+    new = _listed("new", found.new, drafted(found.new, output))
+    return report, [*new, *_listed("gone", found.gone)]
 
 
 def _listed(what: str, keys: list[Key], notes: dict[str, str] | None = None) -> Iterator[str]:
