@@ -120,7 +120,7 @@ class SymbolicBuilder(Builder):
             if child is None:
                 position += 1
                 continue
-            label = str(position if isinstance(name, int) or str(name).isdigit() else name)
+            label = name if isinstance(name, str) else str(position)
             if child.turn is not None and child.turn.loop is None:
                 offset = f"+{position}" if position else ""
                 label = f"{{{child.turn.variable}{offset}}}"

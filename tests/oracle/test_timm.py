@@ -56,6 +56,14 @@ def test_a_backbone_ends_with_its_last_map(name: str, frozen: bool) -> None:
         assert _ours("TimmBackbone", raw) == _theirs("TimmBackbone", raw)
 
 
+def test_perception_lm_reads_its_width_from_timms_arguments() -> None:
+    tower = {"architecture": "vit_pe_core_large_patch14_336", "model_args": _LANGUAGE}
+    raw = {"model_type": "perception_lm", "vision_config": {"model_type": "timm_wrapper", **tower}}
+    raw["text_config"] = {"model_type": "llama", "num_hidden_layers": 1}
+    architecture = "PerceptionLMForConditionalGeneration"
+    assert _ours(architecture, raw) == _theirs(architecture, raw)
+
+
 @pytest.mark.parametrize(
     ("raw", "says"),
     [

@@ -28,6 +28,7 @@ from archspec.verify.campaign import everything
 from archspec.verify.generate.sampling import Sampler
 from archspec.verify.undeclared import source_texts
 
+REFUSED = {"perception_lm"}  # whatever is drawn: its width is one of timm's arguments, which no field has
 TYPES = sorted(everything())
 PAIRS = [(model_type, name) for model_type in TYPES for name in shipped().load(model_type).architectures]
 
@@ -119,6 +120,9 @@ def test_every_architecture(model_type: str) -> None:
         sampler = Sampler(spec, 3, source_texts(spec))
         default = {"model_type": model_type}
         raw = valid(spec, architecture, sampler)
+        if model_type in REFUSED:
+            assert raw is None
+            continue
         assert raw is not None
         try:
             exact(spec, architecture, default)

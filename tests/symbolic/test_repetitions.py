@@ -99,10 +99,11 @@ architectures:
 """
 
 
-def rows(dense: str, **values: int) -> tuple[list[SymbolicTensor], SymbolicBuilder]:
-    def none(name: str, place: Any) -> Spec:
-        raise AssertionError(name)
+def none(name: str, place: Any) -> Spec:
+    raise AssertionError(name)
 
+
+def rows(dense: str, **values: int) -> tuple[list[SymbolicTensor], SymbolicBuilder]:
     spec = parse_spec(Source("toy.yaml", SPEC.format(dense=dense)), none, shipped())
     builder = SymbolicBuilder(Scope(spec, values))
     return symbolic_tensors(builder.build("ToyModel"), builder), builder
@@ -159,3 +160,18 @@ def test_rows_that_stand_on_both_sides_of_a_guard_lose_it() -> None:
 def test_what_every_layer_answers_alike_is_said_of_derived_flags_and_texts(asked: str) -> None:
     _, builder = rows(f"Parameter(a) if {asked} else None", k=9)
     assert builder.path.words == {f"no i in range(n) has {asked}": True}
+
+
+def test_numbers_that_a_loop_names_its_turns_by_stay() -> None:
+    text = """# Maps, and smaller ones of the last of them.
+model_type: toy
+config: {levels: 4, width: 8, channels: [5, 6, 7]}
+architectures:
+  Toy:
+    "{i}": Linear(c, width) for i, c in enumerate(channels)
+    "{i + 3}": Linear(width if i else channels[-1], width) for i in range(levels - 3)
+"""
+    spec = parse_spec(Source("toy.yaml", text), none, shipped())
+    builder = SymbolicBuilder(Scope(spec, {}))
+    rows = symbolic_tensors(builder.build("Toy"), builder)
+    assert [row.name for row in rows if row.name.endswith("weight")] == [f"{i}.weight" for i in range(4)]
