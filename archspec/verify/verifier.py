@@ -19,7 +19,7 @@ from archspec.verify.attribution import blamed
 from archspec.verify.both_sides import BothSides
 from archspec.verify.comparison import Config, Count, Difference, counted, tree_of
 from archspec.verify.generate.misfits import misfits
-from archspec.verify.generate.sampling import Sampler
+from archspec.verify.generate.sampling import Sampler, valid_configs
 from archspec.verify.generate.search import Search
 from archspec.verify.undeclared import Other, applied, layer_lists, others, source_texts
 
@@ -96,6 +96,9 @@ class Verifier(BothSides):
                 step(default)
             except Unavailable as error:  # the random configs may still be to be had
                 unavailable = unavailable or str(error)
+        for raw in valid_configs(self.spec.model_type) if self.samples else ():
+            self.one(raw)
+            self.sampler.accepted.append(raw)
         wanted = self.samples + (not unavailable)
         tries = TRIES * self.samples
         if self.samples and not unavailable:

@@ -22,6 +22,7 @@ from archspec.render.assumptions import assume as assuming
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.symbolic.builder import SymbolicBuilder
+from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import symbolic_tensors
 from archspec.tree.counts import quantities_of
 from archspec.verify.campaign import everything
@@ -36,8 +37,13 @@ PAIRS = [(model_type, name) for model_type in TYPES for name in shipped().load(m
 def formulas(
     spec: Spec, architecture: str, raw: dict[str, Any], opaque: bool = False
 ) -> tuple[dict[str, Formula], SymbolicBuilder]:
+    """As `ClosedForm.of` has them: layers that are tied one by one are told apart."""
     builder = SymbolicBuilder(Scope(spec, raw), opaque_floats=opaque)
-    rows = symbolic_tensors(builder.build(architecture), builder)
+    try:
+        rows = symbolic_tensors(builder.build(architecture), builder)
+    except Loops:
+        builder = SymbolicBuilder(Scope(spec, raw), opaque, unroll=True)
+        rows = symbolic_tensors(builder.build(architecture), builder)
     return {quantity: Formula(architecture, quantity, rows, builder) for quantity in QUANTITIES}, builder
 
 

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import copy
+import json
+import os
 import random
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from archspec.configs.scope import SubConfig
 from archspec.errors import ArchspecError
 from archspec.specs.field_kinds import WIDE, is_deep, part_types
+from archspec.specs.library import shipped
 from archspec.specs.records import Field, Spec
 from archspec.verify.generate.drawing import LAYERS, Drawing, Texts
 from archspec.verify.generate.runs import Config
 
 _BLIND = 600  # draws until one is valid, where the default config is not
+
+
+@cache
+def valid_configs(model_type: str) -> tuple[Config, ...]:
+    """Configs to start from where the default is refused, and what is drawn, too: of formulas/valid_configs.json."""
+    with open(os.path.join(shipped().folder, "valid_configs.json"), encoding="utf-8") as file:
+        found = json.load(file).get(model_type, [])
+    return tuple({"model_type": model_type, **raw} for raw in found)
 
 
 class Sampler(Drawing):
