@@ -19,12 +19,13 @@ from archspec.verify.generate.drawing import LAYERS, Drawing, Texts
 from archspec.verify.generate.runs import Config
 
 _BLIND = 600  # draws until one is valid, where the default config is not
+VALID = "valid_configs.json"  # in the folder of the specs
 
 
 @cache
 def valid_configs(model_type: str) -> tuple[Config, ...]:
-    """Configs to start from where the default is refused, and what is drawn, too: of formulas/valid_configs.json."""
-    with open(os.path.join(shipped().folder, "valid_configs.json"), encoding="utf-8") as file:
+    """Configs to start from where the default one is refused, and what is drawn, too."""
+    with open(os.path.join(shipped().folder, VALID), encoding="utf-8") as file:
         found = json.load(file).get(model_type, [])
     return tuple({"model_type": model_type, **raw} for raw in found)
 
