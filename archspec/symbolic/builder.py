@@ -15,7 +15,7 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.activations import is_layer, own_saves
 from archspec.costs.builder import Costed
 from archspec.costs.records import Call, Step, axes_of, training_axes
-from archspec.language.expression import Locals
+from archspec.language.expression import Expression, Locals
 from archspec.language.values import here
 from archspec.specs.torch_layers import Leaf, deciding
 from archspec.symbolic.assumptions import Assumptions
@@ -53,16 +53,21 @@ class SymbolicBuilder(Builder):
         if name in scope.overridden or isinstance(value, Scope):
             return value  # given at a call: its own expression, no field's
         if name in scope.spec.fixed:
-            return self.fixed_field(scope, name, value)
+            return self.derived(scope, scope.spec.fixed[name], value)
+        field = scope.spec.fields.get(name)
+        if field is not None and field.of_layers is not None and field.default is not None:
+            if name not in scope.raw:
+                return self.derived(scope, field.default, value)
+            self.flags[path] = value
         return self.symbol(path, value)
 
-    def fixed_field(self, scope: Scope, name: str, value: Any) -> Any:
+    def derived(self, scope: Scope, expression: Expression, value: Any) -> Any:
         """A derived field is what it is derived from; no symbol of its own."""
         if isinstance(value, list) and all(isinstance(item, bool | str | None) for item in value):
             return Derived(value)
         self.frames.append(Frame(scope, {}, {}))
         try:
-            found = self.evaluate(scope.spec.fixed[name], {})
+            found = self.evaluate(expression, {})
         finally:
             self.frames.pop()
         return found if bare(found) == value else value

@@ -262,7 +262,8 @@ class Formal(SweptDomain):
         first = node.generators[0]
         same = ast.copy_location(ast.GeneratorExp(node.value, node.generators), node)
         if (
-            not at.alike(same)
+            self.unroll
+            or not at.alike(same)
             or not (found := self.listed(same, local, at))
             or not isinstance(found[0], Node)
         ):

@@ -250,7 +250,9 @@ def numbers_in(value: Any) -> list[Number]:
 
 
 def bare(value: Any) -> Any:
-    """A number, or a list of some, as it is here."""
+    """A number, or a list or a mapping of some, as it is here."""
+    if isinstance(value, dict):
+        return {key: bare(item) for key, item in value.items()}
     return [bare(item) for item in value] if isinstance(value, list | tuple) else here(value)
 
 

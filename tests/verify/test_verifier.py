@@ -20,8 +20,8 @@ SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {
     "a layer's own fields": (
         "gemma4_text",
         "Gemma4TextModel",
-        "Gemma4TextAttention(i, **per_layer_config.get(i, {}))",
-        'Gemma4TextAttention(i, **({} if given("per_layer_config") else per_layer_config).get(i, {}))',
+        "if i in per_layer_config else",
+        'if i in per_layer_config and given("per_layer_config") is None else',
         "shape",
         "self_attn: Gemma4TextAttention(i, **",
     ),
