@@ -159,7 +159,7 @@ def _told(outcome: Outcome) -> Pair:
 def _undescribed(keys: list[Key], jobs: int) -> Iterator[Pair]:
     """The pairs that no spec describes, and whether they could be verified here."""
     batches = [tuple(keys[start : start + _BATCH]) for start in range(0, len(keys), _BATCH)]
-    for batch, causes in spread(_default, batches, jobs, ("torch", "transformers", "archspec.oracle")):
+    for batch, causes in spread(_default, batches, jobs, ("torch", "archspec.oracle")):
         told = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
         for (model_type, architecture), cause in zip(batch, told, strict=True):
             yield Pair(model_type, architecture, (), "unavailable" if cause else "undescribed", 0, cause)

@@ -97,7 +97,10 @@ class Verifier(BothSides):
             except Unavailable as error:  # the random configs may still be to be had
                 unavailable = unavailable or str(error)
         for raw in valid_configs(self.spec.model_type) if self.samples else ():
-            self.one(raw)
+            try:
+                self.one(raw)
+            except Unavailable as error:
+                self.not_here(error)
             self.sampler.accepted.append(raw)
         wanted = self.samples + (not unavailable)
         tries = TRIES * self.samples

@@ -31,7 +31,7 @@ SCOPE = (
     ),
     *("AutoModelForSequenceClassification", "AutoModelForTokenClassification"),
 )
-_PRELOAD = ("torch", "transformers", "archspec.verify.costs.training")
+_PRELOAD = ("torch", "archspec.verify.costs.training")
 _TIMEOUT = 600.0
 _UNDESCRIBED = re.compile(r"(?P<line>\S+:\d+):\d+: .*undescribed is described.*\(in (?P<module>\w+)\.ops\)")
 _LONGEST_GAP = 200  # letters
