@@ -76,7 +76,7 @@ def activations(model_type: str, classes: list[str]) -> Iterator[str]:
                 value = vars(config).get(field.name)
                 if (
                     isinstance(value, str)
-                    and value in ACTIVATIONS
+                    and value.removeprefix("gated-") in ACTIVATIONS  # as T5 writes them
                     and refuses(cls, model_type, small, field.name)
                 ):
                     yield field.name
