@@ -117,6 +117,21 @@ def _call(node: ast.Call, context: Context) -> Found:
             yield found.message, node.func, found.help
         elif found is not None:
             yield from _arguments(node, context, *found)
+        elif node.keywords and name.startswith(AUTO):
+            yield from _handed_on(node, context)
+
+
+def _handed_on(node: ast.Call, context: Context) -> Found:
+    """Keywords of an auto class that its sub-config's default type has neither as parameters nor as fields."""
+    sub = sub_config(context, node.args[0]) if node.args else None
+    if sub is None or sub.spec is None or sub.spec.refuse:
+        return
+    module = sub.spec.module(auto_class(sub.spec, callee(node)) or "")
+    known = [*sub.spec.fields, *(module.parameters if module is not None else ())]
+    for keyword in node.keywords:
+        if keyword.arg is not None and keyword.arg not in known and not has_field(sub.spec, keyword.arg):
+            help_ = did_you_mean(keyword.arg, known)
+            yield f"{keyword.arg} is neither a parameter nor a field in {sub.spec.model_type}", keyword, help_
 
 
 def _arguments(node: ast.Call, context: Context, spec: Spec, module: Module) -> Found:

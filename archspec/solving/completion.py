@@ -52,7 +52,7 @@ def _fields(scope: Scope) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, field in scope.spec.fields.items():
         given, written = scope.raw.get(name), scope.given.get(name, name)
-        if name in scope.spec.fixed or (given is None and field.computed):
+        if name in {*scope.spec.fixed, *scope.spec.readonly} or (given is None and field.computed):
             continue  # worked out, be it from what the config says
         value = scope.get(name)
         if isinstance(value, SubConfig):

@@ -68,7 +68,7 @@ def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | N
         assert raw is not None
         if not accepted(spec, architecture, raw):
             raw = sampler.mend(lambda near: accepted(spec, architecture, near))
-        if raw is not None:
+        if raw is not None and accepted(spec, architecture, raw):  # under other names it may not be
             sampler.accept()
             return raw
     return None

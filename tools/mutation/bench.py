@@ -266,12 +266,12 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
             reached = set[str]().union(
                 *(modules_of(spec, architecture) for architecture in spec.architectures or spec.modules)
             )
-            every = (one for one in alterations(spec, file, wide) if not wide or _key(one, name) in best)
+            every = (one for one in alterations(spec, file, wide) if not wide or _key(one) in best)
             chosen = [
                 one for one in every if not one.module or one.module in reached or spec.source.name == file
             ]
             pending = [
-                one for one in chosen if (known := best.get(_key(one, name))) is None or not known.well
+                one for one in chosen if (known := best.get(_key(one))) is None or not known.well
             ]
             if not pending:
                 continue
@@ -279,9 +279,9 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
                 told[host.model_type] = answers(host, samples, seed)
             bench = Bench(host, told[host.model_type], spec if spec is not host else None)
             for found in map(bench.fared, pending):
-                known = best.setdefault(_key(found.alteration, name), found)
+                known = best.setdefault(_key(found.alteration), found)
                 if found.rank > known.rank:
-                    best[_key(found.alteration, name)] = found
+                    best[_key(found.alteration)] = found
 
     hold(wide=False)
     if not all(
@@ -291,10 +291,10 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
     return list(best.values())
 
 
-def _key(alteration: Alteration, name: str) -> tuple[int, str]:
-    """The same for one line in all specs: a class has another prefix there; of a shared part, any name."""
+def _key(alteration: Alteration) -> tuple[int, str]:
+    """The same for one line in all specs: a class has another prefix there, or any name."""
     spec = alteration.spec
-    what = alteration.what.removeprefix(f"{alteration.module}: ") if "/" in name else alteration.what
+    what = alteration.what.removeprefix(f"{alteration.module}: ")
     return alteration.line, what.replace(spec.prefix or "…", "…").replace(spec.base_model_prefix or "…", "…")
 
 

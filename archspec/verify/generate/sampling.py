@@ -25,7 +25,10 @@ VALID = "valid_configs.json"  # in the folder of the specs
 @cache
 def valid_configs(model_type: str) -> tuple[Config, ...]:
     """Configs to start from where the default one is refused, and what is drawn, too."""
-    with open(os.path.join(shipped().folder, VALID), encoding="utf-8") as file:
+    path = os.path.join(shipped().folder, VALID)
+    if not os.path.exists(path):  # a folder of one's own
+        return ()
+    with open(path, encoding="utf-8") as file:
         found = json.load(file).get(model_type, [])
     return tuple({"model_type": model_type, **raw} for raw in found)
 
