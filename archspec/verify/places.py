@@ -32,6 +32,8 @@ def read_places(expression: Expression, module: Module | None, scope: Scope | No
                 definition = field.default
             if definition is None and field is not None and field.name not in scope.raw:
                 defaults.append(field.place)
+                declared = field.sub_config  # its type and what it is given may be derived
+                pending += sorted(names(declared) & scope.spec.fixed.keys()) if declared is not None else []
         if definition is not None:
             found.append(definition.place)
             pending += sorted(names(definition.tree))

@@ -270,9 +270,7 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
             chosen = [
                 one for one in every if not one.module or one.module in reached or spec.source.name == file
             ]
-            pending = [
-                one for one in chosen if (known := best.get(_key(one))) is None or not known.well
-            ]
+            pending = [one for one in chosen if (known := best.get(_key(one))) is None or not known.well]
             if not pending:
                 continue
             if host.model_type not in told:
