@@ -30,10 +30,16 @@ def faults(
             yield f"layer {index}: {describe(fields)} is not a mapping"
         else:
             for name, value in fields.items():
-                if name not in (field.of_layers or ()):
-                    if value != shared(name):
-                        yield f"layer {index} has a {name} of its own, which this spec does not describe"
-                elif (known := spec.fields.get(name)) and (
-                    fault := misfit(known, known.types or ("int",), value)
-                ):
-                    yield f"layer {index}: {name}: {fault}"
+                if fault := _fault(field, name, value, spec, shared):
+                    yield f"layer {index}{fault}"
+
+
+def _fault(field: Field, name: str, value: Any, spec: Spec, shared: Callable[[str], Any]) -> str:
+    """Why a layer cannot have a value of its own; empty where it can."""
+    if name not in (field.of_layers or ()):
+        if value == shared(name):
+            return ""
+        return f" has a {name} of its own, which this spec does not describe"
+    known = spec.fields.get(name)
+    fault = misfit(known, known.types or ("int",), value) if known is not None else None
+    return f": {name}: {fault}" if fault else ""

@@ -122,7 +122,7 @@ def _call(node: ast.Call, context: Context) -> Found:
 
 
 def _handed_on(node: ast.Call, context: Context) -> Found:
-    """Keywords of an auto class that are neither parameters nor fields of the default type of its sub-config."""
+    """Keywords of an auto class that are neither parameters nor fields of its sub-config's default type."""
     sub = sub_config(context, node.args[0]) if node.args else None
     if sub is None or sub.spec is None or sub.spec.refuse:
         return

@@ -62,12 +62,10 @@ def run(args: Values) -> int:
         return _release(args, jobs)
     if args.names:
         chosen = campaign.named(args.names)
+    elif args.all:
+        chosen = campaign.everything()
     else:
-        chosen = (
-            campaign.everything()
-            if args.all
-            else campaign.changed("HEAD" if args.changed == RELEASE else args.changed)
-        )
+        chosen = campaign.changed() if args.changed == RELEASE else campaign.changed(args.changed)
     with progress("verifying") as show:
         done = _telling(show, sum(map(len, chosen.values())))
         report = campaign.run(chosen, args.samples, args.seed, jobs, done)
