@@ -178,7 +178,7 @@ CONDITIONS: list[tuple[str, str, str, dict[str, Any]]] = [
         {},
     ),
     ("cohere_compass_text", "CohereCompassTextForSequenceClassification", "not pooling", ROTARY),
-    ("cohere_compass_text", "CohereCompassForCausalLM", "all([rope_parameters", ROTARY),
+    ("cohere_compass_text", "CohereCompassTextModel", "all([rope_parameters", ROTARY),
     (
         "dots3_note_vision_encoder",  # fields that must be equal change together
         "Dots3NoteVisionModel",
