@@ -5,9 +5,10 @@ A row is one of its tensors, in the form in which a spec's are compared with the
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -81,6 +82,7 @@ def built(cls: Any, config: Any) -> Any:
     """An instance on meta, under the contexts in which transformers itself loads a checkpoint."""
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
+        stack.enter_context(redirect_stdout(io.StringIO()))  # PE prints which docstrings it lacks
         warnings.simplefilter("ignore")
         try:
             for context in _contexts():
