@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Iterable
+from functools import cached_property
 from typing import Any
 
 import z3
@@ -45,9 +46,13 @@ class Solver:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.context = z3.Context()  # of its own: what was asked before changes no answer
         terms = run.trace.terms.values()
         self.fields = {term.arguments[0]: term for term in terms if term.operator == "field"}
+
+    @cached_property
+    def context(self) -> Any:
+        """Of its own: what was asked before changes no answer. It takes milliseconds to make."""
+        return z3.Context()
 
     def solve(
         self,
@@ -61,8 +66,11 @@ class Solver:
         ``held`` are left out where no free field decides them, and those of runs ``before`` where others do.
         Numbers of one or more are tried before zeros.
         """
+        loose = self.fields.keys() & free
+        if wanted.fields.isdisjoint(loose):
+            return None  # it stays as it is
         self.known: dict[Term, Any] = {}
-        self.free = {path: self.variable(path) for path in sorted(free, key=str) if path in self.fields}
+        self.free = {path: self.variable(path) for path in sorted(loose, key=str)}
         asked = [wanted, *(one for one in before if one.fields <= self.free.keys())]
         asked += [one for one in held if not one.fields.isdisjoint(self.free)]
         try:
