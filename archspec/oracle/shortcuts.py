@@ -53,6 +53,9 @@ _bounds = _unless(
     lambda tensor, args, options: bool(options) or any(type(bound) is not float for bound in args)
 )
 _plain = _unless(lambda tensor, args, options: bool(args or options))
+_truncated = _unless(  # args: mean, standard deviation, which it divides by, and bounds
+    lambda tensor, args, options: bool(options) or any(type(one) is not float for one in args) or args[1] <= 0
+)
 
 SHORTCUTS = (
     Shortcut("torch.nn", "Linear", "reset_parameters", _nothing),
@@ -61,6 +64,7 @@ SHORTCUTS = (
     Shortcut("torch.nn.init", "", "normal_", _plain),
     Shortcut("torch.nn.init", "", "ones_", _plain),
     Shortcut("torch.nn.init", "", "zeros_", _plain),
+    Shortcut("timm.layers.weight_init", "", "_trunc_normal_", _truncated),
     Shortcut("transformers.models.videomae.modeling_videomae", "", "get_sinusoid_encoding_table", _corner),
 )
 

@@ -96,8 +96,10 @@ def put(run: Run, values: Mapping[Path, Any]) -> Config:
                 known = run.fields.get(path[:depth])  # a default: it is written out
                 inner[part] = copy.deepcopy(known.value) if known and known.value is not None else {}
             last, inner = inner, inner[part]
-        if path[-1] == LENGTH:
+        if path[-1] == LENGTH and isinstance(inner, list):
             last[path[-2]] = _resized(inner, int(value))
+        elif path[-1] == LENGTH:  # of what is derived, which no config gives
+            del last[path[-2]]
         elif value is ...:
             inner.pop(path[-1], None)
         elif isinstance(inner, dict) or path[-1] < len(inner):
