@@ -122,16 +122,23 @@ def _call(node: ast.Call, context: Context) -> Found:
 
 
 def _handed_on(node: ast.Call, context: Context) -> Found:
-    """Keywords of an auto class that are neither parameters nor fields of its sub-config's default type."""
+    """Keywords of an auto class, by its sub-config's default type: a config may name another type."""
     sub = sub_config(context, node.args[0]) if node.args else None
     if sub is None or sub.spec is None or sub.spec.refuse:
         return
     module = sub.spec.module(auto_class(sub.spec, callee(node)) or "")
-    known = [*sub.spec.fields, *(module.parameters if module is not None else ())]
+    if module is not None:
+        yield from _keywords(node, sub.spec, module)
+
+
+def _keywords(node: ast.Call, spec: Spec, module: Module) -> Found:
+    """Keywords that a module does not take, up to one that hands on what only a config knows."""
     for keyword in node.keywords:
-        if keyword.arg is not None and keyword.arg not in known and not has_field(sub.spec, keyword.arg):
-            help_ = did_you_mean(keyword.arg, known)
-            yield f"{keyword.arg} is neither a parameter nor a field in {sub.spec.model_type}", keyword, help_
+        if keyword.arg is None:
+            return
+        if keyword.arg not in module.parameters and not has_field(spec, keyword.arg):
+            help_ = did_you_mean(keyword.arg, [*module.parameters, *spec.fields])
+            yield f"{keyword.arg} is neither a parameter of {module.name} nor a field", keyword, help_
 
 
 def _arguments(node: ast.Call, context: Context, spec: Spec, module: Module) -> Found:
@@ -139,15 +146,11 @@ def _arguments(node: ast.Call, context: Context, spec: Spec, module: Module) -> 
     given = node.args[1:] if with_config and spec is not context.spec else node.args
     if len(given) > len(module.parameters) and not with_config:
         yield f"{module.name} takes {len(module.parameters)} arguments, {len(given)} are given", node, ""
-    filled = set(list(module.parameters)[: len(given)])
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            return
-        if keyword.arg in module.parameters:
-            filled.add(keyword.arg)
-        elif not has_field(spec, keyword.arg):
-            help_ = did_you_mean(keyword.arg, [*module.parameters, *spec.fields])
-            yield f"{keyword.arg} is neither a parameter of {module.name} nor a field", keyword, help_
+    yield from _keywords(node, spec, module)
+    keywords = [keyword.arg for keyword in node.keywords]
+    if None in keywords:
+        return
+    filled = {*list(module.parameters)[: len(given)], *keywords}
     for name, default in module.parameters.items():
         if default is None and name not in filled:
             yield f"{module.name} needs {name}", node, f"parameters: {', '.join(module.parameters)}"

@@ -550,10 +550,8 @@ def test_every_config_is_written_whole(model_type: str) -> None:
             )
             set_by_transformers = {*spec.fixed, *spec.readonly}
             own = {name for name, field in spec.fields.items() if not field.computed} - set_by_transformers
-            if model_type in ("edgetam", "edgetam_vision_model"):
-                own = (
-                    set()
-                )  # a default timm model has no num_classes, which transformers demands of a written one
+            # EdgeTAM's default timm model has no num_classes, which transformers demands of a written one
+            own = set() if model_type in ("edgetam", "edgetam_vision_model") else own
             assert len(raw) > 1 or own <= {*written, *(name for name in own if model.scope.get(name) is None)}
             assert read.params_bytes() == 2 * params and set(written) >= {
                 "architectures",

@@ -94,7 +94,17 @@ def test_a_line_is_tried_where_another_spec_has_it() -> None:
 
 def test_the_specs_that_have_a_line() -> None:
     found = [(host.model_type, spec.model_type) for host, spec, _ in standing("sam_prompt_encoder")]
-    assert found[0] == ("sam", "sam_prompt_encoder") and ("sam_hq", "sam_hq_prompt_encoder") in found
+    assert found == [
+        ("sam", "sam_prompt_encoder"),
+        ("sam_hq", "sam_hq_prompt_encoder"),
+        ("edgetam", "edgetam_prompt_encoder"),
+        ("sam3_tracker", "sam3_tracker_prompt_encoder"),
+        ("sam2_video", "sam2_video_prompt_encoder"),
+        ("edgetam_video", "edgetam_video_prompt_encoder"),
+        ("sam3_tracker_video", "sam3_tracker_video_prompt_encoder"),
+        ("sam3_video", "sam3_tracker_video_prompt_encoder"),
+        ("sam2", "sam2_prompt_encoder"),
+    ]
     found = [(host.model_type, spec.model_type) for host, spec, _ in standing("blt_global_transformer")]
     assert found[0] == ("blt_patcher", "blt_patcher") and ("blt", "blt_global_transformer") in found
     assert {host for host, _ in found} == {"blt", "blt_patcher"}
