@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from archspec.cli.command_line import Arguments, Values
 from archspec.typing_light import Any, NoReturn
 
-# what each verb is for; its module in archspec.cli.verbs gives add_arguments(arguments) and run(args) -> int
+# what each verb is for; its module gives add_arguments(arguments) and run(args) -> int
 VERBS = {
     "count": "exact parameter counts of a config, by kind and by module",
     "tree": "the modules, as print(model) shows them, with counts and shares",
@@ -33,7 +33,10 @@ VERBS = {
     "derive": "draft a spec from the constructor of a class, and verify it",
     "lint": "check spec files; --schema prints their JSON Schema",
 }
-_COSTS = ("flops", "cache", "memory")  # their modules are in archspec.cli.costs
+_ROOMS = {  # the folder of a verb's module, where it is not verbs/
+    **dict.fromkeys(("flops", "cache", "memory"), "costs"),
+    **dict.fromkeys(("verify", "derive", "lint"), "specs"),
+}
 _EPILOG = (
     "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."
 )
@@ -126,8 +129,7 @@ def _verb(verb: str, given: list[str]) -> int:
 
 def module_of(verb: str) -> Any:
     """The module of a verb."""
-    room = "costs" if verb in _COSTS else "verbs"
-    return importlib.import_module(f"archspec.cli.{room}.{verb}")
+    return importlib.import_module(f"archspec.cli.{_ROOMS.get(verb, 'verbs')}.{verb}")
 
 
 def _help() -> str:

@@ -1,1 +1,1 @@
-"""A module a verb."""
+"""Verbs of what a model holds, a module a verb."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from archspec.cli import release
+from archspec.cli.specs import release
 from archspec.specs.exported import ModelType, exported
 
 pytestmark = pytest.mark.oracle

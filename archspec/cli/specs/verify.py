@@ -47,13 +47,13 @@ def run(args: Values) -> int:
 
     jobs = args.jobs if args.jobs > 0 else cores()
     if args.costs:
-        from archspec.cli.verify_costs import run as run_costs
+        from archspec.cli.specs.verify_costs import run as run_costs
 
         return run_costs(args, jobs)
     if args.coverage or args.check:
         return _coverage(args, jobs)
     from archspec import __version__
-    from archspec.cli import release
+    from archspec.cli.specs import release
     from archspec.verify import campaign
 
     if [bool(args.names), args.all, bool(args.changed)].count(True) != 1:
@@ -78,7 +78,7 @@ def run(args: Values) -> int:
 
 def _release(args: Values, jobs: int) -> int:
     from archspec import __version__
-    from archspec.cli import release
+    from archspec.cli.specs import release
 
     with progress("verifying") as show:
         report, lines = release.run(release.SAMPLES, args.seed, jobs, args.output, _telling(show, 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from archspec.cli.verbs.derive import write_drafts
+from archspec.cli.specs.derive import write_drafts
 from archspec.errors import ArchspecError
 from archspec.specs.exported import exported
 from archspec.specs.library import TRANSFORMERS_VERSION, shipped
