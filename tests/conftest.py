@@ -26,6 +26,7 @@ from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+PROGRAMS = {"latex": "pdflatex", "spark": "java"}  # marker -> what a test needs that pip does not bring
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("deep", deadline=None, max_examples=5000)  # --hypothesis-profile=deep
 settings.load_profile("default")
@@ -44,6 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.meta_path.insert(0, WithoutOracle())
     else:
         stand_in()  # before any test imports transformers, which asks once what there is
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, program in PROGRAMS.items():
+        if item.get_closest_marker(marker) and shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed on this machine")
 
 
 @pytest.fixture
