@@ -1,16 +1,24 @@
-"""Tables and progress for people: rich ones on a terminal; what programs read is plain aligned text."""
+"""Tables, notes and progress for people: fitted to a terminal; what programs read is plain aligned text."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from archspec.typing_light import Any
+from archspec.typing_light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 Cells = Sequence[str]
 PATIENCE = 1.0  # seconds before progress is worth a line
+_GAP = 2  # blanks between columns
+_NARROW = 10  # characters that a column of names keeps, however narrow the terminal
+_JOINT = r"(?<=[._/,])(?<!\d[.,](?=\d))|(?<=[a-z])(?=[A-Z])"  # where a long name goes on in the next line
+_NUMBER = r"\d(?:[\d.,]*\d)?%?"
 
 
 def table(
@@ -18,36 +26,175 @@ def table(
 ) -> None:
     """Prints rows under columns; a column that starts with `>` is aligned to the right.
 
-    Piped, there are no title, caption or boxes, columns are two blanks apart, and `header=False` leaves out
-    the names of the columns.
+    On a terminal they keep to its width: names go on in the next line, numbers are never broken in two, and
+    where not even they fit, each row is a list of its own. Piped, there are no title, caption or rules, and
+    `header=False` leaves out the names of the columns.
     """
-    names = columns.split("|")
-    listed = list(rows)
-    if sys.stdout.isatty():
-        _rich(names, listed, title, caption)
+    names, listed = columns.split("|"), [list(row) for row in rows]
+    if not sys.stdout.isatty():
+        shown = [[name.lstrip(">") for name in names], *listed] if header else listed
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        _print_aligned(names, shown, widths)
         return
-    shown = [[name.lstrip(">") for name in names], *listed] if header else listed
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
+    if title:
+        say(f"{title}\n")
+    widths = _widths(names, listed, _columns())
+    if widths:
+        _print_ruled(names, listed, widths)
+    else:
+        _print_lists([name.lstrip(">") for name in names], listed, _columns())
+    if caption:
+        say(f"\n{caption}")
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Prints a sentence; on a terminal, in lines that break between words and never within a number."""
+    stream = stream or sys.stdout
+    if stream.isatty():
+        text = "\n".join(line for given in text.split("\n") for line in _folded(given, _columns()))
+    print(text, file=stream)
+
+
+def _columns() -> int:
+    """The terminal's width."""
+    import shutil
+
+    return max(shutil.get_terminal_size((80, 24)).columns, 2 * _NARROW)
+
+
+def _print_aligned(names: list[str], rows: list[list[str]], widths: list[int]) -> None:
+    for row in rows:
         cells = zip(names, row, widths, strict=True)
         texts = [text.rjust(width) if name[:1] == ">" else text.ljust(width) for name, text, width in cells]
-        print("  ".join(texts).rstrip())
+        print((" " * _GAP).join(texts).rstrip())
 
 
-def _rich(names: list[str], rows: list[Cells], title: str, caption: str) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False, title=title or None, caption=caption or None)
-    shown.title_justify = shown.caption_justify = "left"
-    for name in names:
-        justify: Any = "right" if name.startswith(">") else "left"
-        shown.add_column(name.lstrip(">"), justify=justify, overflow="fold")
+def _print_ruled(names: list[str], rows: list[list[str]], widths: list[int]) -> None:
+    """The names of the columns, a rule, and the rows, with cells folded to the widths."""
+    bold, plain = ("\x1b[1m", "\x1b[0m") if _styled() else ("", "")
+    print(bold, end="")
+    _print_aligned(names, _lines([name.lstrip(">") for name in names], widths), widths)
+    print(plain + _rule(sum(widths) + _GAP * (len(widths) - 1)))
     for row in rows:
-        shown.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False).print(shown)
+        _print_aligned(names, _lines(row, widths), widths)
+
+
+def _print_lists(names: list[str], rows: list[list[str]], room: int) -> None:
+    """Each row as lines of `name  value`, for a terminal too narrow to have them side by side."""
+    first = max(map(len, names))
+    for row in rows:
+        print(_rule(room))
+        for name, cell in zip(names, row, strict=True):
+            widths = [first, max(room - first - _GAP, _NARROW)]
+            _print_aligned(["", ""], _lines([name, cell], widths) if cell else [], widths)
+
+
+def _lines(row: list[str], widths: list[int]) -> list[list[str]]:
+    """A row as the lines that its cells take."""
+    cells = [_folded(text, width) for text, width in zip(row, widths, strict=True)]
+    height = max(map(len, cells))
+    return [list(line) for line in zip(*(cell + [""] * (height - len(cell)) for cell in cells), strict=True)]
+
+
+def _widths(names: list[str], rows: list[list[str]], room: int) -> list[int]:
+    """How wide each column is; none where the numbers and the least of the names do not fit side by side."""
+    listed = [[name.lstrip(">"), *cells] for name, cells in zip(names, _transposed(names, rows), strict=True)]
+    widths = [max(map(len, column)) for column in listed]
+    comfortable = [max(_longest_piece(text) for text in column) for column in listed]
+    room -= _GAP * (len(names) - 1)
+    bare = [_least(name, column) for name, column in zip(names, listed, strict=True)]
+    for floor in (list(map(max, comfortable, bare)), bare):
+        while sum(widths) > room and any(map(int.__gt__, widths, floor)):
+            wide = max((i for i, least in enumerate(floor) if widths[i] > least), key=widths.__getitem__)
+            widths[wide] -= 1
+    return widths if sum(widths) <= room else []
+
+
+def _transposed(names: list[str], rows: list[list[str]]) -> list[list[str]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in names]
+
+
+def _least(name: str, column: list[str]) -> int:
+    """The least width of a column: all of a cell with a number, the longest number in others."""
+    import re
+
+    if name[:1] == ">":
+        return max(map(len, column[1:]), default=0) or 1
+    numbers = [len(found) for text in column for found in re.findall(_NUMBER, text)]
+    return max([min(_NARROW, max(map(len, column))), *numbers, 1])
+
+
+def _longest_piece(text: str) -> int:
+    import re
+
+    return max(len(piece) for word in text.split() for piece in re.split(_JOINT, word)) if text.strip() else 0
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """A text in lines of a width at most, each as deep as the first: broken at blanks, and within long words.
+
+    >>> _folded("encoder.layer.0.attention.self.query.weight", 24)
+    ['encoder.layer.0.', 'attention.self.query.', 'weight']
+    >>> _folded("  counting it again gives 132,955,194", 30)
+    ['  counting it again gives', '  132,955,194']
+    """
+    if len(text) <= width:
+        return [text]
+    indent = " " * min(len(text) - len(text.lstrip()), width // 2)
+    lines = [indent]
+    for word in text.split():
+        blank = " " if lines[-1].strip() else ""
+        if len(lines[-1] + blank + word) <= width:
+            lines[-1] += blank + word
+        elif len(indent + word) <= width:
+            lines.append(indent + word)
+        else:
+            _add_pieces(lines, indent, blank, _pieces(word, width - len(indent)), width)
+    return lines
+
+
+def _add_pieces(lines: list[str], indent: str, blank: str, pieces: list[str], width: int) -> None:
+    """Puts the pieces of a word that is too long for a line into what is left of one, and into next ones."""
+    for piece in pieces:
+        if len(lines[-1] + blank + piece) <= width:
+            lines[-1] += blank + piece
+        else:
+            lines.append(indent + piece)
+        blank = ""
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    """The pieces of a word, each no longer than a width: cut where it has joints, else not within a number.
+
+    >>> _pieces("BertForSequenceClassification", 20)
+    ['Bert', 'For', 'Sequence', 'Classification']
+    """
+    import re
+
+    found = []
+    for piece in re.split(_JOINT, word):
+        while len(piece) > width:
+            cut = _cut(piece, width)
+            found.append(piece[:cut])
+            piece = piece[cut:]
+        found.append(piece)
+    return found
+
+
+def _cut(word: str, width: int) -> int:
+    """Where a word that is too long is cut: not between two digits, if that can be."""
+    cuts = range(width, 0, -1)
+    return next((cut for cut in cuts if not (word[cut - 1 : cut + 1].isdecimal() and cut < len(word))), width)
+
+
+def _rule(width: int) -> str:
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    return ("─" if encoding.startswith("utf") else "-") * width
+
+
+def _styled() -> bool:
+    """Whether the terminal takes more than plain text, and its user wants it (https://no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
@@ -56,7 +203,7 @@ def progress(doing: str) -> Iterator[Callable[..., None]]:
 
     Gives a function that is told how many are done, of how many, and, where that changes, what is done now.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done, total, doing="": None
         return
     from rich import progress as rich
@@ -64,7 +211,9 @@ def progress(doing: str) -> Iterator[Callable[..., None]]:
 
     columns = (rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn())
     times = (rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
-    bar = rich.Progress(*columns, *times, console=Console(stderr=True), transient=True)
+    bar = rich.Progress(
+        *columns, *times, console=Console(stderr=True, no_color=not _styled()), transient=True
+    )
     task, start = bar.add_task(doing), time.monotonic()
 
     def show(done: int, total: int, doing: str = doing) -> None:

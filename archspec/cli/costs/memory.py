@@ -7,7 +7,7 @@ from archspec.cli.command_line import Arguments, Values
 from archspec.cli.costs.lengths import add_lengths, add_weights, call_json
 from archspec.costs.outputs import room
 from archspec.errors import ArchspecError
-from archspec.terminal import number, size, table
+from archspec.terminal import number, say, size, table
 from archspec.tree.counts import dtype_name
 from archspec.typing_light import TYPE_CHECKING, Any
 
@@ -116,7 +116,7 @@ def _print(found: dict[str, Any]) -> None:
     table("|".join(["part", *(f">{name}" for name in names)]), rows)
     for name, one in zip(names, needed.values(), strict=True):
         where = "most is needed in" if one["exact"] else "at least, not held to torch: the output of"
-        print(f"{name}: {where} {one['needed_by']}")
+        say(f"{name}: {where} {one['needed_by']}")
 
 
 def training_report(model: Model, step: Training) -> dict[str, Any]:
@@ -175,4 +175,4 @@ def _print_training(found: dict[str, Any]) -> None:
     rows.append((label, "", "", number(total), size(total)))
     table("part|dtype|of it|>bytes|>", rows)
     if found["not_described"] is not None:
-        print(f"note: {found['not_described']}")
+        say(f"note: {found['not_described']}")

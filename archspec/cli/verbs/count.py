@@ -7,7 +7,7 @@ from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.specs.library import TRANSFORMERS_VERSION
-from archspec.terminal import number, share, size, table
+from archspec.terminal import number, say, share, size, table
 from archspec.tree.outline import shares
 from archspec.tree.ties import tie_notes
 from archspec.typing_light import TYPE_CHECKING, Any
@@ -70,4 +70,4 @@ def _print(found: dict[str, Any]) -> None:
     if found["notes"]:
         print()
     for note in found["notes"]:
-        print(f"note: {note}")
+        say(f"note: {note}")

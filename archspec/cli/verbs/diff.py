@@ -10,7 +10,7 @@ from archspec.cli.arguments import MODEL_HELP, add_choices, loaded, natural, pri
 from archspec.cli.command_line import Arguments, Values
 from archspec.compare.diff import Diff, diff
 from archspec.errors import ArchspecError
-from archspec.terminal import number, signed, table
+from archspec.terminal import number, say, signed, table
 from archspec.tree.ties import tie_notes
 
 if TYPE_CHECKING:
@@ -122,17 +122,17 @@ def _print(found: Diff, forms: Forms) -> None:
     else:
         print("no difference: the same tensors, of the same sizes, tied alike")
     if (total_form := _python(forms.total)) is not None:
-        print(f"\nB - A = {total_form}\n")
+        say(f"\nB - A = {total_form}\n")
     if any(found.prefixes):
         one, other = (prefix or "the whole" for prefix in found.prefixes)
-        print(f"note: {one} of A is aligned with {other} of B")
+        say(f"note: {one} of A is aligned with {other} of B")
     for label, model, total in sides:
         for note in tie_notes(model.tensors(), total):
-            print(f"note: in {label}, {note}")
+            say(f"note: in {label}, {note}")
     for name, (one, other) in found.fields.items() if found.changes else ():
-        print(f"note: {name} is {_value(one)} in A, {_value(other)} in B")
+        say(f"note: {name} is {_value(one)} in A, {_value(other)} in B")
     if forms.missing:
-        print(f"note: there is no closed form: {forms.missing}")
+        say(f"note: there is no closed form: {forms.missing}")
 
 
 def _rows(found: Diff, forms: Forms) -> Iterator[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
 from archspec.render.notation import FORMATS, Glyph, read
-from archspec.terminal import table
+from archspec.terminal import say, table
 
 if TYPE_CHECKING:
     from archspec.models.formula import Formula
@@ -138,8 +138,8 @@ def _explain(formula: Formula, parts: list[Part], args: Values, own: dict[str, G
     equals = "=" if args.leading is None else "≈"
     for part in parts:
         name = part.label or f"{formula.quantity_name} of {formula.architecture}"
-        print(f"{name} {equals} {written_part(formula, part, args.format, own)}")
-    print(f"= {formula.evaluate():,} at the values below\n")
+        say(f"{name} {equals} {written_part(formula, part, args.format, own)}")
+    say(f"= {formula.evaluate():,} at the values below\n")
     symbols = glyphs(formula, own)
     values = formula.symbols.items()
     rows = [(symbols[name].text, name, str(value), symbols[name].meaning) for name, value in values]
@@ -156,7 +156,7 @@ def _explain(formula: Formula, parts: list[Part], args: Values, own: dict[str, G
     if notes:
         print()
     for note in notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
 
 
 def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph]) -> None:

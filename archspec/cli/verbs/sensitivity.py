@@ -5,7 +5,7 @@ from __future__ import annotations
 from archspec.cli.arguments import add_model, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.verbs.formula import add_quantity, chosen_formula
-from archspec.terminal import table
+from archspec.terminal import say, table
 
 
 def add_arguments(takes: Arguments) -> None:
@@ -31,5 +31,5 @@ def run(args: Values) -> int:
     table("field|>value|>derivative|>one more adds|>elasticity", shown)
     print()
     for name in formula.unused:
-        print(f"note: {name} does not enter the count")
+        say(f"note: {name} does not enter the count")
     return 0

@@ -10,6 +10,7 @@ from archspec.cli.arguments import add_dtype, add_json, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.verbs.sweep import add_class_and_config, add_grid, class_and_config, ties_of
 from archspec.quantities import BUDGETS, QUANTITIES
+from archspec.terminal import number, say, table
 
 if TYPE_CHECKING:
     from archspec.solving.budgets import Plan
@@ -84,7 +85,7 @@ def run(args: Values) -> int:
             print()
         _print(found, paths, {name for name, budget in budgets.items() if budget is not None})
     for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}", sys.stderr)
     return 0
 
 
@@ -95,8 +96,6 @@ def _as_json(solution: Solution, path: str) -> dict[str, Any]:
 
 def _print_law(plan: Plan, as_json: bool) -> None:
     """The size and the tokens that a law gives the compute."""
-    from archspec.terminal import number, table
-
     best = plan.optimum
     assert best is not None  # there is compute
     if as_json:
@@ -108,8 +107,6 @@ def _print_law(plan: Plan, as_json: bool) -> None:
 
 
 def _print(found: list[Solution], paths: list[str], asked: set[str]) -> None:
-    from archspec.terminal import number, table
-
     telling = {"params"} | {"active_params" for one in found if one.active_params != one.params}
     shown = [name for name in BUDGETS if name in asked | telling]
     costs = [name for name in found[0].costs if name not in shown]
