@@ -226,14 +226,13 @@ def dtype_of(raw: Mapping[str, Any]) -> str:
 Source = str | os.PathLike[str] | Mapping[str, Any] | Any
 
 
-def load(
-    config: Source, architecture: str | None = None, overrides: Mapping[str, Any] | None = None
-) -> Model:
+def load(config: Source, architecture: str | None = None, set: Mapping[str, Any] | None = None) -> Model:
     """The model that a config describes.
 
     ``config`` is a dict, a path to a config.json or to its folder, a hub id, a transformers config
     object, or the name of an architecture or a model type (its default config). ``architecture``
     chooses the class; otherwise the config's `architectures[0]`, else the model type's base model.
+    ``set`` gives fields other values, one of a sub-config by its path: ``{"text_config.hidden_size": 64}``.
 
     Errors: :class:`archspec.ArchspecError` and nothing else: for a config that cannot be read, for
     values that transformers refuses, for what no spec describes.
@@ -243,14 +242,14 @@ def load(
     109482240
     """
     config, architecture = source_of(config, architecture)
-    found = read_config(config, overrides)
+    found = read_config(config, set)
     chosen = choose(found, architecture)
     spec = shipped().load(chosen.model_type)
-    if overrides:
+    if set:
         from archspec.configs.overrides import check_overrides
 
         whole = spec if chosen.config is found else shipped().load(found.raw["model_type"])
-        check_overrides(whole, overrides, found)
+        check_overrides(whole, set, found)
     return Model(chosen.config, spec, chosen.architecture, chosen.notes)
 
 
@@ -263,8 +262,15 @@ def source_of(config: Source, architecture: str | None = None) -> tuple[Source, 
     return {"model_type": shipped().model_type_of(config)}, architecture or config
 
 
-def formula(architecture: str, quantity: str = "params", **lengths: Any) -> Formula:
-    """The closed form of an architecture's parameters, at the flags of its default config.
+def formula(
+    config: Source,
+    quantity: str = "params",
+    *,
+    architecture: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    **lengths: Any,
+) -> Formula:
+    """The closed form of a quantity of the model that :func:`load` gives, at the flags of its config.
 
     For the costs of a call see :meth:`Model.quantity`.
 
@@ -272,7 +278,7 @@ def formula(architecture: str, quantity: str = "params", **lengths: Any) -> Form
     >>> archspec.formula("LlamaModel").symbols["hidden_size"]
     4096
     """
-    return load(architecture).quantity(quantity, **lengths)
+    return load(config, architecture, set).quantity(quantity, **lengths)
 
 
 def architectures() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from archspec.errors import SweepError
 from archspec.models.model import Model
@@ -82,10 +82,33 @@ class Plan(NamedTuple):
         return found
 
 
+class Budgets(TypedDict, total=False):
+    """What :func:`archspec.solve` may be given by name: sizes, and the fields of a :class:`Plan`."""
+
+    params: str | float | None
+    active_params: str | float | None
+    bytes: str | float | None
+    flops: str | float | None
+    tokens: str | float | None
+    memory: str | float | None
+    compute: str | float | None
+    law: str | None
+    batch: int
+    sequence: int
+
+
+def planned(budgets: Budgets) -> tuple[Plan, dict[str, Any]]:
+    """What is planned for, and the sizes."""
+    given = dict(budgets)
+    plan: dict[str, Any] = {name: given.pop(name) for name in Plan._fields if name in given}
+    return Plan(**plan), given
+
+
 def goals_of(budgets: Mapping[str, Any], plan: Plan) -> list[Goal]:
     """What to come near and to keep; beside another size to come near, bytes are only a limit."""
     if unknown := next((name for name in budgets if name not in BUDGETS), None):
-        raise TypeError(f"solve() takes no {unknown}; its budgets are {', '.join(BUDGETS)}")
+        known = ", ".join((*BUDGETS, *Plan._fields))
+        raise TypeError(f"solve() takes no {unknown}; its budgets are {known}")
     sizes = [goal(name, text) for name in BUDGETS if (text := budgets.get(name)) is not None]
     goals = [*plan.goals(), *sizes]
     if not goals:

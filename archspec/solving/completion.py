@@ -19,7 +19,7 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     Errors: :class:`SweepError` when the written config has another count, which is a bug.
 
     >>> import archspec
-    >>> written = complete(archspec.load("GPT2LMHeadModel", overrides={"n_layer": 24}))
+    >>> written = complete(archspec.load("GPT2LMHeadModel", set={"n_layer": 24}))
     >>> written["architectures"], written["n_layer"], written["n_embd"]
     (['GPT2LMHeadModel'], 24, 768)
     """

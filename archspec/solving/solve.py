@@ -8,13 +8,13 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from archspec.configs.reader import read_config
 from archspec.errors import Problem, SweepError
 from archspec.models.model import load, source_of
 from archspec.solving.best import Found
-from archspec.solving.budgets import Plan, exact, goals_of
+from archspec.solving.budgets import Budgets, Plan, exact, goals_of, planned
 from archspec.solving.completion import complete
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import free_grid
@@ -24,7 +24,6 @@ from archspec.sweeping.files import whole_file
 from archspec.sweeping.subject import Subject
 from archspec.tree.counts import dtype_name
 
-NO_PLAN = Plan()
 FAR = Fraction(1, 20)  # a miss that is worth a word
 
 
@@ -75,26 +74,25 @@ def solve(
     free: str | Sequence[str],
     *,
     dtype: str | None = None,
-    fields: Mapping[str, Any] | Sequence[str] = (),
+    set: Mapping[str, Any] | Sequence[str] = (),
     multiple: Mapping[str, int] | None = None,
     ratio: Mapping[str, Any] | None = None,
     tie: Mapping[str, str] | None = None,
     where: str | Sequence[str] = (),
     within: float | None = None,
-    most: int = 10,
+    top: int = 10,
     architecture: str | None = None,
-    plan: Plan = NO_PLAN,
-    **budgets: str | float | None,
+    **budgets: Unpack[Budgets],
 ) -> Solutions:
     """The configs that come nearest a budget, the nearest first.
 
     ``free`` are the fields to choose, each between a sixteenth of its value in the config and sixteen times
-    that, unless ``fields`` says otherwise, in steps of ``multiple``. ``params`` and ``active_params`` are
+    that, unless ``set`` says otherwise, in steps of ``multiple``. ``params`` and ``active_params`` are
     sizes to come near (``"7e9"``, ``"1.3B"``) or ranges to keep (``"6e9..7e9"``); ``bytes`` (at ``dtype``,
-    else the config's own) is not exceeded, and come near where no other size is; ``plan`` is of training and
-    serving (:class:`archspec.solving.budgets.Plan`). ``ratio`` keeps quotients of fields within ranges,
-    ``where`` any condition, ``tie`` makes fields follow others, ``fields`` sets those that are not free. Of
-    several sizes the largest relative miss counts; equally near ones are ranked by how usual their shape is.
+    else the config's own) is not exceeded, and come near where no other size is; other budgets are those of
+    :class:`archspec.solving.budgets.Plan`. ``ratio`` keeps quotients of fields within ranges, ``where`` any
+    condition, ``tie`` makes fields follow others, ``set`` sets those that are not free; ``within`` is in per
+    cent. Of several sizes the largest relative miss counts; of equally near ones the usual shape is first.
 
     The sizes are exact, and so is the search: no config that was not found comes nearer. A field that enters
     the size as a polynomial is solved for where the grid is too large to look at each point.
@@ -103,15 +101,16 @@ def solve(
 
     >>> import archspec
     >>> best = archspec.solve("LlamaForCausalLM", ["hidden_size", "num_hidden_layers"], params="7e9",
-    ...     most=1, multiple={"hidden_size": 128}, ratio={"hidden_size/num_hidden_layers": "100..140"},
+    ...     top=1, multiple={"hidden_size": 128}, ratio={"hidden_size/num_hidden_layers": "100..140"},
     ...     tie={"intermediate_size": "8 * hidden_size // 3"})
     >>> best[0].values, best[0].params
     ({'hidden_size': 3840, 'num_hidden_layers': 38}, 6970049280)
     """
-    goals, names, limit = goals_of(budgets, plan), _names(free), _limit(most, within)
+    plan, sizes = planned(budgets)
+    goals, names, limit = goals_of(sizes, plan), _names(free), _limit(top, within)
     source, architecture = source_of(config, architecture)
     raw = read_config(source)
-    axes, usual = free_grid(raw, architecture, fields, names, multiple or {})
+    axes, usual = free_grid(raw, architecture, set, names, multiple or {})
     conditions = _conditions(ratio or {}, where)
 
     def subject(wanted: Sequence[Goal], under: Mapping[str, str]) -> Subject:
@@ -121,7 +120,7 @@ def solve(
     def searched(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Searched:
         return search(subject(wanted, under), wanted, at_most, usual)
 
-    found, _ = searched(goals, conditions, most)
+    found, _ = searched(goals, conditions, top)
     obstacles = Obstacles(searched, axes, goals, conditions)
     if not found:
         raise SweepError(obstacles.none())
@@ -147,16 +146,16 @@ def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[st
     return ratios | {text: text for text in ([where] if isinstance(where, str) else where)}
 
 
-def _limit(most: int, within: float | None) -> Fraction | float:
+def _limit(top: int, within: float | None) -> Fraction | float:
     """The miss that a solution may have."""
-    if not 1 <= most <= 1_000:
-        raise SweepError(f"{most} solutions are not listed", help="ask for 1 to 1,000")
+    if not 1 <= top <= 1_000:
+        raise SweepError(f"{top} solutions are not listed", help="ask for 1 to 1,000")
     if within is None:
         return math.inf
     if not 0 <= within < math.inf:
-        message = f"within {100 * within:g} % of the budget is nothing"
+        message = f"within {within:g} % of the budget is nothing"
         raise SweepError(message, help="give a percentage from 0")
-    return Fraction(str(within))
+    return Fraction(str(within)) / 100
 
 
 def _solution(subject: Subject, free: Sequence[str], found: Found, plan: Plan) -> Solution:

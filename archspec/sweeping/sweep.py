@@ -164,7 +164,7 @@ def columns_of(text: str) -> dict[str, str]:
 
 def sweep(
     config: Any,
-    fields: Mapping[str, Any] | Sequence[str],
+    set: Mapping[str, Any] | Sequence[str],
     *,
     architecture: str | None = None,
     columns: Columns = ("params",),
@@ -176,7 +176,7 @@ def sweep(
 ) -> Sweep:
     """Exact counts of an architecture over a grid of configs.
 
-    ``config`` is what :func:`archspec.load` takes. ``fields`` gives each swept field its values: a range, a
+    ``config`` is what :func:`archspec.load` takes. ``set`` gives each swept field its values: a range, a
     list, or text such as ``"256:8192:128"`` (which includes its end). ``columns`` are quantities (`params`,
     `active_params`, `trainable_params`, `embedding_params`, `non_embedding_params`, `buffers`, `bytes` at
     ``dtype``), fields, or expressions over them, by name where a mapping is given, or in one text as on the
@@ -184,7 +184,7 @@ def sweep(
     `cache_bytes` at ``dtype``), whose ``lengths`` are those of :meth:`archspec.Model.forward`. ``tie`` makes
     fields follow others, ``where`` keeps the points for which it holds; both are expressions of the spec
     language. Fields that the config leaves out are worked out anew at every point, as
-    reading that config would. Each row equals ``archspec.load(config, overrides).params``.
+    reading that config would. Each row equals ``archspec.load(config, set=point).params``.
 
     Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits, ``wide`` makes all of
     them that.
@@ -208,7 +208,7 @@ def sweep(
     if not named:
         raise SweepError("no columns are asked for", help="name one, e.g. params")
     taken = {**{name: name for name in tied if name not in named}, **named}
-    axes = axes_of(fields)
+    axes = axes_of(set)
     for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
         message = f"{name} is swept, and stands in the table already"
         raise SweepError(message, help="leave it out of the columns")

@@ -15,7 +15,7 @@ COMMAND = ["diff", "LlamaForCausalLM", "LlamaForCausalLM", "--set-b", "num_key_v
 
 
 def test_costs_are_those_of_each_call() -> None:
-    a, b = archspec.load("BertModel"), archspec.load("BertModel", overrides={"num_hidden_layers": 6})
+    a, b = archspec.load("BertModel"), archspec.load("BertModel", set={"num_hidden_layers": 6})
     flops, cache = cost_changes(a, b, {"tokens": 100, "batch": 2})
     assert flops[1:] == (a.forward(2, 100).flops, b.forward(2, 100).flops)
     assert cache[1:] == (0, 0)

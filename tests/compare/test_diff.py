@@ -15,7 +15,7 @@ from archspec.compare.formulas import as_python, forms
 def between(
     a: str, b: str, of_a: dict[str, Any] | None = None, of_b: dict[str, Any] | None = None, **options: Any
 ) -> Diff:
-    return diff(archspec.load(a, overrides=of_a), archspec.load(b, overrides=of_b), **options)
+    return diff(archspec.load(a, set=of_a), archspec.load(b, set=of_b), **options)
 
 
 def rows(found: Diff) -> list[tuple[str, str, int, str]]:

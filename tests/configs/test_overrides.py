@@ -58,7 +58,7 @@ def test_overrides_win_over_the_config_and_its_other_names() -> None:
     plain = archspec.load({**gpt2, "n_embd": 24}).params
     for given in ({**gpt2}, {"model_type": "gpt2", "hidden_size": 48, "n_head": 4, "n_layer": 1}):
         for name in ("n_embd", "hidden_size"):
-            assert archspec.load(given, overrides={name: 24}).params == plain
+            assert archspec.load(given, set={name: 24}).params == plain
     assert "the same field" in message(gpt2, {"n_embd": 24, "hidden_size": 12})
 
 
@@ -79,11 +79,10 @@ def test_overrides_inside_sub_configs() -> None:
     }
     deeper = {**llava, "text_config": {**LLAMA, "num_hidden_layers": 5}}
     assert (
-        archspec.load(llava, overrides={"text_config.num_hidden_layers": 5}).params
-        == archspec.load(deeper).params
+        archspec.load(llava, set={"text_config.num_hidden_layers": 5}).params == archspec.load(deeper).params
     )
     opened = archspec.load(
-        {"model_type": "llava"}, overrides={"text_config.vocab_size": 10, "vision_config.hidden_size": 1024}
+        {"model_type": "llava"}, set={"text_config.vocab_size": 10, "vision_config.hidden_size": 1024}
     )
     assert (
         opened.params < archspec.load({"model_type": "llava"}).params
@@ -124,7 +123,7 @@ def test_overrides_that_mean_nothing(overrides: dict[str, Any], expected: list[s
 
 def test_overrides_of_what_transformers_sets_itself() -> None:
     with pytest.raises(archspec.ArchspecError, match="transformers sets attention_bias of mistral itself"):
-        archspec.load({"model_type": "mistral"}, overrides={"attention_bias": True})
+        archspec.load({"model_type": "mistral"}, set={"attention_bias": True})
 
 
 def test_overrides_of_a_flat_composite_config() -> None:
@@ -145,9 +144,9 @@ def test_overrides_of_a_flat_composite_config() -> None:
     expected = archspec.load({**flat, "num_hidden_layers": 2}).params
     assert archspec.load(flat).params > expected
     for name in ("num_hidden_layers", "text_config.num_hidden_layers"):
-        assert archspec.load(flat, overrides={name: 2}).params == expected
+        assert archspec.load(flat, set={name: 2}).params == expected
     nested = {**flat, "text_config": {**sizes, "num_hidden_layers": 3}}
-    assert archspec.load(nested, overrides={"text_config.num_hidden_layers": 2}).params == expected
+    assert archspec.load(nested, set={"text_config.num_hidden_layers": 2}).params == expected
     assert "write text_config.num_hidden_layers" in message(nested, {"num_hidden_layers": 2})
 
 

@@ -15,7 +15,7 @@ from archspec.solving.solve import solve
 
 
 def best(**plan: Any) -> Any:
-    return solve("LlamaForCausalLM", ["num_hidden_layers"], most=1, dtype="bf16", plan=Plan(**plan))[0]
+    return solve("LlamaForCausalLM", ["num_hidden_layers"], top=1, dtype="bf16", **plan)[0]
 
 
 def test_flops_of_training_on_some_tokens() -> None:
@@ -26,7 +26,7 @@ def test_flops_of_training_on_some_tokens() -> None:
     assert found.costs == {"training_flops": whole}
     layers = found.values["num_hidden_layers"]
     for other in (layers - 1, layers + 1):
-        near = archspec.load("LlamaForCausalLM", overrides={"num_hidden_layers": other})
+        near = archspec.load("LlamaForCausalLM", set={"num_hidden_layers": other})
         assert abs(near.forward(1, 4096).training_flops * sequences - 10**22) > abs(whole - 10**22)
 
 
@@ -36,7 +36,7 @@ def test_memory_holds_weights_and_cache() -> None:
     held = model.params_bytes("bf16") + model.forward(2, 1000).cache_bytes("bf16")
     assert found.costs == {"memory": held} and held <= 24 * 2**30
     more = {"num_hidden_layers": found.values["num_hidden_layers"] + 1}
-    larger = archspec.load("LlamaForCausalLM", overrides=more)
+    larger = archspec.load("LlamaForCausalLM", set=more)
     assert larger.params_bytes("bf16") + larger.forward(2, 1000).cache_bytes("bf16") > 24 * 2**30
 
 
@@ -48,9 +48,7 @@ def test_a_law_gives_a_size_and_tokens() -> None:
 
 
 def test_memory_is_only_a_limit_beside_a_size() -> None:
-    found = solve(
-        "LlamaForCausalLM", "num_hidden_layers", params="3e9", dtype="bf16", plan=Plan(memory="24GiB"), most=1
-    )
+    found = solve("LlamaForCausalLM", "num_hidden_layers", params="3e9", dtype="bf16", memory="24GiB", top=1)
     assert found[0].params == pytest.approx(3e9, rel=0.05)
 
 
@@ -74,7 +72,7 @@ def test_plans_that_leave_something_open_are_refused(plan: dict[str, Any], messa
 
 def test_a_class_without_costs_has_no_budget_of_them() -> None:
     with pytest.raises(ArchspecError, match="are not given"):
-        solve("Wav2Vec2Model", "num_hidden_layers", plan=Plan(flops="1e20", tokens="1e9"))
+        solve("Wav2Vec2Model", "num_hidden_layers", flops="1e20", tokens="1e9")
 
 
 def test_a_law_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ def test_each_point_costs_what_its_call_does(name: str) -> None:
     rows = list(grid.rows())
     assert len(rows) == grid.points
     for row in rows:
-        model = archspec.load(name, overrides={field: row[field] for field in fields})
+        model = archspec.load(name, set={field: row[field] for field in fields})
         call = model.forward(**lengths)
         found = {"flops": call.flops, "masked_flops": call.masked_flops}
         if "past" not in lengths:

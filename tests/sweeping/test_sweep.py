@@ -170,7 +170,7 @@ def test_random_grids_of_every_model_type(model_type: str) -> None:
 )
 def test_the_symbolic_formula_says_the_same(architecture: str, fields: dict[str, int]) -> None:
     formula = archspec.formula(architecture)
-    known = archspec.load(architecture, overrides=fields)
+    known = archspec.load(architecture, set=fields)
     values = {name: known.scope.get(name) for name in formula.symbols}
     (row,) = archspec.sweep(architecture, fields).rows()
     assert formula.evaluate(**values) == row["params"] == known.params
@@ -248,7 +248,7 @@ def test_ties_columns_and_filters() -> None:
         width = 64 * ((8 * row["hidden_size"] // 3 + 63) // 64)
         overrides = {"hidden_size": row["hidden_size"], "num_hidden_layers": row["num_hidden_layers"]}
         overrides |= {"intermediate_size": width, "num_attention_heads": row["hidden_size"] // 128}
-        params = archspec.load("LlamaForCausalLM", overrides=overrides).params
+        params = archspec.load("LlamaForCausalLM", set=overrides).params
         assert row["n"] == params and row["big"] == (params > 1e9) and row["head_dim"] == 128
         assert row["intermediate_size"] == width and row["ratio"] == width / row["hidden_size"]
         assert row["hidden_size"] % 1024 == 0 or params < 4e8
@@ -258,7 +258,7 @@ def test_a_zero_is_the_computed_default_where_it_is_for_transformers() -> None:
     config = {"model_type": "wav2vec2", "architectures": ["Wav2Vec2Model"], "add_adapter": True}
     for row in archspec.sweep(config, {"output_hidden_size": [0, 256, 768]}).rows():
         overrides = {"output_hidden_size": row["output_hidden_size"] or 768}
-        assert row["params"] == archspec.load(config, overrides=overrides).params
+        assert row["params"] == archspec.load(config, set=overrides).params
 
 
 def test_bytes_follow_the_dtype() -> None:
@@ -284,7 +284,7 @@ def test_sub_configs_are_swept_by_path() -> None:
         "CLIPModel", fields, tie={"text_config.num_attention_heads": "text_config.hidden_size // 16"}
     ).rows():
         overrides = {name: value for name, value in row.items() if name != "params"}
-        assert row["params"] == archspec.load("CLIPModel", overrides=overrides).params
+        assert row["params"] == archspec.load("CLIPModel", set=overrides).params
 
 
 def test_fields_of_parts_follow_each_other() -> None:
@@ -299,7 +299,7 @@ def test_fields_of_parts_follow_each_other() -> None:
     for row in rows:
         overrides = {name: value for name, value in row.items() if name != "params"}
         assert row["vision_config.hidden_size"] == 2 * row["text_config.hidden_size"]
-        assert row["params"] == archspec.load("CLIPModel", overrides=overrides).params
+        assert row["params"] == archspec.load("CLIPModel", set=overrides).params
 
 
 def test_arrays_have_a_dimension_for_each_field() -> None:
@@ -343,7 +343,7 @@ def test_counts_beyond_64_bits_are_exact_or_an_error() -> None:
         == exact
         == archspec.load(
             "LlamaForCausalLM",
-            overrides={"hidden_size": d, "num_hidden_layers": layers, "intermediate_size": d},
+            set={"hidden_size": d, "num_hidden_layers": layers, "intermediate_size": d},
         ).params
     )
     assert [int(row["params * 1000"]) for row in rows] == [1000 * int(row["params"]) for row in rows]
@@ -371,7 +371,7 @@ def test_a_count_that_is_given_up_is_no_number(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SweepError, match="more than 1,000,000 steps") as refusal:
         list(grid.rows())
     assert "bug" not in str(refusal.value)
-    wanted = archspec.load("MiniMaxModel", overrides={"num_hidden_layers": 80}).params
+    wanted = archspec.load("MiniMaxModel", set={"num_hidden_layers": 80}).params
     given_up = ConfigError("this takes more than 1,000,000 steps")
     monkeypatch.setattr(Subject, "_run", lambda self, point: (SweepPath(self.space), given_up))
     assert next(archspec.sweep("MiniMaxModel", {"num_hidden_layers": [80]}).rows())["params"] == wanted
@@ -788,7 +788,7 @@ def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
     known = {1: (4096, 32, False), 2: (4096, 32, True), 3: (2112, 7, False)}
     names = [axis.name for axis in grid.subject.axes]
     exact = {
-        key: archspec.load("LlamaForCausalLM", overrides=dict(zip(names, row, strict=True))).params
+        key: archspec.load("LlamaForCausalLM", set=dict(zip(names, row, strict=True))).params
         for key, row in known.items()
     }
     assert found == exact | dict.fromkeys(range(4, 10))

@@ -25,7 +25,7 @@ def test_gpt_2_is_two_for_each_weight_and_attention() -> None:
 
 def test_a_formula_holds_at_other_lengths_and_fields() -> None:
     found = archspec.formula("GptOssForCausalLM", "cache_elements", tokens=1, past=4095)
-    exact = archspec.load("GptOssForCausalLM", overrides={"head_dim": 80}).forward(2, 1, 500)
+    exact = archspec.load("GptOssForCausalLM", set={"head_dim": 80}).forward(2, 1, 500)
     assert found.evaluate(head_dim=80, batch=2, past=500) == exact.cache_elements()
 
 

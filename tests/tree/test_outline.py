@@ -15,7 +15,7 @@ BERT = {"embeddings": 23_837_184, "encoder": 85_054_464, "pooler": 590_592}
 
 
 def of(architecture: str, **settings: object) -> Item:
-    model = archspec.load(architecture, overrides=settings)
+    model = archspec.load(architecture, set=settings)
     return outline(model.tree, model.tensors())
 
 
