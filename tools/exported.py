@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from archspec.language.values import fits, union
 from archspec.oracle import (
     Refused,
     Unavailable,
@@ -27,6 +28,7 @@ from archspec.verify.generate.sampling import Sampler
 
 PATH = os.path.join(folder(), FILE)
 _UNKNOWN = "no_such_activation"
+_PROBES = ("text", [1.5])  # what a field of numbers does not take, and what a text does not
 
 
 def text() -> str:
@@ -35,8 +37,13 @@ def text() -> str:
         name: {**line, "activations": [*activations(name, [*line["classes"]])]}
         for name, line in sorted(types().items())
     }
+    return written(lines)
+
+
+def written(lines: dict[str, dict[str, Any]]) -> str:
     rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(line)}" for name, line in lines.items())
-    return f'{{"transformers": "{versions()["transformers"]}", "types": {{\n{rows}\n}}}}\n'
+    head = f'"transformers": "{versions()["transformers"]}", "every": {json.dumps(every())}'
+    return f'{{{head}, "types": {{\n{rows}\n}}}}\n'
 
 
 def types() -> dict[str, dict[str, Any]]:
@@ -52,16 +59,44 @@ def types() -> dict[str, dict[str, Any]]:
     return {name: {"classes": classes, "fields": fields(name)} for name, classes in found.items()}
 
 
-def fields(model_type: str) -> list[str]:
-    """The fields of a config class that not every config has, and its other names for them."""
+def every() -> dict[str, str]:
+    """The fields of every config. Their types are written, but not held to."""
     from transformers import PreTrainedConfig
 
+    return dict.fromkeys((field.name for field in dataclasses.fields(PreTrainedConfig)), "any")
+
+
+def fields(model_type: str) -> dict[str, str]:
+    """The fields of a config class that not every config has, its other names for them, and their kinds."""
     try:
         cls = config_class(model_type)
     except Unavailable:
-        return []
-    own = {field.name for field in dataclasses.fields(cls)} | getattr(cls, "attribute_map", {}).keys()
-    return sorted(own - {field.name for field in dataclasses.fields(PreTrainedConfig)})
+        return {}
+    written = {field.name: kind(field.type) for field in dataclasses.fields(cls)}
+    names = {**getattr(cls, "attribute_map", {}), **{name: name for name in written}}
+    return {
+        name: held(model_type, name, written.get(names[name], "any"))
+        for name in sorted(names.keys() - every().keys())
+    }
+
+
+def kind(annotation: Any) -> str:
+    """The values that a field is written to take, as spec files write types; `any` where they cannot."""
+    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    return text if union(text) else "any"
+
+
+def held(model_type: str, name: str, kind: str) -> str:
+    """The kind of a field whose other values transformers refuses; `any` of one that takes them."""
+    other = next((value for value in _PROBES if not fits(value, union(kind))), None)
+    if other is None:
+        return "any"
+    with suppress(Unavailable):
+        try:
+            config_of(model_type, {name: other})
+        except Refused:
+            return kind
+    return "any"
 
 
 def activations(model_type: str, classes: list[str]) -> Iterator[str]:
@@ -103,9 +138,11 @@ def refuses(cls: Any, model_type: str, raw: dict[str, Any], field: str) -> bool:
 def stale() -> bool:
     """Whether the file has other classes or fields than the installed transformers."""
     with open(PATH, encoding="utf-8") as file:
-        recorded = json.load(file)["types"]
-    kept = {name: {key: line[key] for key in ("classes", "fields")} for name, line in recorded.items()}
-    return bool(kept != json.loads(json.dumps(types())))
+        recorded = json.load(file)
+    kept = {
+        name: {key: line[key] for key in ("classes", "fields")} for name, line in recorded["types"].items()
+    }
+    return bool(kept != json.loads(json.dumps(types())) or recorded["every"] != every())
 
 
 def main(arguments: list[str]) -> int:

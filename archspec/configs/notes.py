@@ -27,7 +27,11 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     """
     scope = scope or Scope(spec, config.raw, config.origin)
     told = [*_general(config.raw), *_fields(config, spec, scope)]
-    rest = {name: value for name, value in config.raw.items() if not any(name in note for note in told)}
+    rest = {
+        name: value
+        for name, value in config.raw.items()
+        if not any(name in note for note in told) and not config.origin.overridden(name)  # these are known
+    }
     return [*told, *_unread(rest, scope)]
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from archspec.configs.origin import Origin, RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Place, Problem, Source, did_you_mean
+from archspec.language.values import describe, fits, union
+from archspec.specs.exported import config_fields, former_fields
 from archspec.specs.records import Spec
 from archspec.typing_light import Any, NoReturn
 
@@ -16,6 +18,7 @@ _PATH = r"[A-Za-z_]\w*(?:\.[\w\-]+)*$"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _SAYS_THE_SAME = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labels",)}
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
+_OF_BYTES = ("dtype", "torch_dtype", "quantization_config")  # at the top, of a whole config
 
 
 def owner(scope: Scope, path: str) -> tuple[Scope, str]:
@@ -117,39 +120,126 @@ def apply(raw: dict[str, Any], overrides: Mapping[str, Any], origin: Origin) -> 
 
 
 def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig) -> None:
-    """Holds the paths of overrides to the fields that a spec knows; the config has them written in.
+    """Holds the paths of overrides to the fields that configs have; the config has them written in.
 
-    Errors: :class:`ConfigError`, all at once, for a name that no count depends on and for a field that
-    transformers sets itself.
+    Errors: :class:`ConfigError`, all at once, for a name that neither the spec nor transformers knows, for a
+    field that transformers sets itself, and for a value that it does not take of a field that no count
+    depends on.
     """
     scope = Scope(spec, config.raw, config.origin)
-    found = (_unknown(scope, path, path.split("."), config.origin) for path in overrides)
+    found = (_fault(*_leaf(scope, path.split(".")), path, config.origin) for path in overrides)
     if problems := [problem for problem in found if problem]:
         raise ConfigError(problems)
 
 
-def _unknown(scope: Scope, path: str, parts: list[str], origin: Origin) -> Problem | None:
-    """What is wrong with one path, seen from a config; None where the spec knows it."""
-    spec, name = scope.spec, scope.canonical(parts[0])
-    if len(parts) == 1 and name in _ALWAYS:
+def idle_fields(spec: Spec, paths: Iterable[str], config: RawConfig) -> dict[str, str]:
+    """Of the paths of overrides those that neither counts nor costs depend on, each with a sentence on it.
+
+    transformers has such a field, or had it: dropout, `n_ctx` of GPT-2, `rope_theta`. The sentence says which
+    field is read in its place, where there is one. ``config`` is the config that the overrides are for.
+
+    >>> from archspec.configs.reader import read_config
+    >>> from archspec.specs.library import shipped
+    >>> gpt2 = read_config({"model_type": "gpt2"})
+    >>> idle_fields(shipped().load("gpt2"), ["n_ctx", "n_layer"], gpt2)
+    {'n_ctx': 'n_ctx enters no count of gpt2; n_positions does'}
+    """
+    scope, found = Scope(spec, config.raw, config.origin), dict[str, str]()
+    for path in paths:
+        inner, (name, *_) = _leaf(scope, path.split("."))
+        if _is_idle(inner, name):
+            instead = former_fields(inner.spec.model_type).get(name, "")
+            more = f"; {instead} does" if instead in inner.spec.fields else ""
+            found[path] = f"{path} enters no count of {inner.spec.model_type}{more}"
+    return found
+
+
+def override_notes(spec: Spec, paths: Sequence[str], config: RawConfig) -> dict[str, str]:
+    """What is to be said of overrides that no count of parameters depends on, by their paths."""
+    found = idle_fields(spec, paths, config)
+    scope = Scope(spec, config.raw, config.origin)
+    for path in paths:
+        inner, (name, *_) = _leaf(scope, path.split("."))
+        if _only_costs(inner, name):
+            found[path] = f"{path} enters no count of parameters, but may enter the costs of a call"
+        elif path in _OF_BYTES:
+            found[path] = f"{path} enters no count of parameters, but their bytes"
+    return found
+
+
+def _leaf(scope: Scope, parts: list[str]) -> tuple[Scope, list[str]]:
+    """The innermost sub-config on a path, and what is left of the path there."""
+    name = scope.canonical(parts[0])
+    if len(parts) > 1 and name in scope.spec.fields and isinstance(value := scope.get(name), SubConfig):
+        return _leaf(value.scope, parts[1:])
+    return scope, parts
+
+
+def _is_idle(scope: Scope, name: str) -> bool:
+    """Whether a field is one of transformers' that the spec does not have, as nothing depends on it."""
+    if scope.has(name) or name in _ALWAYS or scope.origin.path + name in _OF_BYTES:
+        return False
+    part = _flat_part(scope)
+    return name in _kinds(scope) and not (part is not None and part.has(name))
+
+
+def _only_costs(scope: Scope, name: str) -> bool:
+    field = scope.spec.fields.get(scope.canonical(name))
+    return field is not None and field.only_costs
+
+
+def _kinds(scope: Scope) -> dict[str, str]:
+    """The fields that configs of a type have or had, with the values that they take."""
+    part = _flat_part(scope)
+    inner = _kinds(part) if part is not None and scope.flattened else {}
+    known = scope.spec.model_type
+    return {**inner, **dict.fromkeys(former_fields(known), "any"), **config_fields(known)}
+
+
+def _flat_part(scope: Scope) -> Scope | None:
+    """The sub-config that fields at the top belong to, of a type that has one."""
+    part = scope.get(scope.spec.flat) if scope.spec.flat else None
+    return part.scope if isinstance(part, SubConfig) else None
+
+
+def _fault(scope: Scope, parts: list[str], path: str, origin: Origin) -> Problem | None:
+    """What is wrong with the last name of a path, or None; the config around it, and what is left of the path."""
+    spec, given, name = scope.spec, parts[0], scope.canonical(parts[0])
+    if len(parts) == 1 and (name in _ALWAYS or path in _OF_BYTES):
         return None
     if name in spec.fixed:
         return origin.problem(path, f"transformers sets {name} of {spec.model_type} itself", "leave it out")
     if name == "id2label":
         return None
-    if name not in spec.fields:
-        if spec.flat and isinstance(part := scope.get(spec.flat), SubConfig) and part.scope.has(name):
-            message = f"belongs to {spec.flat}, which this config has"
-            return None if scope.flattened else origin.problem(path, message, f"write {spec.flat}.{path}")
-        known = [*spec.fields, *spec.attribute_map, *_ALWAYS]
-        message = f"no count of {spec.model_type} depends on {name}"
-        help_ = did_you_mean(name, known) or "archspec tree shows what the counts read"
-        return origin.problem(path, message, help_)
-    if len(parts) == 1:
+    if name in spec.fields:
+        return _field_fault(scope, parts, path, origin)
+    part = _flat_part(scope)
+    if part is not None and part.has(name):
+        message = f"belongs to {spec.flat}, which this config has"
+        return None if scope.flattened else origin.problem(path, message, f"write {spec.flat}.{path}")
+    kinds = _kinds(scope)
+    if given in kinds:
+        return _kind_fault(scope, parts, kinds[given], path, origin)
+    known = [*spec.fields, *spec.attribute_map, *_ALWAYS, *kinds]
+    help_ = did_you_mean(name, known) or f"archspec sensitivity {spec.model_type} shows what counts read"
+    return origin.problem(path, f"a config of {spec.model_type} has no field {name}", help_)
+
+
+def _field_fault(scope: Scope, parts: list[str], path: str, origin: Origin) -> Problem | None:
+    """What is wrong with an override of a field of the spec; its value is held to the spec elsewhere."""
+    name = scope.canonical(parts[0])
+    if _only_costs(scope, name):
+        return _kind_fault(scope, parts, _kinds(scope).get(name, "any"), path, origin)
+    if len(parts) == 1 or isinstance(scope.get(name), dict):
         return None
-    value = scope.get(name)
-    if isinstance(value, SubConfig):
-        return _unknown(value.scope, path, parts[1:], origin)
-    if isinstance(value, dict):
+    message = f"{name} is not a sub-config"
+    return origin.problem(path, message, f"declared at {scope.spec.fields[name].place}")
+
+
+def _kind_fault(scope: Scope, parts: list[str], kind: str, path: str, origin: Origin) -> Problem | None:
+    """That transformers does not take the value of a field that no count depends on."""
+    value = scope.raw.get(scope.canonical(parts[0]))
+    if fits(value, union(kind)):
         return None
-    return origin.problem(path, f"{name} is not a sub-config", f"declared at {spec.fields[name].place}")
+    expected = kind.replace("None", "null").replace(" | ", " or ")
+    return origin.problem(path, f"{describe(value)} is not {expected}", "transformers refuses it, too")

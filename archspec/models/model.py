@@ -244,13 +244,14 @@ def load(config: Source, architecture: str | None = None, set: Mapping[str, Any]
     config, architecture = source_of(config, architecture)
     found = read_config(config, set)
     chosen = choose(found, architecture)
-    spec = shipped().load(chosen.model_type)
+    spec, told = shipped().load(chosen.model_type), chosen.notes
     if set:
-        from archspec.configs.overrides import check_overrides
+        from archspec.configs.overrides import check_overrides, override_notes
 
         whole = spec if chosen.config is found else shipped().load(found.raw["model_type"])
         check_overrides(whole, set, found)
-    return Model(chosen.config, spec, chosen.architecture, chosen.notes)
+        told = (*told, *override_notes(whole, tuple(set), found).values())
+    return Model(chosen.config, spec, chosen.architecture, told)
 
 
 def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:

@@ -35,6 +35,10 @@ from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
 from archspec.tree.counts import dtype_bytes, quantities_of
 
+_NOT_SWEPT = {
+    **dict.fromkeys(("model_type", "architectures"), "sweep one architecture at a time"),
+    **dict.fromkeys(("dtype", "torch_dtype"), "sweep at one dtype at a time: --dtype"),
+}
 CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # where numbers are not plain: a point alone
 
 
@@ -127,8 +131,8 @@ class Subject:
         for name in self.ties:
             if any(axis.name == name for axis in self.axes):
                 raise SweepError(Problem(f"{name} is both set and tied", help="leave one of the two out"))
-        for name in {axis.name for axis in self.axes} & {"model_type", "architectures"}:
-            raise SweepError(Problem(f"{name} is not swept", help="sweep one architecture at a time"))
+        for name in {axis.name for axis in self.axes} & _NOT_SWEPT.keys():
+            raise SweepError(Problem(f"{name} is not swept", help=_NOT_SWEPT[name]))
         found, architecture = source_of(source, architecture)
         self.model_type, self.architecture, self.config, _ = choose(read_config(found), architecture)
         first = {axis.name: axis.values[0] for axis in self.axes}

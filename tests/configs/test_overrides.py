@@ -96,7 +96,7 @@ def test_overrides_inside_sub_configs() -> None:
         (
             {"hiden_size": 4},
             [
-                "override:1:1: hiden_size: no count of llama depends on hiden_size",
+                "override:1:1: hiden_size: a config of llama has no field hiden_size",
                 "did you mean hidden_size?",
             ],
         ),
@@ -104,7 +104,7 @@ def test_overrides_inside_sub_configs() -> None:
             {"hidden_size.x": 4},
             ["hidden_size.x: hidden_size is 8, not a sub-config", "set hidden_size as a whole"],
         ),
-        ({"text_config.x": 4}, ["text_config.x: no count of llama depends on text_config"]),
+        ({"text_config.x": 4}, ["text_config.x: a config of llama has no field text_config"]),
         (
             {"hidden_size": "wide"},
             ["override:1:1: hidden_size: the text 'wide' is not int", "    hidden_size=wide"],

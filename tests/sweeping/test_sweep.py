@@ -623,7 +623,9 @@ def test_values_as_they_are_typed(text: str, values: tuple[Any, ...]) -> None:
         ("hidden_size=1,2:3000000", "more than 1,000,000 values"),
         ("hidden_size=1,2:100000000000000000000000", "more than 1,000,000 values"),
         ("hiden_size=64", "did you mean hidden_size?"),
-        ("rms_norm_eps=1:2", "no count of llama depends on rms_norm_eps"),
+        ("rms_norm_eps=1:2", "the number 1 is not float"),
+        ("rms_norm_epsilon=1:2", "a config of llama has no field rms_norm_epsilon"),
+        ("dtype=float32,bfloat16", "dtype is not swept"),
         ("model_type=a,b", "is not swept"),
     ],
 )

@@ -22,7 +22,7 @@ def test_nothing_is_new_beside_the_release_that_the_specs_describe() -> None:
 
 def test_a_class_of_one_release_alone_is_new_or_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     older = {name: found for name, found in exported().items() if name != "mobilenet_v1"}
-    older["bygone"] = ModelType({"BygoneModel": exported()["bert"].classes["BertModel"]}, (), ())
+    older["bygone"] = ModelType({"BygoneModel": exported()["bert"].classes["BertModel"]}, {}, ())
     monkeypatch.setattr(release, "exported", lambda: older)
     found = release.changes()
     assert found.gone == [("bygone", "BygoneModel")]
