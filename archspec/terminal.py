@@ -8,17 +8,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from archspec.reports import GAP, Block, Cells, Table, aligned, lines
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import TextIO
 
-Cells = Sequence[str]
 PATIENCE = 1.0  # seconds before progress is worth a line
-_GAP = 2  # blanks between columns
 _NARROW = 10  # characters that a column of names keeps, however narrow the terminal
 _JOINT = r"(?<=[._/,])(?<!\d[.,](?=\d))|(?<=[a-z])(?=[A-Z])"  # where a long name goes on in the next line
 _NUMBER = r"\d(?:[\d.,]*\d)?%?"
+
+
+def show(blocks: Iterable[Block]) -> None:
+    """Prints a report."""
+    for block in blocks:
+        table(*block) if isinstance(block, Table) else say(block)
 
 
 def table(
@@ -32,9 +37,8 @@ def table(
     """
     names, listed = columns.split("|"), [list(row) for row in rows]
     if not sys.stdout.isatty():
-        shown = [[name.lstrip(">") for name in names], *listed] if header else listed
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-        _print_aligned(names, shown, widths)
+        for line in lines(Table(columns, listed, header=header)):
+            print(line)
         return
     if title:
         say(f"{title}\n")
@@ -64,9 +68,7 @@ def _columns() -> int:
 
 def _print_aligned(names: list[str], rows: list[list[str]], widths: list[int]) -> None:
     for row in rows:
-        cells = zip(names, row, widths, strict=True)
-        texts = [text.rjust(width) if name[:1] == ">" else text.ljust(width) for name, text, width in cells]
-        print((" " * _GAP).join(texts).rstrip())
+        print(aligned(names, row, widths))
 
 
 def _print_ruled(names: list[str], rows: list[list[str]], widths: list[int]) -> None:
@@ -74,7 +76,7 @@ def _print_ruled(names: list[str], rows: list[list[str]], widths: list[int]) -> 
     bold, plain = ("\x1b[1m", "\x1b[0m") if _styled() else ("", "")
     print(bold, end="")
     _print_aligned(names, _lines([name.lstrip(">") for name in names], widths), widths)
-    print(plain + _rule(sum(widths) + _GAP * (len(widths) - 1)))
+    print(plain + _rule(sum(widths) + GAP * (len(widths) - 1)))
     for row in rows:
         _print_aligned(names, _lines(row, widths), widths)
 
@@ -85,7 +87,7 @@ def _print_lists(names: list[str], rows: list[list[str]], room: int) -> None:
     for row in rows:
         print(_rule(room))
         for name, cell in zip(names, row, strict=True):
-            widths = [first, max(room - first - _GAP, _NARROW)]
+            widths = [first, max(room - first - GAP, _NARROW)]
             _print_aligned(["", ""], _lines([name, cell], widths) if cell else [], widths)
 
 
@@ -101,7 +103,7 @@ def _widths(names: list[str], rows: list[list[str]], room: int) -> list[int]:
     listed = [[name.lstrip(">"), *cells] for name, cells in zip(names, _transposed(names, rows), strict=True)]
     widths = [max(map(len, column)) for column in listed]
     comfortable = [max(_longest_piece(text) for text in column) for column in listed]
-    room -= _GAP * (len(names) - 1)
+    room -= GAP * (len(names) - 1)
     bare = [_least(name, column) for name, column in zip(names, listed, strict=True)]
     for floor in (list(map(max, comfortable, bare)), bare):
         while sum(widths) > room and any(map(int.__gt__, widths, floor)):

@@ -81,7 +81,7 @@ def _prefixes(a: Model, b: Model) -> tuple[str, str]:
 
 
 def _paths(model: Model) -> list[str]:
-    paths = [path for path, node in modules(model.tree) if not node.leaf and folded(path) == path]
+    paths = [path for path, node in modules(model.root) if not node.leaf and folded(path) == path]
     return [path for path in paths if path.count(".") < _MAX_PREFIX_DEPTH]
 
 

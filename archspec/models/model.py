@@ -17,6 +17,7 @@ from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, dtype_name, quantities_of
 from archspec.tree.node import Node
+from archspec.tree.outline import outline
 from archspec.tree.tensors import Tensor, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from archspec.costs.training import Training
     from archspec.costs.weights import Weights
     from archspec.models.formula import Formula
+    from archspec.models.tree import Tree
 
 
 def _counted(name: str) -> Any:
@@ -53,13 +55,20 @@ class Model:
         self.scope.validate()
 
     @cached_property
-    def tree(self) -> Node:
-        """The module tree (see :mod:`archspec.tree.builder`)."""
+    def root(self) -> Node:
+        """The module tree as it is built (see :mod:`archspec.tree.builder`); :attr:`tree` is for people."""
         return Builder(self.scope).build(self.architecture)
+
+    @property
+    def tree(self) -> Tree:
+        """The modules with their parameters, as torch's `print(model)` has them: text, HTML, plain data."""
+        from archspec.models.tree import Tree
+
+        return Tree(outline(self.root, self._tensors)._replace(name=""))
 
     @cached_property
     def _tensors(self) -> list[Tensor]:
-        return tensors(self.tree)
+        return tensors(self.root)
 
     @cached_property
     def _counts(self) -> dict[str, int]:
@@ -114,12 +123,12 @@ class Model:
         from archspec.costs.weights import Weights
 
         if stored is not None and stored not in SCHEMES:
-            return Weights(self.tree, self._tensors, dtype_name(stored))
+            return Weights(self.root, self._tensors, dtype_name(stored))
         rest = dtype_name(dtype or self.dtype)
         said = self.config.raw.get("quantization_config")
         if stored is not None:
-            return Weights(self.tree, self._tensors, rest, named_scheme(stored))
-        return Weights(self.tree, self._tensors, rest, scheme_of(said) if isinstance(said, dict) else None)
+            return Weights(self.root, self._tensors, rest, named_scheme(stored))
+        return Weights(self.root, self._tensors, rest, scheme_of(said) if isinstance(said, dict) else None)
 
     def forward(
         self,
@@ -214,7 +223,7 @@ class Model:
     def _repr_html_(self) -> str:
         from archspec.render.html import model_html
 
-        return model_html(self.architecture, self.model_type, self.tree, self.tensors(), self.notes)
+        return model_html(self.architecture, self.model_type, self.root, self.tensors(), self.notes)
 
 
 def dtype_of(raw: Mapping[str, Any]) -> str:

@@ -52,17 +52,22 @@ def model_html(
     """
     counts = quantities_of(tensors)
     params = counts["params"]
-    rows = [_row(level, cells) for level, cells in module_rows(outline(root, tensors))]
-    left_out = len(rows) - _MAX_ROWS
     usual = {"parameters": params, "elements": 0}
     unusual = {name: one for name, one in QUANTITIES.items() if one.fact and counts[name] != usual[one.unit]}
     facts = [f"{number(counts[name])} {quantity.fact}" for name, quantity in unusual.items()]
     lines = [f"<b>{escape(architecture)}</b> ({escape(model_type)}): {number(params)} parameters"]
     lines += [f"<br>{', '.join(facts)}"] if facts else []
-    lines.append(f"<table><thead><tr>{_HEAD}</tr></thead><tbody>{''.join(rows[:_MAX_ROWS])}</tbody></table>")
-    lines += [f"<p>and {left_out} modules more</p>"] if left_out > 0 else []
+    lines.append(modules_html(outline(root, tensors)))
     lines += [f"<p>{escape(note)}</p>" for note in (*tie_notes(tensors, params), *notes)]
     return f"<div>{''.join(lines)}</div>"
+
+
+def modules_html(root: Item, depth: int | None = None) -> str:
+    """The table of :func:`model_html`: the first 200 modules, and how many more there are."""
+    rows = [_row(level, cells) for level, cells in module_rows(root, depth)]
+    left_out = len(rows) - _MAX_ROWS
+    shown = f"<table><thead><tr>{_HEAD}</tr></thead><tbody>{''.join(rows[:_MAX_ROWS])}</tbody></table>"
+    return shown + (f"<p>and {left_out} modules more</p>" if left_out > 0 else "")
 
 
 def _row(level: int, cells: list[str]) -> str:

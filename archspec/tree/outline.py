@@ -33,7 +33,7 @@ def shares(root: Node, tensors: list[Tensor]) -> dict[str, int]:
 
     >>> import archspec
     >>> model = archspec.load("BertModel")
-    >>> shares(model.tree, model.tensors())
+    >>> shares(model.root, model.tensors())
     {'embeddings': 23837184, 'encoder': 85054464, 'pooler': 590592}
     """
     found = dict.fromkeys(root.children, 0)

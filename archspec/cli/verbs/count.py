@@ -48,7 +48,7 @@ def report(model: Model, dtype: str | None = None) -> dict[str, Any]:
         "bytes": size_at,
         "modules": [
             {"name": name, "params": params, "share": params / whole if whole else 0.0}
-            for name, params in shares(model.tree, tensors).items()
+            for name, params in shares(model.root, tensors).items()
         ],
         "tied": tied_json(tensors),
         "notes": [*tie_notes(tensors, whole), *notes],

@@ -1,0 +1,52 @@
+"""Reports as values: tables and the lines between them, and the plain text that they are where nobody looks on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from archspec.typing_light import NamedTuple
+
+Cells = Sequence[str]
+GAP = 2  # blanks between columns
+
+
+class Table(NamedTuple):
+    """Rows under columns, told in one text: `module|>params`, of which `>` aligns to the right.
+
+    ``title`` and ``caption`` are for a terminal; without ``header`` the names are, too.
+    """
+
+    columns: str
+    rows: Sequence[Cells]
+    title: str = ""
+    caption: str = ""
+    header: bool = True
+
+
+Block = Table | str
+
+
+def plain(blocks: Iterable[Block]) -> str:
+    """A report as text.
+
+    >>> print(plain([Table("module|>params", [("lm_head", "5")]), "note: tied"]))
+    module   params
+    lm_head       5
+    note: tied
+    """
+    return "\n".join("\n".join(lines(one)) if isinstance(one, Table) else one for one in blocks)
+
+
+def lines(table: Table) -> Iterator[str]:
+    """The lines of a table, its columns two blanks apart."""
+    names = table.columns.split("|")
+    shown = [[name.lstrip(">") for name in names], *table.rows] if table.header else table.rows
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return (aligned(names, row, widths) for row in shown)
+
+
+def aligned(names: Sequence[str], row: Cells, widths: Sequence[int]) -> str:
+    """A row with its cells as wide as given, to the right where the column's name starts with `>`."""
+    cells = zip(names, row, widths, strict=True)
+    texts = [text.rjust(width) if name[:1] == ">" else text.ljust(width) for name, text, width in cells]
+    return (" " * GAP).join(texts).rstrip()
