@@ -9,6 +9,8 @@ from __future__ import annotations
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from archspec.compare.diff import Diff as Diff
+    from archspec.compare.diff import diff as diff
     from archspec.costs.forward import CacheTensor as CacheTensor
     from archspec.costs.forward import Forward as Forward
     from archspec.costs.training import Training as Training
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _HOMES = {
+    "archspec.compare.diff": ("Diff", "diff"),
     "archspec.costs.forward": ("CacheTensor", "Forward"),
     "archspec.costs.training": ("Training",),
     "archspec.costs.weights": ("Weights",),

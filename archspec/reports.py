@@ -1,4 +1,4 @@
-"""Reports as values: tables and the lines between them, and the plain text that they are where nobody looks on."""
+"""Reports as values: tables and the lines between them, and the text that they are where nobody looks on."""
 
 from __future__ import annotations
 

@@ -6,12 +6,10 @@ import json
 
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
-from archspec.tree.ties import tied_groups
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archspec.models.model import Model
-    from archspec.tree.tensors import Tensor
 
 MODEL_HELP = (
     "a config.json, a folder that holds one, a hub id, "
@@ -70,11 +68,16 @@ def load_model(args: Values) -> Model:
 def loaded(source: str, architecture: str | None, settings: list[str]) -> Model:
     from archspec.models.model import load
 
+    return load(source, architecture, parsed(settings))
+
+
+def parsed(settings: list[str]) -> dict[str, Any]:
+    """The fields that `--set` gives, with their values."""
     if not settings:
-        return load(source, architecture)
+        return {}
     from archspec.configs.overrides import parse_override
 
-    return load(source, architecture, dict(parse_override(text) for text in settings))
+    return dict(parse_override(text) for text in settings)
 
 
 def natural(text: str) -> int:
@@ -100,9 +103,3 @@ def samples(text: str) -> int:
         message = f"--samples {text}: a number of configs is not negative"
         raise ArchspecError(message, help="0 is the default config only")
     return int(text)
-
-
-def tied_json(tensors: list[Tensor]) -> list[dict[str, Any]]:
-    """The groups of tied parameters, as `--json` prints them."""
-    groups = tied_groups(tensors)
-    return [{"tensors": list(g.names), "tied_to": g.source, "params": g.numel} for g in groups]

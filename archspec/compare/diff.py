@@ -1,204 +1,199 @@
-"""Two models reconciled: which tensors one has and the other has not, resized, repeated, tied or frozen.
-
-Tensors are aligned by name; where one model wraps the other (`encoder…` and `bert.encoder…`), the
-prefix is found and left out. Layers of one list are taken together. The differences add up to that of the
-totals, exactly; :mod:`archspec.compare.formulas` writes them as closed forms.
-"""
+"""`archspec.diff`: what tells two models apart, in numbers and in closed form; text, HTML, plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
-from archspec.configs.scope import Scope, SubConfig
-from archspec.tree.tensors import Tensor, modules
-from archspec.tree.ties import folded
+from archspec.compare.alignment import Alignment, aligned
+from archspec.compare.costs import CostChange, cost_changes
+from archspec.compare.formulas import Forms, as_python, forms_or_reason
+from archspec.errors import ArchspecError
+from archspec.models.model import Model, Source, load
+from archspec.render.html import blocks_html
+from archspec.reports import Block, Table, plain
+from archspec.terminal import number, signed
+from archspec.tree.outline import checked_depth
+from archspec.tree.ties import tie_notes, tied_json
 
-if TYPE_CHECKING:
-    from archspec.models.model import Model
 
-_MAX_PREFIX_DEPTH = 3
+class Diff:
+    """What tells two models apart, made by :func:`diff`; printed, it is what `archspec diff` prints.
 
-
-class Change(NamedTuple):
-    """One module that differs; ``*`` in its path stands for the numbers of its layers.
-
-    ``kind`` is added, removed, resized, repeated, tied, untied, frozen or unfrozen. ``before`` and ``after``
-    show its tensors, ``params`` and ``buffers`` are what it adds to the count of unique parameters and to
-    that of the buffers' elements. ``keys`` are its folded tensor names in the aligned naming.
+    ``changes`` are the modules that differ, ``totals`` the parameters of both, ``fields`` the fields of both
+    configs whose values differ, ``costs`` those of the call that was asked for.
     """
 
-    kind: str
-    module: str
-    before: str
-    after: str
-    params: int
-    buffers: int
-    keys: tuple[str, ...]
+    def __init__(self, alignment: Alignment, costs: Sequence[CostChange] = ()) -> None:
+        self.alignment, self.costs = alignment, tuple(costs)
+        self.a, self.b, self.prefixes, self.changes, self.totals, self.buffers, self.fields = alignment
+
+    @property
+    def difference(self) -> int:
+        """The parameters of B less those of A."""
+        before, after = self.totals
+        return after - before
+
+    @cached_property
+    def forms(self) -> Forms:
+        """The closed form of each change and of the whole; see :class:`archspec.compare.formulas.Forms`."""
+        return forms_or_reason(self.alignment)
+
+    @property
+    def formula(self) -> Any:
+        """The closed form of :attr:`difference` as a SymPy expression, None where there is none.
+
+        A field whose value differs is written `A.field` and `B.field`.
+        """
+        return self.forms.total
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The changes, each with its closed form in Python's syntax."""
+        found = []
+        for change, form in zip(self.changes, self.forms.changes, strict=True):
+            told = {key: value for key, value in change._asdict().items() if key != "keys"}
+            found.append(told | {"formula": _python(form)})
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, as `archspec diff --json` prints it."""
+        found = {
+            **{label: self._side(index) for index, label in enumerate("ab")},
+            "changes": self.rows(),
+            "difference": self.difference,
+            "formula": _python(self.formula),
+            "values": self.forms.values,
+            "fields": {name: {"a": one, "b": other} for name, (one, other) in self.fields.items()},
+        }
+        costs = [change._asdict() for change in self.costs]
+        return found | ({"costs": costs} if costs else {})
+
+    def _side(self, index: int) -> dict[str, Any]:
+        model, total = (self.a, self.b)[index], self.totals[index]
+        tied = tied_json(model.tensors())
+        return {
+            "architecture": model.architecture,
+            "model_type": model.model_type,
+            "params": total,
+            "buffers": self.buffers[index],
+            "prefix": self.prefixes[index],
+            "tied": tied,
+            "params_with_ties_counted_again": total + sum(group["params"] for group in tied),
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """What is printed."""
+        sides = list(zip("AB", (self.a, self.b), self.totals, strict=True))
+        heads = [(label, one.architecture, one.model_type, number(total)) for label, one, total in sides]
+        yield Table(" |architecture|model type|>params", heads, header=False)
+        yield ""
+        if self.changes:
+            yield Table("change|module|>params|A|B|formula", [*self._changes()])
+        else:
+            yield "no difference: the same tensors, of the same sizes, tied alike"
+        if (total_form := _python(self.formula)) is not None:
+            yield f"\nB - A = {total_form}\n"
+        yield from self._notes()
+        if self.costs:
+            yield ""
+            rows = [
+                (one.name, number(one.before), number(one.after), signed(one.after - one.before))
+                for one in self.costs
+            ]
+            yield Table("of a call|>A|>B|>B - A", rows)
+
+    def _changes(self) -> Iterator[tuple[str, ...]]:
+        for change, form in zip(self.changes, self.forms.changes, strict=True):
+            only_buffers = change.buffers and not change.params
+            params = f"{signed(change.buffers)} in buffers" if only_buffers else signed(change.params)
+            text = _python(form) if change.params else None
+            yield change.kind, change.module, params, change.before, change.after, text or ""
+        before, after = self.totals
+        yield "total", "", signed(self.difference), number(before), number(after), ""
+
+    def _notes(self) -> Iterator[str]:
+        if any(self.prefixes):
+            one, other = (prefix or "the whole" for prefix in self.prefixes)
+            yield f"note: {one} of A is aligned with {other} of B"
+        for label, model, total in zip("AB", (self.a, self.b), self.totals, strict=True):
+            for note in tie_notes(model.tensors(), total):
+                yield f"note: in {label}, {note}"
+        for name, (one, other) in self.fields.items() if self.changes else ():
+            yield f"note: {name} is {_value(one)} in A, {_value(other)} in B"
+        if self.forms.missing:
+            yield f"note: there is no closed form: {self.forms.missing}"
+
+    def __str__(self) -> str:
+        return plain(self.blocks())
+
+    def __repr__(self) -> str:
+        return f"<{self.a.architecture} to {self.b.architecture}: {signed(self.difference)} parameters>"
+
+    def _repr_html_(self) -> str:
+        return blocks_html(self.blocks())
 
 
-class Diff(NamedTuple):
-    """Everything that tells two models apart, with both totals."""
+def diff(
+    a: Source | Model,
+    b: Source | Model,
+    *,
+    config: Source | None = None,
+    architecture: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    set_a: Mapping[str, Any] | None = None,
+    set_b: Mapping[str, Any] | None = None,
+    depth: int | None = None,
+    tokens: int | None = None,
+    batch: int | None = None,
+    past: int | None = None,
+    memory: int | None = None,
+) -> Diff:
+    """What tells two models apart: each what :func:`archspec.load` takes, or gives.
 
-    a: Model
-    b: Model
-    prefixes: tuple[str, str]
-    changes: tuple[Change, ...]
-    totals: tuple[int, int]
-    buffers: tuple[int, int]
-    fields: dict[str, tuple[Any, Any]]
+    With ``config`` both are architectures of that config. ``set`` sets fields of both, ``set_a`` and
+    ``set_b`` of one; ``depth`` takes modules below that level together. With ``tokens`` also what a call of
+    as many positions costs, of :meth:`archspec.Model.forward`'s other lengths.
 
-
-def diff(a: Model, b: Model, depth: int | None = None) -> Diff:
-    """The differences between two models; ``depth`` takes modules below that level together.
+    Errors: :class:`ArchspecError` for what cannot be loaded, and for costs that are not given.
 
     >>> import archspec
-    >>> found = diff(archspec.load("BertModel"), archspec.load("BertForMaskedLM"))
-    >>> [change[:2] + (change.params,) for change in found.changes]  # doctest: +NORMALIZE_WHITESPACE
-    [('removed', 'pooler.dense', -590592),
-     ('added', 'cls.predictions.bias', 30522),
-     ('added', 'cls.predictions.transform.dense', 590592),
-     ('added', 'cls.predictions.transform.LayerNorm', 1536),
-     ('tied', 'cls.predictions.decoder', 0)]
+    >>> found = archspec.diff("BertModel", "BertForMaskedLM")
+    >>> found, found.formula
+    (<BertModel to BertForMaskedLM: +32,058 parameters>, 2*hidden_size + vocab_size)
     """
-    ours, theirs = a.tensors(), b.tensors()
-    prefixes = _prefixes(a, b)
-    params, buffers = (a.params, b.params), (a.buffers, b.buffers)
-    changes = tuple(_changes(_pairs(ours, theirs, prefixes), depth))
-    return Diff(a, b, prefixes, changes, params, buffers, _fields(a.scope, b.scope))
+    given = {"tokens": tokens, "batch": batch, "past": past, "memory": memory}
+    lengths = {name: value for name, value in given.items() if value is not None}
+    if lengths and tokens is None:
+        raise ArchspecError(f"{next(iter(lengths))} is of a call", help="say of how many positions: tokens")
+    before = _loaded(a, config, architecture, {**(set or {}), **(set_a or {})})
+    after = _loaded(b, config, architecture, {**(set or {}), **(set_b or {})})
+    costs = cost_changes(before, after, lengths) if lengths else ()
+    return Diff(aligned(before, after, checked_depth(depth)), costs)
 
 
-def _prefixes(a: Model, b: Model) -> tuple[str, str]:
-    """The modules of both that hold the same tensors; ("", "") where the names agree as they are."""
-    ours, theirs = ({folded(t.name) for t in model.tensors()} for model in (a, b))
-    best, chosen = len(ours & theirs), ("", "")
-    candidates = ((p, q) for p in _paths(a) for q in _paths(b))
-    for p, q in sorted(candidates, key=lambda pair: len(pair[0]) + len(pair[1])):
-        score = len({key(name, p) for name in ours} & {key(name, q) for name in theirs})
-        if score > best:
-            best, chosen = score, (p, q)
-    return chosen
+def _loaded(
+    side: Source | Model, config: Source | None, architecture: str | None, settings: Mapping[str, Any]
+) -> Model:
+    """One side. Errors: :class:`ArchspecError`, also for a model that is to be chosen or set anew."""
+    if isinstance(side, Model):
+        if config is not None or architecture is not None or settings:
+            message = f"{side.architecture} is a model that is loaded"
+            raise ArchspecError(message, help="load it with this config, class or field")
+        return side
+    if config is None:
+        return load(side, architecture, settings)
+    if architecture is not None or not isinstance(side, str):
+        message = "with a config, a and b are the names of its architectures"
+        raise ArchspecError(message, help="give each architecture once, or leave the config out")
+    return load(config, side, settings)
 
 
-def _paths(model: Model) -> list[str]:
-    paths = [path for path, node in modules(model.root) if not node.leaf and folded(path) == path]
-    return [path for path in paths if path.count(".") < _MAX_PREFIX_DEPTH]
+def _python(form: Any) -> str | None:
+    return None if form is None else as_python(form)
 
 
-def key(name: str, prefix: str) -> str:
-    """A tensor's name relative to the aligned module; names outside it are marked as such."""
-    if not prefix:
-        return name
-    return name[len(prefix) + 1 :] if name.startswith(prefix + ".") else f"/{name}"
-
-
-class _Pair(NamedTuple):
-    """The tensors of one folded name on both sides."""
-
-    key: str
-    name: str
-    module: str
-    a: tuple[Tensor, ...]
-    b: tuple[Tensor, ...]
-    kind: str
-
-
-def _pairs(ours: list[Tensor], theirs: list[Tensor], prefixes: tuple[str, str]) -> list[_Pair]:
-    groups: dict[str, tuple[list[Tensor], list[Tensor]]] = {}
-    for side, (tensors, prefix) in enumerate(zip((ours, theirs), prefixes, strict=True)):
-        for tensor in tensors:
-            groups.setdefault(folded(key(tensor.name, prefix)), ([], []))[side].append(tensor)
-    pairs = []
-    for folded_key, (a, b) in groups.items():
-        if kind := _kind(a, b, prefixes):
-            name = folded((b or a)[0].name)
-            bare = (b or a)[0].layer in ("Parameter", "Buffer")
-            module = name if bare else name.rpartition(".")[0]
-            pairs.append(_Pair(folded_key, name, module, tuple(a), tuple(b), kind))
-    return pairs
-
-
-def _kind(a: list[Tensor], b: list[Tensor], prefixes: tuple[str, str]) -> str:
-    """How the tensors of one name differ; empty where they do not."""
-    tied_a, tied_b = (sum(t.tied_to is not None for t in side) for side in (a, b))
-    if not a:
-        return "tied" if tied_b == len(b) else "added"
-    if not b:
-        return "removed"
-    before = {key(t.name, prefixes[0]): t for t in a}
-    after = {key(t.name, prefixes[1]): t for t in b}
-    both = [(before[name], after[name]) for name in before if name in after]
-    if any((one.shape, one.kind) != (other.shape, other.kind) for one, other in both):
-        return "resized"
-    if any((one.tied_to is None) != (other.tied_to is None) for one, other in both):
-        return "tied" if tied_b > tied_a else "untied"
-    if len(both) != len(a) or len(both) != len(b):
-        return "repeated"
-    if any(one.trainable != other.trainable for one, other in both):
-        return "unfrozen" if sum(t.trainable for t in b) > sum(t.trainable for t in a) else "frozen"
-    targets = [(one.tied_to, other.tied_to) for one, other in both if one.tied_to and other.tied_to]
-    return "tied" if any(key(one, prefixes[0]) != key(other, prefixes[1]) for one, other in targets) else ""
-
-
-def _changes(pairs: list[_Pair], depth: int | None) -> list[Change]:
-    """Pairs of one module that differ alike, as one change; repeated layers as a whole."""
-    groups: dict[tuple[str, ...], list[_Pair]] = {}
-    for pair in pairs:
-        module = pair.module
-        if pair.kind == "repeated":
-            module = f"{module}.".rpartition(".*.")[0] + ".*" if ".*." in f"{module}." else module
-        if depth is not None:
-            module = ".".join(module.split(".")[: max(1, depth)])
-        times = (str(len(pair.a)), str(len(pair.b))) if pair.kind == "repeated" else ()
-        groups.setdefault((pair.kind, module, *times), []).append(pair)
-    order = ("removed", "resized", "repeated", "untied", "unfrozen", "added", "tied", "frozen")
-    found = [_change(kind, module, members) for (kind, module, *_), members in groups.items()]
-    return sorted(found, key=lambda change: order.index(change.kind))
-
-
-def _change(kind: str, module: str, pairs: list[_Pair]) -> Change:
-    params = sum(_own(pair.b, "parameter") - _own(pair.a, "parameter") for pair in pairs)
-    buffers = sum(_own(pair.b, "buffer") - _own(pair.a, "buffer") for pair in pairs)
-    before, after = (_shown(module, pairs, side) for side in (0, 1))
-    return Change(kind, module, before, after, params, buffers, tuple(pair.key for pair in pairs))
-
-
-def _own(tensors: Iterable[Tensor], kind: str) -> int:
-    return sum(t.numel for t in tensors if t.kind == kind and t.tied_to is None)
-
-
-def _shown(module: str, pairs: list[_Pair], side: int) -> str:
-    """The tensors of one side: `12 x weight (768, 768), bias (768,)`; of tied ones, what they are tied to."""
-    listed = [(pair, tensors) for pair in pairs if (tensors := (pair.a, pair.b)[side])]
-    if not listed:
-        return ""
-    counts = {len(tensors) for _, tensors in listed}
-    times = f"{counts.pop()} x " if len(counts) == 1 and counts != {1} else ""
-    if len(listed) > 4:
-        return f"{times}{len(listed)} tensors"
-    parts = []
-    for pair, tensors in listed:
-        name = pair.name[len(module) + 1 :] if pair.name.startswith(module + ".") else ""
-        shapes = dict.fromkeys(str(t.shape) for t in tensors)
-        text = f"{name} {' and '.join(list(shapes)[:3])}{' …' if len(shapes) > 3 else ''}".strip()
-        ties = dict.fromkeys(folded(t.tied_to) for t in tensors if t.tied_to)
-        parts.append(text + (f" tied to {' and '.join(ties)}" if ties else ""))
-    return times + ", ".join(parts)
-
-
-def _fields(a: Scope, b: Scope) -> dict[str, tuple[Any, Any]]:
-    """The fields of both configs whose values differ."""
-    ours, theirs = _flat(a), _flat(b)
-    both = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
-    return {name: values for name, values in both.items() if values[0] != values[1]}
-
-
-def _flat(scope: Scope) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in [*scope.spec.fields, "num_labels"]:
-        value = scope.get(name)
-        if isinstance(value, SubConfig):
-            found |= {f"{name}.{inner}": item for inner, item in _flat(value.scope).items()}
-        else:
-            found[name] = value
-    return found
+def _value(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) < 60 else text[:57] + "..."

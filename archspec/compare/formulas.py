@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sympy
 
-from archspec.compare.diff import Change, Diff, key
+from archspec.compare.alignment import Alignment, Change, key
 from archspec.errors import ArchspecError, FormulaError
 from archspec.render.code import CodePrinter
 from archspec.render.terms import ordered
@@ -30,7 +30,7 @@ class Forms(NamedTuple):
     missing: str = ""
 
 
-def forms(found: Diff) -> Forms:
+def forms(found: Alignment) -> Forms:
     """The closed forms of a diff, each held to its exact number.
 
     Errors: :class:`FormulaError` when one of the models has no closed form.
@@ -52,7 +52,7 @@ def forms(found: Diff) -> Forms:
     return Forms(tuple(changes), total, {name: values[name] for name in sorted(values)})
 
 
-def forms_or_reason(found: Diff) -> Forms:
+def forms_or_reason(found: Alignment) -> Forms:
     """The closed forms, or why there are none."""
     none = Forms((None,) * len(found.changes), None, {})
     try:

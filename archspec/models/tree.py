@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from archspec.errors import ArchspecError
 from archspec.render.html import module_rows, modules_html
 from archspec.reports import Table, plain
-from archspec.tree.outline import Item
+from archspec.tree.outline import Item, checked_depth
 from archspec.typing_light import Any
 
 
@@ -31,7 +30,7 @@ class Tree:
 
     def table(self, depth: int | None = None) -> Table:
         """The rows of the text: module, parameters of all copies, their share, those of one copy."""
-        rows = module_rows(self.root, _level(depth), "x")
+        rows = module_rows(self.root, checked_depth(depth), "x")
         listed = [("  " * level + name, *cells) for level, (name, *cells) in rows]
         caption = "params: of all copies of a layer; each: of one of them"
         return Table("module|>params|>share|>each|", listed, caption=caption)
@@ -42,11 +41,11 @@ class Tree:
 
     def html(self, depth: int | None = None) -> str:
         """A table, a row for each module; every text is escaped."""
-        return f"<div>{modules_html(self.root, _level(depth))}</div>"
+        return f"<div>{modules_html(self.root, checked_depth(depth))}</div>"
 
     def as_json(self, depth: int | None = None) -> dict[str, Any]:
         """Plain data, as `archspec tree --json` prints it."""
-        return _as_json(self.root, _level(depth))
+        return _as_json(self.root, checked_depth(depth))
 
     def __str__(self) -> str:
         return self.text()
@@ -55,12 +54,6 @@ class Tree:
 
     def _repr_html_(self) -> str:
         return self.html()
-
-
-def _level(depth: int | None) -> int | None:
-    if depth is not None and (type(depth) is not int or depth < 0):
-        raise ArchspecError(f"depth is {depth!r}", help="give a number of levels from 0, or None for all")
-    return depth
 
 
 def _as_json(item: Item, depth: int | None, level: int = 0) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from archspec.quantities import QUANTITIES
+from archspec.reports import Block, Table
 from archspec.terminal import number, share
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
@@ -74,3 +75,30 @@ def _row(level: int, cells: list[str]) -> str:
     name, *numbers = (escape(cell) for cell in cells)
     first = f'<td style="text-align:left;padding-left:{level + 0.5:g}em">{name}</td>'
     return f"<tr>{first}{''.join(f'<td{_RIGHT}>{cell}</td>' for cell in numbers)}</tr>"
+
+
+def blocks_html(blocks: Iterable[Block]) -> str:
+    """A report of tables and lines; every text is escaped.
+
+    >>> blocks_html([Table("a|>b", [("x", "1")], header=False), "note: <y>"])
+    '<div><table><tbody><tr><td style="text-align:left">x</td><td style="text-align:right">1</td></tr>\
+</tbody></table><p>note: &lt;y&gt;</p></div>'
+    """
+    shown = (_table(one) if isinstance(one, Table) else _line(one) for one in blocks)
+    return f"<div>{''.join(shown)}</div>"
+
+
+def _line(text: str) -> str:
+    return f"<p>{escape(text.strip())}</p>" if text.strip() else ""
+
+
+def _table(table: Table) -> str:
+    names = table.columns.split("|")
+    sides = [_RIGHT if name.startswith(">") else _LEFT for name in names]
+
+    def row(kind: str, cells: Sequence[str]) -> str:
+        shown = (f"<{kind}{side}>{escape(cell)}</{kind}>" for side, cell in zip(sides, cells, strict=True))
+        return f"<tr>{''.join(shown)}</tr>"
+
+    head = f"<thead>{row('th', [name.lstrip('>') for name in names])}</thead>" if table.header else ""
+    return f"<table>{head}<tbody>{''.join(row('td', cells) for cells in table.rows)}</tbody></table>"

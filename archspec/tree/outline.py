@@ -1,5 +1,6 @@
 """A module tree with the parameters of each module, identical layers folded, as `print(model)` shows it."""
 
+from archspec.errors import ArchspecError
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, joined
 from archspec.typing_light import NamedTuple
@@ -26,6 +27,13 @@ class Item(NamedTuple):
 def outline(root: Node, tensors: list[Tensor]) -> Item:
     """The modules of a tree; ``tensors`` are what :func:`archspec.tree.tensors.tensors` gives for it."""
     return _scaled(_Outliner(tensors).item(root, "", "")[0], 1)
+
+
+def checked_depth(depth: int | None) -> int | None:
+    """A number of levels that are shown, None for all. Errors: :class:`ArchspecError`."""
+    if depth is not None and (type(depth) is not int or depth < 0):
+        raise ArchspecError(f"depth is {depth!r}", help="give a number of levels from 0, or None for all")
+    return depth
 
 
 def shares(root: Node, tensors: list[Tensor]) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """What ties save: each tensor that is another one's copy, and the count with it counted again."""
 
 from archspec.tree.tensors import Tensor
-from archspec.typing_light import NamedTuple
+from archspec.typing_light import Any, NamedTuple
 
 
 class TiedGroup(NamedTuple):
@@ -60,3 +60,9 @@ def folded(name: str) -> str:
     'encoder.layer.*.output.dense.weight'
     """
     return ".".join("*" if part.isdecimal() else part for part in name.split("."))
+
+
+def tied_json(tensors: list[Tensor]) -> list[dict[str, Any]]:
+    """The groups of tied parameters as plain data."""
+    groups = tied_groups(tensors)
+    return [{"tensors": list(g.names), "tied_to": g.source, "params": g.numel} for g in groups]

@@ -8,17 +8,17 @@ import pytest
 import sympy
 
 import archspec
-from archspec.compare.diff import Diff, diff
+from archspec.compare.alignment import Alignment, aligned
 from archspec.compare.formulas import as_python, forms
 
 
 def between(
     a: str, b: str, of_a: dict[str, Any] | None = None, of_b: dict[str, Any] | None = None, **options: Any
-) -> Diff:
-    return diff(archspec.load(a, set=of_a), archspec.load(b, set=of_b), **options)
+) -> Alignment:
+    return aligned(archspec.load(a, set=of_a), archspec.load(b, set=of_b), **options)
 
 
-def rows(found: Diff) -> list[tuple[str, str, int, str]]:
+def rows(found: Alignment) -> list[tuple[str, str, int, str]]:
     closed = forms(found)
     return [
         (change.kind, change.module, change.params, as_python(form))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import add_dtype, add_model, load_model, print_json, tied_json
+from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.terminal import number, say, share, size, table
 from archspec.tree.outline import shares
-from archspec.tree.ties import tie_notes
+from archspec.tree.ties import tie_notes, tied_json
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

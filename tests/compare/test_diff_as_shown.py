@@ -1,0 +1,80 @@
+"""`archspec.diff`: what Python gives is what the command prints; a loaded model is taken as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.cli.main import main
+from archspec.errors import ArchspecError
+
+CASES: list[tuple[list[str], dict[str, Any]]] = [
+    (["BertModel", "BertForMaskedLM"], {}),
+    (["BertModel", "BertForMaskedLM", "--depth", "1"], {"depth": 1}),
+    (["BertModel", "BertForMaskedLM", "--config", "bert"], {"config": "bert"}),
+    (["bert", "bert", "--architecture", "BertForMaskedLM"], {"architecture": "BertForMaskedLM"}),
+    (
+        ["LlamaModel", "LlamaModel", "--set", "hidden_size=2048", "--set-b", "num_key_value_heads=8"],
+        {"set": {"hidden_size": 2048}, "set_b": {"num_key_value_heads": 8}},
+    ),
+    (
+        ["T5Model", "T5Model", "--set-a", "num_layers=2", "--tokens", "8", "--batch", "3", "--memory", "16"],
+        {"set_a": {"num_layers": 2}, "tokens": 8, "batch": 3, "memory": 16},
+    ),
+    (["GPT2Model", "GPT2LMHeadModel", "--tokens", "1", "--past", "9"], {"tokens": 1, "past": 9}),
+]
+
+
+@pytest.mark.parametrize(("words", "options"), CASES)
+def test_text_and_data_are_those_of_the_command(
+    words: list[str], options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = archspec.diff(words[0], words[1], **options)
+    assert isinstance(found, archspec.Diff)
+    code = int(bool(found.changes))
+    assert main(["diff", *words]) == code
+    assert capsys.readouterr().out == f"{found}\n"
+    assert main(["diff", *words, "--json"]) == code
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found.as_json()))
+
+
+def test_its_numbers_and_its_formula() -> None:
+    found = archspec.diff("LlamaModel", "LlamaModel", set_b={"num_key_value_heads": 8})
+    assert found.difference == sum(row["params"] for row in found.rows()) < 0
+    values = found.forms.values
+    assert found.formula.subs(values) == found.difference
+    assert {"A.num_key_value_heads", "B.num_key_value_heads"} <= {*values}
+
+
+def test_html_has_every_row_and_is_escaped() -> None:
+    found = archspec.diff("BertModel", "BertForMaskedLM")
+    html = found._repr_html_()
+    assert html.count("<tr>") == html.count("</tr>") == 2 + 1 + len(found.changes) + 1
+    for text in ("-590,592", "B - A = 2*hidden_size + vocab_size", "encoder of A"):
+        assert (text in html) == (text in str(found))
+    found.changes = (found.changes[0]._replace(module="<script>"), *found.changes[1:])
+    assert "&lt;script&gt;" in found._repr_html_() and "<script>" not in found._repr_html_()
+
+
+def test_models_that_are_loaded() -> None:
+    a, b = archspec.load("BertModel"), archspec.load("BertModel", set={"num_hidden_layers": 6})
+    assert (
+        archspec.diff(a, b).as_json()
+        == archspec.diff("bert", "bert", set_b={"num_hidden_layers": 6}).as_json()
+    )
+    assert not archspec.diff(a, a).changes and "no difference" in str(archspec.diff(a, a))
+    for options in ({"config": "bert"}, {"architecture": "BertModel"}, {"set": {"num_hidden_layers": 1}}):
+        with pytest.raises(ArchspecError, match="BertModel is a model that is loaded"):
+            archspec.diff(a, b, **options)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ArchspecError, match="past is of a call"):
+        archspec.diff("BertModel", "BertModel", past=4)
+    with pytest.raises(ArchspecError, match="names of its architectures"):
+        archspec.diff("BertModel", "BertForMaskedLM", config="bert", architecture="BertModel")
+    with pytest.raises(ArchspecError, match="depth is -1"):
+        archspec.diff("BertModel", "BertModel", depth=-1)
