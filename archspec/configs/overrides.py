@@ -203,7 +203,7 @@ def _flat_part(scope: Scope) -> Scope | None:
 
 
 def _fault(scope: Scope, parts: list[str], path: str, origin: Origin) -> Problem | None:
-    """What is wrong with the last name of a path, or None; the config around it, and what is left of the path."""
+    """What is wrong with the last name of a path, or None; the config around it, and what is left of it."""
     spec, given, name = scope.spec, parts[0], scope.canonical(parts[0])
     if len(parts) == 1 and (name in _ALWAYS or path in _OF_BYTES):
         return None

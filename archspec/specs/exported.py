@@ -1,4 +1,4 @@
-"""The model types, classes and config fields that transformers itself has, described or not: `transformers.json`.
+"""The model types, classes and fields that transformers itself has, described or not: `transformers.json`.
 
 `python -m tools.exported` writes it from the transformers that the specs describe, so that a count needs no
 transformers to tell a class that no spec describes, or a field that no count depends on, from one that nobody
@@ -63,7 +63,7 @@ def config_fields(model_type: str) -> dict[str, str]:
 
 
 def former_fields(model_type: str) -> dict[str, str]:
-    """The fields that configs of a model type carry from before, with the field that says the same now, or ''.
+    """Fields that configs of a model type carry from before, with the field that says the same now, or ''.
 
     >>> former_fields("gpt2")["n_ctx"], "rope_theta" in former_fields("llama")
     ('n_positions', True)
