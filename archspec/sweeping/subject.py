@@ -87,11 +87,8 @@ class Columns(Evaluator):
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if isinstance(value, Scope):
             if not value.has(name):
-                self.fail(
-                    f"{value.spec.model_type} has no field {name}",
-                    node,
-                    did_you_mean(name, value.spec.fields),
-                )
+                missing = f"{value.spec.model_type} has no field {name}"
+                self.fail(missing, node, did_you_mean(name, value.spec.fields))
             return value.name(name, ast.Name(name))
         return super().attribute(value, name, node)
 
