@@ -48,7 +48,7 @@ class TooLong(BaseException):
 
 def in_time(task: Task) -> dict[str, Verdict]:
     """What is measured of a model type; all its classes failed where that takes too long."""
-    from archspec.derive import mapped_classes
+    from archspec.deriving import mapped_classes
 
     def stop(*_: Any) -> None:
         raise TooLong
@@ -70,10 +70,10 @@ def in_time(task: Task) -> dict[str, Verdict]:
 def measured(task: Task) -> dict[str, Verdict]:
     """Class -> (verdict, cause) for one model type."""
     sys.setrecursionlimit(4_000)
-    from archspec.derive import compiled, draft, mapped_classes, overlay
+    from archspec.deriving import compiled, draft, mapped_classes, overlay
     from archspec.errors import ArchspecError
     from archspec.oracle import Unavailable, config_class, model_class
-    from archspec.verify.verifier import verify_spec
+    from archspec.verifying.verifier import verify_spec
 
     found: dict[str, Verdict] = {}
     classes = []
@@ -173,9 +173,9 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="where to write every class, after each model type")
     args = parser.parse_args()
 
-    from archspec.derive import known_types, mapped_classes
+    from archspec.deriving import known_types, mapped_classes
     from archspec.specs.library import shipped
-    from archspec.verify.pool import Failure, cores, spread
+    from archspec.verifying.pool import Failure, cores, spread
 
     described = set(shipped().model_types())
     types = args.types or [
@@ -190,7 +190,11 @@ def main() -> int:
     found: dict[str, Verdict] = {}
     start = time.time()
     for task, result in spread(
-        in_time, tasks, args.jobs or cores(), ("torch", "transformers", "archspec.verify.verifier"), TIMEOUT
+        in_time,
+        tasks,
+        args.jobs or cores(),
+        ("torch", "transformers", "archspec.verifying.verifier"),
+        TIMEOUT,
     ):
         if isinstance(result, Failure):
             result = dict.fromkeys(mapped_classes(task.model_type), Verdict("failed", result.message[:200]))
@@ -217,7 +221,7 @@ def main() -> int:
 
 def drawn(types: list[str], classes: int, seed: int) -> list[str]:
     """Model types in an order that the seed draws, until there are so many classes."""
-    from archspec.derive import mapped_classes
+    from archspec.deriving import mapped_classes
 
     order = sorted(types)
     random.Random(seed).shuffle(order)

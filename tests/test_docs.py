@@ -61,6 +61,6 @@ def test_every_verb_has_an_example() -> None:
 @pytest.mark.oracle
 def test_coverage_is_fresh() -> None:
     """docs/coverage.md is of the specs as they are: `archspec verify --coverage` renews it."""
-    from archspec.verify import coverage
+    from archspec.verifying import coverage
 
     assert coverage.stale() == []

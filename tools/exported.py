@@ -24,7 +24,7 @@ from archspec.oracle import (
 from archspec.specs.exported import FILE
 from archspec.specs.layer_types import ACTIVATIONS
 from archspec.specs.library import folder, shipped
-from archspec.verify.generate.sampling import Sampler
+from archspec.verifying.generate.sampling import Sampler
 
 PATH = os.path.join(folder(), FILE)
 _UNKNOWN = "no_such_activation"

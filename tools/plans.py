@@ -7,8 +7,8 @@ import sys
 
 from archspec.costs import parallel
 from archspec.specs.library import shipped
-from archspec.verify.costs.parallel import plans_of, text, verify_ranks, verify_steps
-from archspec.verify.costs.record import in_scope
+from archspec.verifying.costs.parallel import plans_of, text, verify_ranks, verify_steps
+from archspec.verifying.costs.record import in_scope
 
 
 def main() -> int:

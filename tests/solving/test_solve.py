@@ -19,7 +19,7 @@ from archspec.solving.completion import complete
 from archspec.solving.goals import Goal, goal, ratio_condition, size_of
 from archspec.solving.solve import Solution, solve
 from archspec.specs.library import shipped
-from archspec.verify.generate.sampling import Sampler
+from archspec.verifying.generate.sampling import Sampler
 
 LLAMA = {
     "model_type": "llama",

@@ -31,7 +31,7 @@ from archspec.sweeping.axes import Axis, axes_of, axis, parse_axis
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.subject import Subject
 from archspec.symbolic.path_conditions import Path as SweepPath
-from archspec.verify.generate.sampling import Sampler
+from archspec.verifying.generate.sampling import Sampler
 
 ROOT = Path(__file__).parents[2]
 COUNTS = list(QUANTITIES)

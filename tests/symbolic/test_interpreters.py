@@ -26,9 +26,9 @@ from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import symbolic_tensors
 from archspec.tree.counts import quantities_of
-from archspec.verify.campaign import everything
-from archspec.verify.generate.sampling import Sampler, valid_configs
-from archspec.verify.undeclared import source_texts
+from archspec.verifying.campaign import everything
+from archspec.verifying.generate.sampling import Sampler, valid_configs
+from archspec.verifying.undeclared import source_texts
 
 TYPES = sorted(everything())
 PAIRS = [(model_type, name) for model_type in TYPES for name in shipped().load(model_type).architectures]

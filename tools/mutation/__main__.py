@@ -9,8 +9,8 @@ import argparse
 import sys
 
 from archspec.errors import ArchspecError
-from archspec.verify import campaign
-from archspec.verify.pool import Failure, cores, spread
+from archspec.verifying import campaign
+from archspec.verifying.pool import Failure, cores, spread
 from tools.mutation.bench import Summary, summary
 from tools.mutation.hosts import without_architectures
 

@@ -18,14 +18,14 @@ from archspec.specs.records import Spec
 from archspec.specs.references import modules_of
 from archspec.specs.torch_layers import Size
 from archspec.tree.builder import Node
-from archspec.verify.attribution import blamed
-from archspec.verify.comparison import Config, Count, compare, counted
-from archspec.verify.defaults import SettingDifference, settings_differences
-from archspec.verify.generate.misfits import misfits
-from archspec.verify.generate.sampling import Sampler
-from archspec.verify.generate.search import Search
-from archspec.verify.refusals import refusing
-from archspec.verify.undeclared import layer_lists, source_texts
+from archspec.verifying.attribution import blamed
+from archspec.verifying.comparison import Config, Count, compare, counted
+from archspec.verifying.defaults import SettingDifference, settings_differences
+from archspec.verifying.generate.misfits import misfits
+from archspec.verifying.generate.sampling import Sampler
+from archspec.verifying.generate.search import Search
+from archspec.verifying.refusals import refusing
+from archspec.verifying.undeclared import layer_lists, source_texts
 from tools.mutation.alterations import Alteration, alterations
 from tools.mutation.hosts import standing
 

@@ -13,7 +13,7 @@ from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError, SpecError
 
 if TYPE_CHECKING:
-    from archspec.verify.verifier import Outcome
+    from archspec.verifying.verifier import Outcome
 
 _SHOWN = 3
 
@@ -31,7 +31,7 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def run(args: Values) -> int:
-    from archspec.derive import compiled, draft, find, overlay, params, verified
+    from archspec.deriving import compiled, draft, find, overlay, params, verified
 
     target = find(args.name, args.config)
     drafts = draft(target.model_type, target.config, target.classes)

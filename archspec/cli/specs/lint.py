@@ -17,11 +17,11 @@ def add_arguments(takes: Arguments) -> None:
 
 def run(args: Values) -> int:
     if args.schema:
-        from archspec.lint.schema import text
+        from archspec.linting.schema import text
 
         print(text(), end="")
         return 0
-    from archspec.lint.checks import everything, lint
+    from archspec.linting.checks import everything, lint
 
     files = [file for name in args.files for file in _files(name)] if args.files else everything()
     found = [problem for file in files for problem in lint(file)]

@@ -47,7 +47,7 @@ def run(
     samples: int, seed: int, jobs: int, output: str, done: Callable[[list[Any]], None] | None = None
 ) -> tuple[Any, list[str]]:
     """The verification of what both releases have, and the lines on what only one has."""
-    from archspec.verify import campaign
+    from archspec.verifying import campaign
 
     found = changes()
     report = campaign.run(found.both, samples, seed, jobs, done)
@@ -68,7 +68,7 @@ def _listed(what: str, keys: list[Key], notes: dict[str, str] | None = None) -> 
 
 def drafted(new: list[Key], output: str) -> dict[str, str]:
     """Model type -> where its draft was written, or why there is none."""
-    from archspec.derive import draft, find
+    from archspec.deriving import draft, find
 
     told: dict[str, str] = {}
     for model_type in dict.fromkeys(model_type for model_type, _ in new):

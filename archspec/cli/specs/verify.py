@@ -14,8 +14,8 @@ from archspec.terminal import progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from archspec.verify.campaign import Report, Result
-    from archspec.verify.comparison import Difference
+    from archspec.verifying.campaign import Report, Result
+    from archspec.verifying.comparison import Difference
 
 _SHOWN = 3
 RELEASE = "release"  # what --changed stands for without a commit
@@ -43,7 +43,7 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def run(args: Values) -> int:
-    from archspec.verify.pool import cores
+    from archspec.verifying.pool import cores
 
     jobs = args.jobs if args.jobs > 0 else cores()
     if args.costs:
@@ -54,7 +54,7 @@ def run(args: Values) -> int:
         return _coverage(args, jobs)
     from archspec import __version__
     from archspec.cli.specs import release
-    from archspec.verify import campaign
+    from archspec.verifying import campaign
 
     if [bool(args.names), args.all, bool(args.changed)].count(True) != 1:
         raise ArchspecError("say what to verify: names, --all or --changed")
@@ -90,7 +90,7 @@ def _release(args: Values, jobs: int) -> int:
 
 
 def _coverage(args: Values, jobs: int) -> int:
-    from archspec.verify import coverage
+    from archspec.verifying import coverage
 
     if args.check:
         problems = coverage.stale()

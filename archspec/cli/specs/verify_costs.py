@@ -13,15 +13,15 @@ from archspec.terminal import progress
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from archspec.verify.costs.comparison import CostOutcome
+    from archspec.verifying.costs.comparison import CostOutcome
 
 _SHOWN = 3
 
 
 def run(args: Values, jobs: int) -> int:
     """Names, --all or --changed; --coverage writes formulas/costs.json, --check says what of it is stale."""
-    from archspec.verify import campaign
-    from archspec.verify.costs import record
+    from archspec.verifying import campaign
+    from archspec.verifying.costs import record
 
     if args.check:
         found = record.stale()
@@ -59,9 +59,9 @@ def run(args: Values, jobs: int) -> int:
 
 def _formulas(scope: dict[str, tuple[str, ...]]) -> int:
     """The closed forms of classes at their default configs; 1 where one gives another number."""
-    from archspec.verify.costs import record, symbolic
-    from archspec.verify.costs.closed_forms import without_closed_form
-    from archspec.verify.costs.comparison import runnable
+    from archspec.verifying.costs import record, symbolic
+    from archspec.verifying.costs.closed_forms import without_closed_form
+    from archspec.verifying.costs.comparison import runnable
 
     found = dict.fromkeys((*symbolic.AGREE, symbolic.NEITHER), 0)
     wrong = 0

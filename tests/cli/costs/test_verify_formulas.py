@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from archspec.cli.main import main
-from archspec.verify.costs import symbolic
+from archspec.verifying.costs import symbolic
 
 pytestmark = pytest.mark.oracle
 

@@ -10,8 +10,8 @@ import pytest
 
 from archspec.cli.main import main
 from archspec.costs.records import Call
-from archspec.verify.costs import record
-from archspec.verify.costs.comparison import CostDifference, CostOutcome
+from archspec.verifying.costs import record
+from archspec.verifying.costs.comparison import CostDifference, CostOutcome
 
 pytestmark = pytest.mark.oracle
 

@@ -1,0 +1,23 @@
+"""The public names, for type checkers and editors: `__init__.py` imports each when it is asked for."""
+
+from archspec.compare.diff import Diff as Diff
+from archspec.compare.diff import diff as diff
+from archspec.costs.forward import CacheTensor as CacheTensor
+from archspec.costs.forward import Forward as Forward
+from archspec.costs.training import Training as Training
+from archspec.costs.weights import Weights as Weights
+from archspec.errors import ArchspecError as ArchspecError
+from archspec.models.formula import Formula as Formula
+from archspec.models.model import Model as Model
+from archspec.models.model import architectures as architectures
+from archspec.models.model import formula as formula
+from archspec.models.model import load as load
+from archspec.solving.solve import Solution as Solution
+from archspec.solving.solve import solve as solve
+from archspec.specs.library import TRANSFORMERS_VERSION as TRANSFORMERS_VERSION
+from archspec.sweeping.sweep import Sweep as Sweep
+from archspec.sweeping.sweep import sweep as sweep
+from archspec.tree.tensors import Tensor as Tensor
+
+__version__: str
+__all__: list[str]

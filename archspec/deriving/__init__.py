@@ -1,0 +1,19 @@
+"""Specs drafted from constructors: the classes' own source, read with configs that carry expressions."""
+
+from __future__ import annotations
+
+from archspec.deriving.check import compiled, overlay, params, verified
+from archspec.deriving.classes import find
+from archspec.deriving.session import Draft, draft, known_types, mapped_classes
+
+__all__ = [
+    "Draft",
+    "compiled",
+    "draft",
+    "find",
+    "known_types",
+    "mapped_classes",
+    "overlay",
+    "params",
+    "verified",
+]

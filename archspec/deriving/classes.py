@@ -1,0 +1,91 @@
+"""What is to be drafted, before the reading: classes of transformers by name or model type, or one of the
+user's own."""
+
+from __future__ import annotations
+
+import inspect
+import os
+
+from archspec.deriving.own import find_own
+from archspec.deriving.target import Target
+from archspec.errors import ArchspecError, Problem, did_you_mean
+
+_HELP = "name a class or a model type of transformers, or package.module:Class for one of your own"
+
+
+def find(name: str, config: str = "") -> Target:
+    """A transformers class, a model type with all its classes, or `package.module:Class`.
+
+    Errors: :class:`ArchspecError` for what is not there, or has no default config; and where torch or
+    transformers is missing.
+    """
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    try:
+        import transformers
+    except ImportError as error:
+        problem = Problem(
+            f"derive reads transformers' code: {error}", help="pip install 'archspec-formulas[verify]'"
+        )
+        raise ArchspecError(problem) from None
+    if ":" in name:
+        return find_own(name, config)
+    if config:
+        raise ArchspecError(Problem(f"--config is for a class of your own; {name} has its own", help=_HELP))
+    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
+    return _library(name)
+
+
+def _library(name: str) -> Target:
+    import torch
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    from archspec.deriving.session import mapped_classes
+    from archspec.oracle import Unavailable, config_class, model_class
+
+    if name in CONFIG_MAPPING_NAMES:
+        model_type, names = name, mapped_classes(name)
+    else:
+        cls = _class_named(name)
+        if not issubclass(cls, torch.nn.Module):
+            raise ArchspecError(Problem(f"{name} is not a torch.nn.Module", help=_HELP))
+        model_type, names = getattr(getattr(cls, "config_class", None), "model_type", ""), [name]
+    if not model_type:
+        raise ArchspecError(Problem(f"{name} has no config class of its own", help=_HELP))
+    try:
+        config = config_class(model_type)()
+    except Unavailable as error:
+        raise ArchspecError(Problem(f"{name}: {error}", help=_HELP)) from None
+    except Exception as error:  # whatever a config class raises without arguments
+        told = f"{name} has no default config: {type(error).__name__}: {error}"
+        raise ArchspecError(Problem(told, help="the draft starts from the default config")) from None
+    classes: list[type] = []
+    for one in names:
+        try:
+            classes.append(model_class(one, model_type))
+        except Unavailable:
+            continue
+    if not classes:
+        told = (
+            f"{name}: no class of it can be imported here" if names else f"{name}: no auto class maps to it"
+        )
+        raise ArchspecError(Problem(told, help=_HELP))
+    return Target(model_type, config, classes, False)
+
+
+def _class_named(name: str) -> type:
+    import transformers
+
+    from archspec.oracle import Unavailable, mapped, model_class
+
+    found = getattr(transformers, name, None)
+    tables = mapped()
+    for model_type in [model_type for model_type, listed in tables if listed == name]:
+        try:
+            found = found or model_class(name, model_type)
+        except Unavailable:
+            continue
+    if not inspect.isclass(found):
+        known = {listed for _, listed in tables} | {model_type for model_type, _ in tables}
+        told = f"transformers has no class and no model type {name!r}"
+        raise ArchspecError(Problem(told, help=did_you_mean(name, known) or _HELP))
+    return found

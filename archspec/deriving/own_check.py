@@ -1,0 +1,93 @@
+"""The draft of a user's own module, held to what the module builds: the last stage, as `verify` is for
+transformers' classes."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import sys
+from typing import Any
+
+from archspec.deriving.own import configured, fields
+from archspec.deriving.reading.annotations import annotated
+from archspec.deriving.target import Target
+from archspec.oracle import Refused, Row, built, module_rows
+from archspec.specs.records import Spec
+from archspec.specs.references import collect
+from archspec.verifying.comparison import Config
+from archspec.verifying.undeclared import Other
+from archspec.verifying.verifier import Verifier
+
+
+class OwnVerifier(Verifier):
+    """Verifies one class; every field of its config that the draft does not mention gets other values too."""
+
+    def __init__(self, spec: Spec, target: Target, architecture: str, samples: int, seed: int) -> None:
+        self.config = target.config
+        self.cls = next(cls for cls in target.classes if cls.__name__ == architecture)
+        super().__init__(spec, architecture, samples, seed)
+
+    def theirs(self, raw: Config) -> list[Row]:
+        settings = {key: value for key, value in raw.items() if key != "model_type"}
+        try:
+            config = configured(type(self.config), settings)
+        except Exception as error:  # whatever the user's config class raises is its refusal
+            raise Refused(f"{type(error).__name__}: {error}") from error
+        return module_rows(built(self.cls, config))
+
+    def settings(self, default: Config) -> None:
+        """The fields and defaults were taken from the config object itself."""
+
+    def layer_lists(self) -> list[str]:
+        return []
+
+    def code_texts(self) -> dict[str, list[str]]:
+        """Field -> the texts that the modules of the class and of its config compare it with."""
+        found: dict[str, set[str]] = {}
+        for module in {self.cls.__module__, type(self.config).__module__}:
+            try:
+                tree = ast.parse(inspect.getsource(sys.modules[module]))
+            except (OSError, TypeError):  # no file: a class that was made at a prompt
+                continue
+            collect(tree, fields(self.config), found)
+        return {name: sorted(texts) for name, texts in found.items() if texts}
+
+    def other_values(self) -> list[Other]:
+        texts = self.code_texts()
+        known = {*self.spec.fields, *self.spec.fixed, "model_type"}
+        config = {name: value for name, value in fields(self.config).items() if name not in known}
+        return [
+            Other((name,), other)
+            for name, value in config.items()
+            for other in self.others_of(name, value, texts)
+        ]
+
+    def others_of(self, name: str, value: Any, texts: dict[str, list[str]]) -> list[Any]:
+        """Values of a field's kind, or of the kinds that it is annotated with, other than its own."""
+        kinds = {type(value).__name__, *self.kinds(name)}
+        found: list[Any] = []
+        if "bool" in kinds:
+            found += [True, False]
+        if "int" in kinds:
+            found += [1, 3, 16, *([value + 1, value * 2] if type(value) is int else [])]
+        if "float" in kinds:
+            found += [0.0, 0.5, *([value * 2] if isinstance(value, float) else [])]
+        if "str" in kinds:
+            found += [
+                *texts.get(name, []),
+                "x",
+                *([f"{value}x", value[:-1], value.upper()] if isinstance(value, str) else []),
+            ]
+        if isinstance(value, list | tuple) and value:
+            found += [list(value[:-1]), [*value, value[-1]]]
+        if "None" in kinds:
+            found.append(None)
+        return [other for other in found if type(other) is not type(value) or other != value]
+
+    def kinds(self, name: str) -> tuple[str, ...]:
+        if not dataclasses.is_dataclass(self.config):
+            return ()
+        return next(
+            (annotated(field.type) for field in dataclasses.fields(self.config) if field.name == name), ()
+        )

@@ -1,0 +1,192 @@
+"""Random configs of a spec: seeded and small; near those that are known to be valid, once there are some."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from archspec.configs.scope import SubConfig
+from archspec.errors import ArchspecError
+from archspec.specs.field_kinds import WIDE, is_deep, part_types
+from archspec.specs.library import shipped
+from archspec.specs.records import Field, Spec
+from archspec.verifying.generate.drawing import LAYERS, Drawing, Texts
+from archspec.verifying.generate.runs import Config
+
+_BLIND = 600  # draws until one is valid, where the default config is not
+VALID = "valid_configs.json"  # in the folder of the specs
+
+
+@cache
+def valid_configs(model_type: str) -> tuple[Config, ...]:
+    """Configs to start from where the default one is refused, and what is drawn, too."""
+    path = os.path.join(shipped().folder, VALID)
+    if not os.path.exists(path):  # a folder of one's own
+        return ()
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file).get(model_type, [])
+    return tuple({"model_type": model_type, **raw} for raw in found)
+
+
+class Sampler(Drawing):
+    """Draws raw configs for one spec; which of them are valid is for transformers to say, and told back."""
+
+    def __init__(self, spec: Spec, seed: int, texts: Texts | None = None) -> None:
+        super().__init__(spec, random.Random(f"{spec.model_type}:{seed}"), texts)
+        self.children: dict[str, Sampler] = {}
+        self.fields = [field for field in spec.fields.values() if not field.only_costs]
+        self.names = [field.name for field in self.fields]
+        self.accepted: list[Config] = []
+        self.drawn: Config = {}
+        self.hopeless = False
+
+    def sample(self) -> Config:
+        """One config: a fresh one, or a valid one with a few fields drawn anew; some under another name."""
+        near = self.accepted and self.random.random() < 0.5
+        self.drawn = self.near() if near else self.fresh(self.random.choice((0.15, 0.4, 0.8)))
+        return self.renamed(self.drawn)
+
+    def accept(self) -> None:
+        """Tells that the config drawn last is a valid one."""
+        self.accepted.append(self.drawn)
+        for name, child in self.children.items():
+            if isinstance(self.drawn.get(name), dict):
+                child.drawn = {"model_type": child.spec.model_type, **self.drawn[name]}
+                child.accept()
+
+    def fresh(self, share: float) -> Config:
+        """Fields drawn each with a probability; with none, the default config with few layers."""
+        raw: Config = {"model_type": self.spec.model_type}
+        self.lengths = {}
+        for field in sorted(self.fields, key=lambda one: (one.computed, not is_deep(one.name))):
+            value = self.default(field, raw)
+            if is_deep(field.name) and type(value) is int and not field.computed:
+                few = value > 2 or self.random.random() < share
+                raw[field.name] = self.random.choice(LAYERS) if few else value
+                self.lengths |= {value: raw[field.name]} if value > 4 else {}
+            elif (
+                self.random.random() < share
+                or isinstance(value, SubConfig)
+                or field.name == WIDE
+                or field.default is None
+                or (isinstance(value, list) and len(value) in self.lengths)
+            ):
+                self.set(raw, field, value, share)
+        if self.random.random() < share:
+            labels = self.random.choice((1, 3, 7))
+            names = {str(index): f"label {index}" for index in range(labels)}
+            raw |= {"id2label": names} if self.random.random() < 0.3 else {"num_labels": labels}
+        return raw
+
+    def near(self) -> Config:
+        """A valid config with one to three fields drawn anew, or left out."""
+        return self.changed(self.random.choice(self.accepted), self.random.randint(1, 3))
+
+    def changed(self, valid: Config, count: int) -> Config:
+        raw = copy.deepcopy(valid)
+        for field in self.random.sample(self.fields, min(len(self.fields), count)):
+            if self.random.random() < 0.1 and field.name != WIDE:
+                raw.pop(field.name, None)
+            else:
+                self.set(raw, field, self.default(field, raw), 0.3)
+        return raw
+
+    def set(self, raw: Config, field: Field, default: Any, share: float) -> None:
+        """Draws one field, a sub-config also where it is null by default."""
+        types = part_types(self.spec.library, field)
+        if isinstance(default, SubConfig):
+            drawn: Any = self.part(field, dict(default.raw), types or [default.model_type], share)
+        else:
+            drawn = self.part(field, {}, types, share) if types else self.draw(field, default, raw)
+        if drawn is not ...:
+            raw[field.name] = drawn
+
+    def part(self, field: Field, own: Config, types: list[str], share: float) -> Config:
+        """A drawn sub-config; where its model type is not described yet, its defaults will do."""
+        child = self.child(field, self.random.choice(types))
+        if child is None:
+            return own
+        drawn = child.near() if child.accepted and self.random.random() < share else child.fresh(share)
+        called = child.spec.attribute_map
+        known = {called.get(key, key) for key in drawn}  # maybe under another name
+        return {key: value for key, value in own.items() if called.get(key, key) not in known} | drawn
+
+    def child(self, field: Field, model_type: str) -> Sampler | None:
+        """The sampler of a sub-config: one for each field and model type remembers what was valid there."""
+        child = self.children.get(field.name)
+        if child is None or child.spec.model_type != model_type:
+            try:
+                child = Sampler(self.spec.library.load(model_type), self.random.randrange(2**30))
+            except ArchspecError:  # not described yet
+                return None
+            self.children[field.name] = child
+        return child
+
+    def texts(self, path: tuple[Any, ...]) -> list[str]:
+        """The texts that the field at a path is compared with."""
+        child = self.children.get(path[0])
+        if path[1:]:
+            return child.texts(path[1:]) if child is not None else []
+        return self.strings.get(path[0], [])
+
+    def renamed(self, raw: Config) -> Config:
+        """The same config with some fields under another name that the spec knows them by."""
+        names = {name: alias for alias, name in self.spec.attribute_map.items() if alias not in raw}
+        chosen = {key for key in raw if key in names and self.random.random() < 0.15}
+        return {names[key] if key in chosen else key: copy.deepcopy(value) for key, value in raw.items()}
+
+    def mend(self, accepts: Callable[[Config], bool]) -> Config | None:
+        """As much of the config drawn last as can be had with a valid one; None where there is none."""
+        start = self.random.choice(self.accepted) if self.accepted else self.first(accepts)
+        if start is None:
+            return None
+        self.drawn = mended(self.drawn, start, accepts, self.random)
+        return self.renamed(self.drawn)
+
+    def first(self, accepts: Callable[[Config], bool]) -> Config | None:
+        """A config to start from: few layers, the default, or the first of many draws that is valid."""
+        default: Config = {"model_type": self.spec.model_type}
+        for raw in (self.fresh(0), default):
+            if accepts(raw):
+                return raw
+        for turn in range(0 if self.hopeless else _BLIND):
+            start = self.fresh(0) if turn % 2 else default
+            for raw in (self.changed(start, 1 + turn // 2 % 2), self.fresh((0.15, 0.4, 0.8)[turn % 3])):
+                if accepts(raw):
+                    return raw
+        self.hopeless = True  # searched once and for all
+        return None
+
+
+def mended(drawn: Config, valid: Config, accepts: Callable[[Config], bool], chance: random.Random) -> Config:
+    """``valid`` with every value of ``drawn`` that can be had beside the others, halves before single fields.
+
+    >>> divides = lambda raw: raw.get("width", 8) % raw["heads"] == 0
+    >>> mended({"heads": 5, "width": 7}, {"heads": 2}, divides, random.Random(1))
+    {'heads': 2}
+    >>> mended({"heads": 5, "depth": 7}, {"heads": 2}, lambda raw: 8 % raw["heads"] == 0, random.Random(0))
+    {'heads': 2, 'depth': 7}
+    """
+    together: dict[Any, Config] = {}  # lists of one length, and the number of their items, may have to agree
+    for name in dict.fromkeys((*drawn, *valid)):
+        value = drawn.get(name, ...)
+        if value != valid.get(name, ...):
+            size = value if is_deep(name) and type(value) is int else name
+            together.setdefault(len(value) if isinstance(value, list) else size, {})[name] = value
+    groups = list(together.values())
+    chance.shuffle(groups)
+    kept, pending = valid, [groups]
+    while pending:
+        some = pending.pop()
+        changes = {name: value for group in some for name, value in group.items()}
+        trial = {name: value for name, value in {**kept, **changes}.items() if value is not ...}
+        if accepts(trial):
+            kept = trial
+        elif len(some) > 1:
+            pending += [some[len(some) // 2 :], some[: len(some) // 2]]
+    return copy.deepcopy(kept)

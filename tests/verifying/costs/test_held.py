@@ -1,0 +1,91 @@
+"""Masked FLOPs, static caches and working sets held to transformers; what an altered spec does to that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from archspec.specs.library import shipped
+from archspec.specs.records import Spec
+from archspec.verifying.costs import held as module
+from archspec.verifying.costs.held import held, working_set_held
+
+pytestmark = pytest.mark.oracle
+SMALL = {"num_hidden_layers": 1, "hidden_size": 12, "num_attention_heads": 3, "num_key_value_heads": 3}
+CHUNKS = {**SMALL, "attention_chunk_size": 64, "layer_types": ["chunked_attention"], "head_dim": 4}
+
+
+def altered(tmp_path: Path, model_type: str, old: str, new: str) -> Spec:
+    text = Path(shipped().files()[model_type]).read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / f"{model_type}.yaml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return shipped().load_file(str(path))
+
+
+def test_both_are_held() -> None:
+    assert held(shipped().load("llama"), "LlamaModel", [SMALL]) == ("masked", "static")
+    assert held(shipped().load("llama4_text"), "Llama4TextModel", [CHUNKS]) == ("masked", "static")
+
+
+def test_a_class_without_a_cache_has_no_static_one() -> None:
+    assert held(shipped().load("bert"), "BertModel", [{"num_hidden_layers": 1}]) == ("masked",)
+
+
+def test_a_mask_that_is_another_is_found(tmp_path: Path) -> None:
+    spec = altered(tmp_path, "llama4_text", "chunk=chunk", "window=chunk")
+    assert held(spec, "Llama4TextModel", [CHUNKS]) == ("static",)
+
+
+LOCAL = {
+    "hidden_size": 8,
+    "num_heads": 2,
+    "num_layers": 2,
+    "attention_types": [[["global", "local"], 1]],
+    "window_size": 4,
+    "vocab_size": 9,
+}
+
+
+def test_masks_in_code_of_its_own_are_seen_by_gradients(tmp_path: Path) -> None:
+    assert held(shipped().load("gpt_neo"), "GPTNeoModel", [], [LOCAL]) == ("masked",)
+    spec = altered(tmp_path, "gpt_neo", 'window_size if kind == "local" else None', "None")
+    assert held(spec, "GPTNeoModel", [], [LOCAL]) == ()
+
+
+def test_a_mask_that_differs_is_not_held_at_other_configs(tmp_path: Path) -> None:
+    spec = altered(tmp_path, "llama4_text", "chunk=chunk", "window=chunk")
+    others = [{**SMALL, "layer_types": ["full_attention"], "head_dim": 4}]
+    assert held(spec, "Llama4TextModel", [], others) == ("masked",)
+    assert held(spec, "Llama4TextModel", [CHUNKS], others) == ("static",)
+
+
+def test_working_sets_are_held_where_each_part_is_the_largest() -> None:
+    assert working_set_held(shipped().load("qwen3"), "Qwen3ForCausalLM", [{"num_hidden_layers": 2}])
+    assert working_set_held(shipped().load("llama"), "LlamaModel", [])
+
+
+def test_a_part_that_is_never_the_largest_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LARGEST", module._LARGEST[:3])
+    assert not working_set_held(shipped().load("llama"), "LlamaModel", [])
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture"),
+    [
+        ("granite", "GraniteForCausalLM"),  # scales its logits
+        ("gemma", "GemmaModel"),  # makes a copy of a norm's weight in float32
+        ("helium", "HeliumModel"),  # makes its angles anew in each layer
+        ("gpt2", "GPT2Model"),  # is not described
+    ],
+)
+def test_a_working_set_that_is_another_is_found(model_type: str, architecture: str) -> None:
+    assert not working_set_held(shipped().load(model_type), architecture, [])
+
+
+def test_a_window_that_static_caches_have_is_found(tmp_path: Path) -> None:
+    raw = {**SMALL, "sliding_window": 64}
+    assert held(shipped().load("mistral"), "MistralModel", [raw]) == ("masked", "static")
+    spec = altered(tmp_path, "mistral", "{window: sliding_window}", "{window: None}")
+    assert held(spec, "MistralModel", [raw]) == ()

@@ -1,0 +1,91 @@
+"""Ranks' parameters held to transformers, and the file that says which were."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from archspec.costs import parallel
+from archspec.costs.parallel import Ranks, parts
+from archspec.oracle import versions
+from archspec.oracle.training import own_plans
+from archspec.specs.library import folder, shipped
+from archspec.verifying.costs.parallel import (
+    RankOutcome,
+    plans_of,
+    step_is_exact,
+    text,
+    verify_ranks,
+    verify_steps,
+)
+
+pytestmark = pytest.mark.oracle
+
+CHOSEN = [
+    ("llama", "LlamaForCausalLM", ["tensor", "pipeline"]),
+    ("gpt_neox", "GPTNeoXForCausalLM", ["tensor", "pipeline"]),
+    ("qwen3_moe", "Qwen3MoeForCausalLM", ["tensor", "expert", "pipeline"]),
+    ("deepseek_v3", "DeepseekV3Model", ["tensor", "expert"]),
+    ("gpt2", "GPT2LMHeadModel", []),
+]
+
+
+def recorded() -> Any:
+    with open(os.path.join(folder(), parallel.PLANS), encoding="utf-8") as file:
+        return json.load(file)
+
+
+@pytest.mark.parametrize(("model_type", "architecture", "kinds"), CHOSEN)
+def test_parts_are_transformers(model_type: str, architecture: str, kinds: list[str]) -> None:
+    outcome = verify_ranks(shipped().load(model_type), architecture)
+    assert not outcome.differences
+    assert outcome.kinds == kinds
+    held = [kind for kind in parallel.KINDS if architecture in recorded()["held"][kind].get(model_type, ())]
+    assert held == kinds
+
+
+def test_a_wrong_part_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_the_last(*given: Any) -> Any:
+        return parts(*given)[:-1]
+
+    monkeypatch.setattr("archspec.verifying.costs.parallel.parts", without_the_last)
+    outcome = verify_ranks(shipped().load("llama"), "LlamaForCausalLM")
+    assert {one.name for one in outcome.differences} >= {"lm_head.weight"}
+    assert outcome.kinds == []
+
+
+def test_a_step_of_a_rank_is_transformers() -> None:
+    found = verify_steps(shipped().load("llama"), "LlamaForCausalLM")
+    kinds = ("FLOPs", "flash", "flash checkpointing", "eager", "eager checkpointing")
+    measured = [f"tensor {kind}" for kind in kinds] + [f"pipeline {kind}" for kind in kinds[1:]]
+    assert found == measured
+
+
+def test_a_wrong_share_is_not_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, few = shipped().load("llama"), {"model_type": "llama", "num_hidden_layers": 2}
+
+    def exact(kind: str) -> bool:
+        return step_is_exact(spec, "LlamaForCausalLM", few, Ranks(tensor=2), kind, (2, 16))
+
+    assert exact("FLOPs") and exact("eager")
+    monkeypatch.setattr(parallel.Shares, "flops", lambda *given: given[2])
+    monkeypatch.setattr(parallel.Shares, "kept", lambda *given: given[2])
+    assert not exact("FLOPs") and not exact("eager")
+
+
+def test_plans_are_those_of_the_installed_transformers() -> None:
+    found = recorded()
+    assert {name: found[name] for name in versions()} == versions()
+    for model_type, architecture, _ in CHOSEN:
+        for name, plan in own_plans(architecture, model_type).items():
+            assert found["plans"][name] == [plan.tensor, plan.expert]
+
+
+def test_the_file_says_what_was_held() -> None:
+    plans = plans_of([("llama", "LlamaModel"), ("gpt2", "GPT2Model")])
+    written = json.loads(text({("llama", "LlamaModel"): RankOutcome((Ranks(tensor=2),), ()).kinds}, plans))
+    assert list(written["plans"]) == ["LlamaModel"]
+    assert written["held"] == {"tensor": {"llama": ["LlamaModel"]}, "expert": {}, "pipeline": {}}

@@ -1,0 +1,108 @@
+"""formulas/costs.json: fresh, and read as what may be given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import archspec
+from archspec.errors import ArchspecError
+from archspec.specs.index import Entry, whole_digests
+from archspec.specs.library import Library
+from archspec.verifying.costs import record
+from archspec.verifying.costs.comparison import Call, CostDifference, CostOutcome
+
+WRONG = CostDifference({}, Call(1, 1), "flops", "model.layers.0", 1, 2)
+_EXACT = CostOutcome("A", "toy", 8, ())
+_WRONG = CostOutcome("A", "toy", 8, (WRONG,))
+
+
+@pytest.mark.oracle
+def test_the_record_is_fresh() -> None:
+    """`archspec verify --costs --coverage` renews it."""
+    assert record.stale() == {}
+
+
+@pytest.mark.oracle
+def test_a_record_of_another_spec_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = {**record.recorded(), "bert": record.Line("0", (), {})}
+    monkeypatch.setattr(record, "recorded", lambda: lines)
+    assert "bert" in record.stale()
+
+
+def test_a_digest_is_of_the_contractions_that_a_spec_names(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("ops: attention(heads)")
+    (tmp_path / "other.yaml").write_text("ops: matmul(1, 1, 1)")
+    files = {name: str(tmp_path / f"{name}.yaml") for name in ("one", "other")}
+    entries = {name: Entry() for name in files}
+    before = whole_digests(entries, files, {"attention": "a", "matmul": "m"})
+    after = whole_digests(entries, files, {"attention": "b", "matmul": "m"})
+    assert (before["one"] != after["one"], before["other"] == after["other"]) == (True, True)
+
+
+def test_a_gap_names_the_module() -> None:
+    assert record.gap(CostOutcome("Toy", "toy", 3, (WRONG,))) == "flops of model.layers.0"
+    unavailable = record.gap(CostOutcome("Toy", "toy", 0, (), "it has no forward"))
+    assert unavailable == "transformers' code does not run here, on shapes alone: it has no forward"
+    undescribed = "toy.yaml:9:3: config: undescribed is described where `False` (in ToyModel.ops)\n  ops: x"
+    refused = record.gap(CostOutcome("Toy", "toy", 0, (), undescribed))
+    assert refused == "not described: ToyModel's products (toy.yaml:9)"
+
+
+def test_costs_of_a_class_outside_the_record_are_refused() -> None:
+    model = archspec.load("BltForCausalLM")
+    with pytest.raises(ArchspecError, match=r"the costs of BltForCausalLM .* are not given"):
+        model.forward(batch=1, tokens=8)
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(record, "shipped", lambda: Library(str(tmp_path)))
+    return tmp_path / "costs.json"
+
+
+@pytest.mark.oracle  # the head of the file names torch's version
+def test_a_line_without_training_is_read_and_written(file: Path) -> None:
+    old = {"digest": "a", "exact": ["A"], "gaps": {}}
+    file.write_text(
+        json.dumps({"types": {"toy": old, "other": {**old, "training": ["A"]}}}), encoding="utf-8"
+    )
+    found = record.recorded()
+    assert found["toy"] == record.Line("a", ("A",), {})
+    assert found["other"].training == ("A",)
+    record.write(2, 0, found)
+    assert record.recorded() == found
+    assert json.loads(file.read_text(encoding="utf-8"))["types"]["toy"] == old
+
+
+def test_a_line_says_whose_gradients_are_exact() -> None:
+    outcomes = [
+        _EXACT._replace(training=_EXACT, held=("static",)),
+        _EXACT._replace(architecture="B", training=_WRONG, held=("masked", "static")),
+        _WRONG._replace(architecture="C"),
+    ]
+    found = record.line_of("a", outcomes)
+    gaps = {"C": "flops of model.layers.0"}
+    assert found == record.Line(
+        "a", ("A", "B"), gaps, training=("A",), masked=("B",), static=("A", "B"), working_set=()
+    )
+
+
+@pytest.mark.oracle
+def test_working_sets_are_held_without_the_rest() -> None:
+    line = record.Line("a", ("LlamaModel",), {"LlamaForCausalLM": "flops of the model"})
+    found = record._with_working_sets("llama", line, 1, 0)
+    assert found == line._replace(working_set=("LlamaModel",))
+    assert record._with_working_sets("llama", line._replace(working_set=()), 1, 0).working_set == ()
+
+
+@pytest.mark.parametrize("missing", ["training", "masked", "static"])
+def test_what_was_not_held_to_an_instrument_is_stale(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = record.Line("a", ("A",), {}, training=(), masked=(), static=())
+    lines = {"old": new._replace(**{missing: None}), "new": new}
+    monkeypatch.setattr(record, "recorded", lambda: lines)
+    monkeypatch.setattr(record, "_digests", lambda: dict.fromkeys(lines, "a"))
+    monkeypatch.setattr(record, "in_scope", lambda: dict.fromkeys(lines, ("A",)))
+    assert record.stale() == {"old": ("A",)}

@@ -1,0 +1,80 @@
+"""Training steps held to torch's count: what is exact, and that an altered spec is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archspec.specs.library import shipped
+from archspec.specs.records import Spec
+from archspec.verifying.costs.comparison import CostOutcome, at_config
+from archspec.verifying.costs.training import compared_step, verify_with_training
+
+pytestmark = pytest.mark.oracle
+_HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8}
+_LINEAR = {"linear_num_value_heads": 2, "linear_num_key_heads": 2}
+_QWEN = {
+    "model_type": "qwen3_5_text",
+    "hidden_size": 16,
+    "num_hidden_layers": 4,
+    "linear_key_head_dim": 6,
+    "linear_value_head_dim": 10,
+    **_HEADS,
+    **_LINEAR,
+}
+_CANINE = {"model_type": "canine", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1}
+
+_ROUTED = {"model_type": "mixtral", "num_hidden_layers": 1, **_HEADS, "output_router_logits": True}
+
+
+def at(spec: Spec, architecture: str, raw: dict[str, Any]) -> CostOutcome:
+    return at_config(spec, architecture, raw, compared_step, trains=True)
+
+
+def test_exact() -> None:
+    found = verify_with_training(shipped().load("llama"), "LlamaForCausalLM", samples=1)
+    assert found.training is not None
+    assert found.training.verdict == "exact"
+    assert all(raw in found.configs for raw in found.training.configs)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "raw"),
+    [
+        ("qwen3_5_text", "Qwen3_5TextModel", _QWEN),
+        ("canine", "CanineModel", _CANINE),
+        ("canine", "CanineForSequenceClassification", _CANINE),
+        ("mixtral", "MixtralForCausalLM", _ROUTED),
+    ],
+)
+def test_what_has_other_gradients(model_type: str, architecture: str, raw: dict[str, Any]) -> None:
+    found = at(shipped().load(model_type), architecture, raw)
+    assert found.verdict == "exact", found
+    assert found.compared >= 2
+
+
+@pytest.mark.parametrize(
+    ("architecture", "old", "new", "name"),
+    [
+        ("BertModel", "trained: pooled", "trained: 1", "pooler.dense"),
+        (
+            "BertForSequenceClassification",
+            "Classifier(BertModel(pooled=1)",
+            "Classifier(BertModel()",
+            "bert.pooler.dense",
+        ),
+    ],
+)
+def test_a_pooler_that_is_read_or_not_is_found(
+    tmp_path: Path, architecture: str, old: str, new: str, name: str
+) -> None:
+    text = Path(shipped().files()["bert"]).read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "bert.yaml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    found = at(shipped().load_file(str(path)), architecture, {"model_type": "bert", "num_hidden_layers": 1})
+    first = found.differences[0]
+    assert (first.kind, first.name) == ("training flops", name)
+    assert {first.expected, first.found} == {2 * 768**2 * first.call.batch * k for k in (1, 3)}

@@ -1,0 +1,62 @@
+"""What docs/coverage.json says is held to the specs and to transformers as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from archspec.oracle import versions
+from archspec.verifying import coverage
+
+pytestmark = pytest.mark.oracle
+
+
+def recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[coverage.Pair], coverage.Pair | None]
+) -> list[str]:
+    """What is stale after a change of what docs/coverage.json holds."""
+
+    monkeypatch.setattr(
+        coverage, "paths", lambda: (str(tmp_path / "coverage.json"), str(tmp_path / "coverage.md"))
+    )
+    wanted = coverage.described(coverage.listed())
+    pairs = [
+        coverage.Pair(
+            *key, line.autos, "exact" if key in wanted else "undescribed", digest=wanted.get(key, "")
+        )
+        for key, line in coverage.listed().items()
+    ]
+    coverage.write(
+        {**versions(), "samples": 20, "seed": 0}, [new for pair in pairs if (new := change(pair)) is not None]
+    )
+    return coverage.stale()
+
+
+def test_coverage_is_fresh_until_a_pair_or_a_spec_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only(
+        name: str, new: Callable[[coverage.Pair], coverage.Pair | None]
+    ) -> Callable[[coverage.Pair], coverage.Pair | None]:
+        return lambda pair: new(pair) if pair.architecture == name else pair
+
+    assert recorded(tmp_path, monkeypatch, lambda pair: pair) == []
+    assert (
+        "bert/BertModel is not in docs"
+        in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: None))[0]
+    )
+    assert (
+        "another spec"
+        in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="0")))[0]
+    )
+    assert (
+        "another spec"
+        in recorded(tmp_path, monkeypatch, only("BertModel", lambda pair: pair._replace(digest="")))[0]
+    )
+    renamed = only("BertModel", lambda pair: pair._replace(architecture="NoModel"))
+    assert any("bert/NoModel is no pair" in problem for problem in recorded(tmp_path, monkeypatch, renamed))
+    recorded(tmp_path, monkeypatch, lambda pair: pair)
+    (tmp_path / "coverage.md").write_text("# Coverage\n")
+    assert "docs/coverage.md is not what docs/coverage.json says" in coverage.stale()[0]
