@@ -9,10 +9,12 @@ from archspec.errors import ArchspecError
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from archspec.configs.origin import RawConfig
     from archspec.models.model import Model
 
+STDIN = "-"
 MODEL_HELP = (
-    "a config.json, a folder that holds one, a hub id, "
+    "a config.json, a folder that holds one, a hub id, - for a config on stdin, "
     "or the name of an architecture or a model type (its default config)"
 )
 
@@ -27,7 +29,8 @@ def add_choices(takes: Arguments) -> None:
     """`--architecture`, `--set` and `--json`."""
     about_class = "the class to count, e.g. BertForMaskedLM (default: the config's own)"
     takes.value("--architecture", "CLASS", about_class)
-    takes.repeated("--set", "FIELD=VALUE", "set a field anew, e.g. text_config.num_hidden_layers=2")
+    about_set = "set fields anew, e.g. text_config.num_hidden_layers=2,vocab_size=32000"
+    takes.repeated("--set", "FIELD=VALUE,...", about_set)
     add_json(takes)
 
 
@@ -65,19 +68,28 @@ def load_model(args: Values) -> Model:
     return loaded(args.model, args.architecture, args.set)
 
 
-def loaded(source: str, architecture: str | None, settings: list[str]) -> Model:
+def loaded(source: str | RawConfig, architecture: str | None, settings: list[str]) -> Model:
     from archspec.models.model import load
 
-    return load(source, architecture, parsed(settings))
+    return load(given(source), architecture, parsed(settings))
+
+
+def given(source: Any) -> Any:
+    """A config as the command line names it: `-` is the one on stdin, which can be read only once."""
+    if source != STDIN:
+        return source
+    from archspec.configs.reader import read_stdin
+
+    return read_stdin()
 
 
 def parsed(settings: list[str]) -> dict[str, Any]:
     """The fields that `--set` gives, with their values."""
     if not settings:
         return {}
-    from archspec.configs.overrides import parse_override
+    from archspec.configs.overrides import one_by_one, parse_override
 
-    return dict(parse_override(text) for text in settings)
+    return dict(parse_override(one) for text in settings for one in one_by_one(text))
 
 
 def natural(text: str) -> int:

@@ -45,6 +45,14 @@ def choose(config: RawConfig, architecture: str | None = None) -> Choice:
     return _Chooser(config, architecture).choice()
 
 
+def default_note(choice: Choice) -> str:
+    """What is to be said where no config is given, but the name of a class or of a model type alone."""
+    named = "no config" if not choice.notes else "neither a config nor a class"
+    headless = ", without any head," if choice.notes else ""
+    counted = f"{choice.architecture}{headless} is counted at transformers' defaults"
+    return f"{named} is given: {counted}, which need not be a checkpoint's"
+
+
 class _Chooser:
     """One config, and the class that is asked for."""
 
@@ -132,7 +140,8 @@ class _Chooser:
         message = (
             f"{name} is not an architecture of the model type {spec.model_type}, but of {' and '.join(types)}"
         )
-        said = f"say which is meant with --architecture {name} or --set model_type={types[0]}"
+        usual = shipped().model_type_of(name)
+        said = f"say which is meant with --architecture {name} or --set model_type={usual}"
         raise self.wrong("architectures", message, said)
 
     def described(self, name: str, spec: Spec | None) -> str:

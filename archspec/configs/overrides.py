@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from archspec.configs.origin import Origin, RawConfig
 from archspec.configs.scope import Scope, SubConfig
@@ -15,6 +15,7 @@ from archspec.specs.records import Spec
 from archspec.typing_light import Any, NoReturn
 
 _PATH = r"[A-Za-z_]\w*(?:\.[\w\-]+)*$"
+_SETTING = r"\s*" + _PATH.removesuffix("$") + r"\s*=(?!=)"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _SAYS_THE_SAME = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labels",)}
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
@@ -60,6 +61,39 @@ def parse_override(text: str) -> tuple[str, Any]:
         detail = "nested too deep" if isinstance(error, RecursionError) else digits
         _refuse(text, start, f"{path}: {detail}", "give a value that a config can have")
     return path, value
+
+
+def one_by_one(text: str) -> list[str]:
+    """The settings that one text holds: it is cut at commas that a field and `=` follow.
+
+    Commas within brackets and quotes are a value's own, as are those of a list of values.
+
+    >>> one_by_one('hidden_size=64, text_config.layer_types=["a","b"],id2label={"0": "x,y=1"}')
+    ['hidden_size=64', 'text_config.layer_types=["a","b"]', 'id2label={"0": "x,y=1"}']
+    >>> one_by_one("hidden_size=64,128,num_hidden_layers=2:4")
+    ['hidden_size=64,128', 'num_hidden_layers=2:4']
+    """
+    found: list[str] = []
+    for _, part in split_at_commas(text):
+        if not found or re.match(_SETTING, part):
+            found.append(part.strip())
+        else:
+            found[-1] += f",{part}"
+    return found
+
+
+def split_at_commas(text: str) -> Iterator[tuple[int, str]]:
+    """The parts between commas that are in no bracket and no quotes, each with its offset."""
+    depth, quoted, start = 0, False, 0
+    for position, letter in enumerate(text):
+        if letter == '"' and text[position - 1 : position] != "\\":
+            quoted = not quoted
+        elif not quoted:
+            depth += (letter in "([{") - (letter in ")]}")
+            if letter == "," and depth == 0:
+                yield start, text[start:position]
+                start = position + 1
+    yield start, text[start:]
 
 
 def _no_constant(name: str) -> NoReturn:

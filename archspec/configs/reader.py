@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 
 from archspec.configs.json_text import as_json, parse_json, place_of
@@ -99,9 +100,23 @@ def read_file(path: str) -> RawConfig:
     name = _printable(path)
     try:
         with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            return _parsed(name, file.read(MAX_BYTES + 1))
     except OSError as error:
         raise ConfigError(f"{name}: {error.strerror or error}") from None
+
+
+def read_stdin() -> RawConfig:
+    """The JSON object on the standard input. Errors: :class:`ConfigError` with line and column."""
+    if sys.stdin is None:
+        raise ConfigError("<stdin>: the standard input is closed", help="pipe a config.json into it")
+    try:
+        return _parsed("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
+    except OSError as error:
+        raise ConfigError(f"<stdin>: {error.strerror or error}") from None
+
+
+def _parsed(name: str, data: bytes) -> RawConfig:
+    """The JSON object that a file holds."""
     if len(data) > MAX_BYTES:
         message = f"{name}: the file is larger than {MAX_BYTES:,} bytes"
         raise ConfigError(message, help="that is no config.json")

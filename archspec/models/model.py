@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 
-from archspec.configs.choice import choose
+from archspec.configs.choice import choose, default_note
 from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
@@ -250,10 +250,11 @@ def load(config: Source, architecture: str | None = None, set: Mapping[str, Any]
     >>> archspec.load({"model_type": "bert"}).params
     109482240
     """
-    config, architecture = source_of(config, architecture)
-    found = read_config(config, set)
+    source, architecture = source_of(config, architecture)
+    found = read_config(source, set)
     chosen = choose(found, architecture)
-    spec, told = shipped().load(chosen.model_type), chosen.notes
+    told = chosen.notes if source is config else (default_note(chosen),)
+    spec = shipped().load(chosen.model_type)
     if set:
         from archspec.configs.overrides import check_overrides, override_notes
 

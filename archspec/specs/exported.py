@@ -56,7 +56,7 @@ def config_fields(model_type: str) -> dict[str, str]:
     """The fields of a model type's config, with the values that each takes; `any` where no type says it.
 
     >>> config_fields("llama")["rms_norm_eps"], config_fields("llama")["return_dict"]
-    ('float', 'bool | None')
+    ('float', 'any')
     """
     found = exported().get(model_type)
     return {**_read(FILE).get("every", {}), **(found.fields if found else {})}

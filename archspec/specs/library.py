@@ -159,7 +159,9 @@ class Library:
         return self._index
 
     def model_type_of(self, architecture: str) -> str:
-        """The model type whose spec describes an architecture, of several the one that all others need.
+        """The model type whose spec describes an architecture.
+
+        Of several it is the one that the architecture is named after, else the one that all others need.
 
         Errors: :class:`UnknownArchitectureError` when there is none, or more than one to choose from.
         """
@@ -170,12 +172,13 @@ class Library:
         if len(types) == 1:
             return types[0]
         found = self.entries()
-        named = [name for name in types if architecture.startswith(camel_case(name))]
+        lower = architecture.lower()
+        named = [name for name in types if lower.startswith(camel_case(name).lower())]
         needed = [name for name in types if all(name in (other, *found[other].needs) for other in types)]
         if not named and not needed:
             message = f"{architecture} belongs to several model types: {', '.join(types)}"
             raise UnknownArchitectureError(message, help="give a config with model_type")
-        return (named + needed)[0]
+        return max(named, key=len) if named else needed[0]
 
     def _path(self, model_type: str) -> str:
         """The file of a model type. Errors: :class:`UnknownArchitectureError`."""

@@ -9,7 +9,7 @@ from itertools import count, takewhile
 from math import prod
 from typing import Any, NamedTuple
 
-from archspec.configs.overrides import owner, parse_override
+from archspec.configs.overrides import one_by_one, owner, parse_override, split_at_commas
 from archspec.configs.scope import Scope
 from archspec.errors import Place, Source, SweepError
 
@@ -101,7 +101,8 @@ def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) ->
     if isinstance(given, Mapping):
         axes = [axis(name, values) for name, values in given.items()]
     else:
-        axes = [parse_axis(text) for text in ([given] if isinstance(given, str) else given)]
+        texts = [given] if isinstance(given, str) else given
+        axes = [parse_axis(one) for text in texts for one in one_by_one(text)]
     names = [one.name for one in axes]
     for name in names:
         if names.count(name) > 1:
@@ -118,20 +119,6 @@ def value_at(scope: Scope, path: str) -> Any:
     """The value of a field by its dotted path."""
     scope, leaf = owner(scope, path)
     return scope.get(leaf)
-
-
-def split_at_commas(text: str) -> Iterator[tuple[int, str]]:
-    """The parts between commas that are in no bracket and no quotes, each with its offset."""
-    depth, quoted, start = 0, False, 0
-    for position, letter in enumerate(text):
-        if letter == '"' and text[position - 1 : position] != "\\":
-            quoted = not quoted
-        elif not quoted:
-            depth += (letter in "([{") - (letter in ")]}")
-            if letter == "," and depth == 0:
-                yield start, text[start:position]
-                start = position + 1
-    yield start, text[start:]
 
 
 def _values(name: str, item: str, place: Place) -> Sequence[Any]:

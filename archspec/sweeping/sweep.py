@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from archspec.configs.overrides import split_at_commas
 from archspec.errors import Problem, SweepError
-from archspec.sweeping.axes import axes_of, split_at_commas
+from archspec.sweeping.axes import axes_of
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
 from archspec.sweeping.subject import Subject

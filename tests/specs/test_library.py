@@ -86,3 +86,30 @@ def test_a_file_that_several_specs_need_is_parsed_once(
     for name in ("first", "second", "whole"):
         library.load(name)
     assert sorted(read) == ["first", "second", "whole"]
+
+
+def test_a_class_of_several_types_is_of_the_one_that_it_is_named_after() -> None:
+    several = {name for name, types in shipped().index().items() if len(types) > 1}
+    assert {name: shipped().model_type_of(name) for name in several} == {
+        "EdgeTamModel": "edgetam",
+        **dict.fromkeys(("GPT2ForSequenceClassification", "GPT2ForTokenClassification"), "gpt2"),
+        **dict.fromkeys(("GPT2LMHeadModel", "GPT2Model"), "gpt2"),
+        **dict.fromkeys(("Gemma3ForConditionalGeneration", "Gemma3Model"), "gemma3"),
+        **dict.fromkeys(("Glm46VForConditionalGeneration", "Glm46VModel"), "glm46v"),
+        **dict.fromkeys(("GotOcr2ForConditionalGeneration", "GotOcr2Model"), "got_ocr2"),
+        **dict.fromkeys(("LlamaForCausalLM", "LlamaModel"), "llama"),
+        "MLCDVisionModel": "mlcd_vision_model",
+        "MllamaForCausalLM": "mllama",
+        "Sam2Model": "sam2",
+        "Sam3TrackerModel": "sam3_tracker",
+        "TimmWrapperModel": "timm_wrapper",
+        "Tipsv2VisionBackbone": "tipsv2",
+    }
+
+
+def test_of_two_types_that_a_class_is_named_after_the_longer_name_counts(tmp_path: Path) -> None:
+    for name in ("sub2", "sub2_video"):
+        (tmp_path / f"{name}.yaml").write_text(
+            f"model_type: {name}\nconfig:\n  d: 3\narchitectures:\n  SUB2VideoModel:\n    a: Linear(d, 1)\n"
+        )
+    assert Library(str(tmp_path)).model_type_of("SUB2VideoModel") == "sub2_video"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import MODEL_HELP, add_choices, natural, parsed, print_json
+from archspec.cli.arguments import MODEL_HELP, add_choices, given, natural, parsed, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.terminal import show
 
@@ -13,7 +13,7 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--config", None, "the config of which A and B are architectures")
     takes.value("--depth", "N", "take modules below level N together", type=natural)
     for side in "ab":
-        takes.repeated(f"--set-{side}", "FIELD=VALUE", f"a field of {side.upper()} alone")
+        takes.repeated(f"--set-{side}", "FIELD=VALUE,...", f"fields of {side.upper()} alone")
     about_call = "tell the FLOPs and the cache of a call, too; of"
     takes.value("--tokens", "N", f"{about_call} this many positions", type=int)
     takes.value("--batch", "B", "with --tokens: sequences (1)", type=int)
@@ -27,6 +27,8 @@ def run(args: Values) -> int:
 
     options = {name: value for name, value in vars(args).items() if name not in ("a", "b", "json")}
     settings = {name: parsed(options[name]) for name in ("set", "set_a", "set_b")}
-    found = diff(args.a, args.b, **(options | settings))
+    a = given(args.a)
+    b = a if args.b == args.a else given(args.b)
+    found = diff(a, b, **(options | settings | {"config": given(args.config)}))
     print_json(found.as_json()) if args.json else show(found.blocks())
     return 1 if found.changes else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, loaded, pairs, print_json
+from archspec.cli.arguments import add_model, given, loaded, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
@@ -47,6 +47,7 @@ def chosen_formula(args: Values, settings: Iterable[str] = ()) -> Formula:
     """The formula that the options choose, at a config with more fields set."""
     from archspec.render.assumptions import assume
 
+    args.model = given(args.model)  # for all formulas that are asked for
     model = loaded(args.model, args.architecture, [*args.set, *settings])
     formula = assume(model.quantity(args.quantity), args.assume)
     return formula.in_bytes(args.dtype) if args.dtype else formula

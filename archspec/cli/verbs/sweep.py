@@ -7,7 +7,7 @@ import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, pairs
+from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, given, pairs
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import SweepError
 from archspec.quantities import COST_COLUMNS, QUANTITIES
@@ -48,9 +48,9 @@ def add_class_and_config(takes: Arguments) -> None:
     takes.value("config", None, "the config, where the first argument is the class to count", nargs="?")
 
 
-def class_and_config(args: Values) -> tuple[str, str | None]:
+def class_and_config(args: Values) -> tuple[Any, str | None]:
     """The source of a config and the architecture that :func:`add_class_and_config` has read."""
-    return (args.config, args.model) if args.config else (args.model, None)
+    return (given(args.config), args.model) if args.config else (given(args.model), None)
 
 
 def add_grid(takes: Arguments) -> None:
