@@ -1,7 +1,7 @@
 """The `archspec` command: finds a verb, imports its module alone, and turns errors into exit codes.
 
-Exit codes: 0 done, 1 a difference was found, 2 bad input (a config, a spec or the command line), 70 a
-bug of archspec, 130 interrupted, 141 the reader of a pipe went away.
+Exit codes: 0 done, 1 a difference was found, 2 bad input (a config, a spec or the command line) or
+an output that cannot be written, 70 a bug of archspec, 130 interrupted, 141 the reader of a pipe went away.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from archspec.cli.command_line import Arguments, Values
 from archspec.typing_light import Any, NoReturn
@@ -53,9 +54,7 @@ def command() -> NoReturn:
         module_of(sys.argv[1])
     gc.freeze()
     gc.enable()
-    code = main()
-    sys.stderr.flush()
-    os._exit(code)  # main() has flushed what it printed
+    os._exit(main())  # main() has flushed what it printed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,16 +64,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):
-        encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
-        if encoding not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _open_streams()
     try:
         code = _run(given)
         sys.stdout.flush()
+        sys.stderr.flush()
         return code
     except BrokenPipeError:
         return 141
+    except OSError as error:  # a disk that is full, above all
+        _complain(f"{error.filename or 'the output'}: {error.strerror or error}")
+        return 2
+
+
+def _open_streams() -> None:
+    """Makes both outputs ready: a closed one goes nowhere, what an encoding does not have is escaped."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the process ends
+        stream = getattr(sys, name)
+        encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
+        if encoding not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _complain(text: str) -> None:
+    """Says what is wrong, if anyone hears it."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _run(given: list[str]) -> int:
@@ -97,19 +114,19 @@ def _run(given: list[str]) -> int:
         return _verb(verb, given[1:])
     except ArchspecError as error:
         sys.stdout.flush()
-        print(error, file=sys.stderr)
+        _complain(str(error))
         return 2
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        _complain("interrupted")
         return 130
-    except BrokenPipeError:
+    except OSError:
         raise
     except Exception as error:
         if os.environ.get("ARCHSPEC_DEBUG"):
             raise
         detail = next(iter(str(error).splitlines()), "")
-        print(f"a bug of archspec: {type(error).__name__}: {detail}", file=sys.stderr)
-        print("help: ARCHSPEC_DEBUG=1 shows where; please report it with the command", file=sys.stderr)
+        _complain(f"a bug of archspec: {type(error).__name__}: {detail}")
+        _complain("help: ARCHSPEC_DEBUG=1 shows where; please report it with the command")
         return 70
 
 

@@ -60,7 +60,7 @@ def _read_path(given: str | bytes) -> RawConfig:
     try:
         if os.path.isdir(path):
             return read_file(_in_folder(path))
-        if os.path.exists(path):
+        if os.path.lexists(path):  # a link that leads nowhere, too: what it is, opening it says
             return read_file(path)
     except ValueError as error:
         raise ConfigError(f"{_printable(path)}: {error}", help=_HELP) from None
@@ -81,6 +81,12 @@ def _in_folder(path: str) -> str:
 
 
 def _missing(path: str) -> ConfigError:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        return ConfigError(f"{_printable(path)}: {error.strerror}")
     folder, name = os.path.split(path)
     beside = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
     help_ = did_you_mean(name, beside) if name else ""

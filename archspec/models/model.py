@@ -266,7 +266,7 @@ def load(config: Source, architecture: str | None = None, set: Mapping[str, Any]
 
 def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:
     """A config, and the architecture asked for; a name of a class or a model type is its default config."""
-    if not isinstance(config, str) or not config.replace("-", "_").isidentifier() or os.path.exists(config):
+    if not isinstance(config, str) or not config.replace("-", "_").isidentifier() or os.path.lexists(config):
         return config, architecture
     if config in shipped().model_types():
         return {"model_type": config}, architecture

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from archspec.errors import FormulaError, Source, SpecError
 from archspec.language.yaml_nodes import Mapping as YamlMapping
 from archspec.language.yaml_nodes import Scalar, Sequence
-from archspec.language.yaml_reader import parse
+from archspec.language.yaml_reader import MAX_SPEC_BYTES, parse
 from archspec.specs.library import NOTATION, shipped
 
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql")  # of formulas
@@ -43,9 +43,11 @@ def read(path: str) -> dict[str, Glyph]:
     """
     try:
         with open(path, encoding="utf-8") as file:
-            source = Source(path, file.read())
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormulaError(f"{path}: the notation cannot be read: {error}") from None
+            source = Source(path, file.read(MAX_SPEC_BYTES + 1))
+    except OSError as error:
+        raise FormulaError(f"{path}: the notation cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise FormulaError(f"{path}: the notation is not UTF-8 text: {error.reason}") from None
     root = parse(source)
     if not isinstance(root, YamlMapping):
         raise SpecError("a notation is a mapping of symbols", root.place, help=_HELP)
