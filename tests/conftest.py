@@ -10,7 +10,7 @@ import importlib.abc
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +86,20 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     shipped.cache_clear()
     yield folder
     shipped.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """Spark itself, in this process and its JVM, once for all tests that are marked `spark`."""
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # it lives for seconds
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.ui.enabled": "false",
+    }
+    session = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

@@ -19,12 +19,15 @@ static long long floor_div(long long a, long long b) {
 static long long min(long long a, long long b) { return a < b ? a : b; }
 static long long max(long long a, long long b) { return a > b ? a : b; }
 """
+# Integers of 38 digits in each dialect of SQL, beyond which there is an error, or NULL: nothing bounds the
+# columns of a table that a formula is for, and 64 bits wrap around in Spark where ANSI mode is off.
+INTEGERS = {"sql": "HUGEINT", "spark": "DECIMAL(38, 0)"}
 
 
 class CodePrinter(StrPrinter):  # type: ignore[misc]
     """An exact integer expression of a programming language; `quotient` writes floor division.
 
-    ``integers`` are the names that SQL reads as 64-bit numbers, whatever their column's type: a product of
+    ``integers`` are the names that SQL reads as wide integers, whatever their column's type: a product of
     narrower ones may wrap around.
     """
 
@@ -33,8 +36,8 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         self.language, self.integers = language, integers
 
     def _print_Symbol(self, expr: Any) -> str:
-        wide = self.language == "sql" and expr.name in self.integers
-        return f"CAST({expr.name} AS BIGINT)" if wide else str(expr.name)
+        wide = self.language in INTEGERS and expr.name in self.integers
+        return f"CAST({expr.name} AS {INTEGERS[self.language]})" if wide else str(expr.name)
 
     def whole(self, terms: Sequence[Any]) -> str:
         """A sum of terms that may have fractional coefficients but is an integer."""
@@ -46,13 +49,16 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         return self.quotient(self._print(sympy.expand(expr * denominator)), str(denominator))
 
     def quotient(self, over: str, under: str) -> str:
-        """Floor division. SQL has no common operator for it: what is divided is made divisible first."""
+        """Floor division. In SQL what is divided is made divisible first; then `//` of DuckDB, and `/` of
+        Spark's decimals, which its DIV makes 64 bits of, are exact.
+        """
         if self.language == "python":
             return f"(({over}) // ({under}))"
         if self.language == "c":
             return f"floor_div({over}, {under})"
         rest = f"((({over}) % ({under})) + ({under})) % ({under})"
-        return f"CAST((({over}) - {rest}) / ({under}) AS BIGINT)"
+        operator = "//" if self.language == "sql" else "/"
+        return f"CAST((({over}) - {rest}) {operator} ({under}) AS {INTEGERS[self.language]})"
 
     def _print_floor(self, expr: Any) -> str:
         over, under = sympy.together(expr.args[0]).as_numer_denom()
@@ -80,10 +86,10 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         return power if self.language == "python" else f"POWER({base}, {self._print(expr.exp)})"
 
     def _print_Min(self, expr: Any) -> str:
-        return self._nested("LEAST" if self.language == "sql" else "min", expr.args)
+        return self._nested("LEAST" if self.language in INTEGERS else "min", expr.args)
 
     def _print_Max(self, expr: Any) -> str:
-        return self._nested("GREATEST" if self.language == "sql" else "max", expr.args)
+        return self._nested("GREATEST" if self.language in INTEGERS else "max", expr.args)
 
     def _nested(self, function: str, args: Sequence[Any]) -> str:
         """A call; C's functions take two numbers."""
@@ -93,7 +99,9 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
 
 
 def code(formula: ClosedForm, language: str, terms: Sequence[Any]) -> str:
-    """An exact integer expression in `python`, `c` or `sql`, over the field names as identifiers."""
+    """An exact integer expression in `python`, `c`, `sql` (DuckDB's) or `spark` (Spark's SQL), over the field
+    names as identifiers.
+    """
     names = {symbol.name: identifier(symbol.name) for symbol in formula.expr.free_symbols}
     whole = [name for name, value in formula.symbols.items() if isinstance(value, int) and name in names]
     return CodePrinter(language, frozenset(names[name] for name in whole)).whole(renamed(terms, names))

@@ -23,7 +23,7 @@ def glyphs(formula: ClosedForm, own: Own = None) -> dict[str, Glyph]:
 def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
     """The formula alone, or some terms of its symbols, in one of :data:`archspec.render.notation.FORMATS`."""
     terms = terms or arranged(formula)
-    if form in ("python", "c", "sql"):
+    if form in ("python", "c", "sql", "spark"):
         return code(formula, form, terms)
     symbols = glyphs(formula, own)
     if form in ("text", "unicode"):

@@ -13,7 +13,8 @@ from archspec.language.yaml_nodes import Scalar, Sequence
 from archspec.language.yaml_reader import MAX_SPEC_BYTES, parse
 from archspec.specs.library import NOTATION, shipped
 
-FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql")  # of formulas
+# of formulas; `sql` is of DuckDB, `spark` of Spark
+FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
 

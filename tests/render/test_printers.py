@@ -6,6 +6,7 @@ import ctypes
 import re
 import shutil
 import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import sympy
 
 import archspec
+from archspec.render.assumptions import assume
 from archspec.render.code import C_PRELUDE, identifier
 from archspec.render.formats import written
 from archspec.render.notation import chosen
@@ -67,24 +69,56 @@ def test_c(formula: archspec.Formula, tmp_path: Path) -> None:
     assert count(*(ctypes.c_longlong(int(value)) for value in names.values())) == formula.evaluate()
 
 
-def test_sql(formula: archspec.Formula) -> None:
+def over_a_row(formula: archspec.Formula, form: str, row: Mapping[str, int | float], integer: str) -> str:
+    """A query of a formula over a table of one row, whose whole numbers are of a type."""
+    types = {int: integer, float: "DOUBLE"}
+    columns = ", ".join(f"CAST({value} AS {types[type(value)]}) AS {name}" for name, value in row.items())
+    return f"SELECT {written(formula, form)} FROM (SELECT {columns})"
+
+
+@pytest.fixture
+def duckdb_value() -> Iterator[Callable[[str], Any]]:
     import duckdb
 
-    columns = ", ".join(f"CAST({int(value)} AS BIGINT) AS {name}" for name, value in values(formula).items())
-    query = f"SELECT {written(formula, 'sql')} FROM (SELECT {columns})"
     with duckdb.connect() as connection:
-        assert connection.execute(query).fetchall() == [(formula.evaluate(),)]
+        yield lambda query: connection.execute(query).fetchone()[0]
 
 
-def test_sql_of_narrow_columns_does_not_wrap_around() -> None:
+def test_sql(formula: archspec.Formula, duckdb_value: Callable[[str], Any]) -> None:
+    assert duckdb_value(over_a_row(formula, "sql", values(formula), "BIGINT")) == formula.evaluate()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ansi", ["true", "false"], ids=["ansi", "lenient"])
+def test_spark(spark: Any, ansi: str) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    formulas = [archspec.formula(name) for name in ARCHITECTURES]
+    queries = [over_a_row(formula, "spark", values(formula), "BIGINT") for formula in formulas]
+    assert [spark.sql(query).first()[0] for query in queries] == [one.evaluate() for one in formulas]
+
+
+def beyond_64_bits() -> tuple[archspec.Formula, dict[str, int], int]:
+    """A formula that is divided as a whole, a row of 32-bit numbers, and its value there."""
+    formula = assume(archspec.formula("LlamaForCausalLM"), ["intermediate_size=7*hidden_size/2"])
+    row = {name: int(value) for name, value in values(formula).items()}
+    row |= {"hidden_size": 2**31 - 2, "num_hidden_layers": 2**20 + 1, "vocab_size": 2**31 - 1}
+    wanted = eval(written(formula, "python"), {"__builtins__": {}}, dict(row))
+    assert "//" in written(formula, "python") and wanted > 2**80
+    return formula, row, wanted
+
+
+def test_sql_of_narrow_columns_does_not_wrap_around(duckdb_value: Callable[[str], Any]) -> None:
     """Columns of 32 bits, as JSON readers and Spark make them, hold fields; their products are beyond."""
-    import duckdb
+    formula, row, wanted = beyond_64_bits()
+    assert duckdb_value(over_a_row(formula, "sql", row, "INTEGER")) == wanted
 
-    formula = archspec.formula("LlamaForCausalLM")
-    columns = ", ".join(f"CAST({value} AS INTEGER) AS {name}" for name, value in values(formula).items())
-    with duckdb.connect() as connection:
-        rows = connection.execute(f"SELECT {written(formula, 'sql')} FROM (SELECT {columns})").fetchall()
-    assert rows == [(formula.evaluate(),)] and rows[0][0] > 2**32
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ansi", ["true", "false"], ids=["ansi", "lenient"])
+def test_spark_of_narrow_columns_does_not_wrap_around(spark: Any, ansi: str) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    formula, row, wanted = beyond_64_bits()
+    assert spark.sql(over_a_row(formula, "spark", row, "INT")).first()[0] == wanted
 
 
 def test_latex(formula: archspec.Formula) -> None:

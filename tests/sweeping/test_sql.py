@@ -1,0 +1,116 @@
+"""A sweep's query has the rows of the sweep, in DuckDB and in Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import archspec
+
+SQL: list[tuple[str, list[str], dict[str, Any]]] = [
+    (
+        "LlamaForCausalLM",
+        ["hidden_size=2048:4096:1024", "num_hidden_layers=16,32"],
+        {"tie": {"intermediate_size": "int(8 * hidden_size / 3)"}},
+    ),
+    (
+        "LlamaForCausalLM",
+        ["hidden_size=100:4096:7", "num_attention_heads=0:8"],
+        {"columns": ["params", "head_dim", "hidden_size / 7"]},
+    ),
+    (
+        "T5ForConditionalGeneration",
+        ["num_layers=1:6", "d_model=64:512:64", "feed_forward_proj=relu,gated-gelu"],
+        {},
+    ),
+    ("JambaForCausalLM", ["num_hidden_layers=2:20", "attn_layer_offset=0:7", "expert_layer_period=1:3"], {}),
+    (
+        "LlamaForCausalLM",
+        ["hidden_size=64:640:64", "num_hidden_layers=1:4"],
+        {"columns": {"few": "min(params, 10**7, 9 * hidden_size)", "many": "max(hidden_size, 300)"}},
+    ),
+    (
+        "Exaone4ForCausalLM",
+        ["num_hidden_layers=2:20", "hidden_size=64:256:64"],
+        {"columns": ["params", "layer_types"]},
+    ),
+    (
+        "MixtralForCausalLM",
+        ["num_local_experts=1:16", "num_experts_per_tok=1:20"],
+        {"columns": ["active_params"], "where": "params < 4e10"},
+    ),
+    ("BertModel", ["hidden_size=600000000:1200000000:300000000", "num_hidden_layers=6,12"], {"wide": True}),
+    (
+        "GPT2LMHeadModel",
+        ["n_embd=120:240:12", "tie_word_embeddings=true,false"],
+        {"columns": ["params", "n_head"]},
+    ),
+    (
+        "LlamaForCausalLM",
+        ["hidden_size=64:640:64", "head_dim=null,32,64"],
+        {"columns": ["round(params / 7)", "(hidden_size - 200) // 3"]},
+    ),
+]
+
+
+def plain(rows: list[dict[str, Any]]) -> list[tuple[tuple[str, Any], ...]]:
+    def exact(value: Any) -> Any:
+        return value if value is None or isinstance(value, str | float | bool) else int(value)
+
+    return sorted((tuple((name, exact(value)) for name, value in row.items()) for row in rows), key=str)
+
+
+@pytest.mark.parametrize(("architecture", "fields", "options"), SQL)
+def test_the_query_gives_the_rows(architecture: str, fields: list[str], options: dict[str, Any]) -> None:
+    import duckdb
+
+    grid = archspec.sweep(architecture, fields, **options)
+    wanted = plain(list(grid.rows()))
+    assert plain(duckdb.sql(grid.sql()).to_arrow_table().to_pylist()) == wanted and wanted
+
+
+def test_the_query_over_a_table_says_nothing_where_it_knows_nothing() -> None:
+    import duckdb
+
+    grid = archspec.sweep(
+        "LlamaForCausalLM",
+        ["hidden_size=64:4096:64", "num_hidden_layers=1:48", "tie_word_embeddings=true,false"],
+    )
+    rows = "(4096, 32, false, 1), (4096, 32, true, 2), (2112, 7, false, 3), (4097, 32, false, 4), "
+    rows += "(8192, 32, false, 5), (4096, 32.5, false, 6), (NULL, 32, false, 7), (4096, 49, false, 8), "
+    rows += "(4096, 32, NULL, 9)"
+    own = duckdb.connect()  # the tables of the default connection are everybody's
+    own.sql(
+        "CREATE OR REPLACE TEMP TABLE shapes AS SELECT * FROM "
+        f"(VALUES {rows}) v(hidden_size, num_hidden_layers, tie_word_embeddings, id)"
+    )
+    found = dict(own.sql(f"SELECT id, params FROM ({grid.sql(table='shapes')})").fetchall())
+    known = {1: (4096, 32, False), 2: (4096, 32, True), 3: (2112, 7, False)}
+    names = [axis.name for axis in grid.subject.axes]
+    exact = {
+        key: archspec.load("LlamaForCausalLM", set=dict(zip(names, row, strict=True))).params
+        for key, row in known.items()
+    }
+    assert found == exact | dict.fromkeys(range(4, 10))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ansi", ["true", "false"], ids=["ansi", "lenient"])
+def test_spark_gives_the_rows(spark: Any, ansi: str) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    for architecture, fields, options in SQL:
+        grid = archspec.sweep(architecture, fields, **options)
+        found = plain([row.asDict() for row in spark.sql(grid.sql("spark")).collect()])
+        assert found == plain(list(grid.rows())), (architecture, fields)
+
+
+def test_the_spark_query_is_sparks() -> None:
+    text = archspec.sweep(
+        "LlamaForCausalLM", ["hidden_size=100:4096:7", "num_attention_heads=1:8"], columns=["head_dim"]
+    ).sql("spark")
+    assert (
+        "explode(sequence(100, 4090, 7))" in text
+        and "`hidden_size` DIV `num_attention_heads`" in text
+        and '"' not in text
+    )
