@@ -8,10 +8,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "archspec.compare.diff": ("Diff", "diff"),
     "archspec.costs.forward": ("CacheTensor", "Forward"),
-    "archspec.costs.training": ("Training",),
     "archspec.costs.weights": ("Weights",),
     "archspec.errors": ("ArchspecError",),
+    "archspec.models.calls": ("Cache", "Flops"),
     "archspec.models.formula": ("Formula",),
+    "archspec.models.memory": ("Memory", "Training"),
     "archspec.models.model": ("Model", "architectures", "formula", "load"),
     "archspec.solving.solve": ("Solution", "solve"),
     "archspec.specs.library": ("TRANSFORMERS_VERSION",),

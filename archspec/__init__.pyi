@@ -4,10 +4,13 @@ from archspec.compare.diff import Diff as Diff
 from archspec.compare.diff import diff as diff
 from archspec.costs.forward import CacheTensor as CacheTensor
 from archspec.costs.forward import Forward as Forward
-from archspec.costs.training import Training as Training
 from archspec.costs.weights import Weights as Weights
 from archspec.errors import ArchspecError as ArchspecError
+from archspec.models.calls import Cache as Cache
+from archspec.models.calls import Flops as Flops
 from archspec.models.formula import Formula as Formula
+from archspec.models.memory import Memory as Memory
+from archspec.models.memory import Training as Training
 from archspec.models.model import Model as Model
 from archspec.models.model import architectures as architectures
 from archspec.models.model import formula as formula

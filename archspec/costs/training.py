@@ -21,16 +21,16 @@ ATTENTION = ("flash", "eager")
 
 
 class Row(NamedTuple):
-    """One row of where the memory of a rank goes; ``share`` is how many ranks of data share it out."""
+    """One row of where the memory of a rank goes; ``shared_by`` is how many ranks of data share it out."""
 
     name: str
     dtype: str
     elements: int | None
-    share: int
+    shared_by: int
     bytes: int
 
 
-class Training:
+class TrainingStep:
     """One step of training on one rank, made by :meth:`archspec.Model.training`.
 
     A rank computes ``batch`` sequences of ``tokens`` positions. Weights are all parameters, in ``dtype``;

@@ -11,20 +11,18 @@ from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
+from archspec.models.costs import Costs
 from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
-from archspec.tree.counts import dtype_bytes, dtype_name, quantities_of
+from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
 from archspec.tree.outline import outline
 from archspec.tree.tensors import Tensor, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from archspec.costs.forward import Forward
-    from archspec.costs.training import Training
-    from archspec.costs.weights import Weights
     from archspec.models.formula import Formula
     from archspec.models.tree import Tree
 
@@ -34,7 +32,7 @@ def _counted(name: str) -> Any:
     return property(lambda model: model.count(name), doc=QUANTITIES[name].meaning)
 
 
-class Model:
+class Model(Costs):
     """One architecture at one config: its exact counts, its tensors, its closed form.
 
     Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
@@ -94,80 +92,6 @@ class Model:
     embedding_params: int = _counted("embedding_params")
     non_embedding_params: int = _counted("non_embedding_params")
     buffers: int = _counted("buffers")
-
-    def params_bytes(self, dtype: str | None = None) -> int:
-        """Bytes of the unique parameters, all in one dtype (the config's own, else float32).
-
-        What `from_pretrained` keeps in float32 beside 16-bit weights counts as the rest: see :meth:`weights`.
-
-        Errors: :class:`ArchspecError` for a dtype that is not in the table.
-        """
-        return self.params * dtype_bytes(dtype or self.dtype)
-
-    def weights(self, stored: str | None = None, dtype: str | None = None) -> Weights:
-        """The unique parameters as they are stored: quantized where the config's quantization_config says so.
-
-        ``stored`` is in place of that: `int8`, `int4`, `nf4`, `fp4`, `mxfp4`, or a dtype for all. What is not
-        quantized is in ``dtype``, else the config's own: all of it, as checkpoints are written. Of some
-        classes `from_pretrained` keeps a few parameters in float32, the weights of routers most often (their
-        `_keep_in_fp32_modules_strict`; in float16 T5's `wo` by `_keep_in_fp32_modules`): these come to more.
-
-        Errors: :class:`ArchspecError` for a method whose bytes are not described.
-
-        >>> import archspec
-        >>> llama = archspec.load("LlamaForCausalLM")
-        >>> llama.weights("bf16").bytes, llama.weights("nf4").table[0]
-        (13476831232, Stored(format='nf4', elements=6476005376, bytes=3642767360))
-        """
-        from archspec.costs.quantization import SCHEMES, named_scheme, scheme_of
-        from archspec.costs.weights import Weights
-
-        if stored is not None and stored not in SCHEMES:
-            return Weights(self.root, self._tensors, dtype_name(stored))
-        rest = dtype_name(dtype or self.dtype)
-        said = self.config.raw.get("quantization_config")
-        if stored is not None:
-            return Weights(self.root, self._tensors, rest, named_scheme(stored))
-        return Weights(self.root, self._tensors, rest, scheme_of(said) if isinstance(said, dict) else None)
-
-    def forward(
-        self,
-        batch: int = 1,
-        tokens: int = 2048,
-        past: int = 0,
-        memory: int | None = None,
-        encoded: int | None = None,
-    ) -> Forward:
-        """What one call costs: of ``tokens`` positions a sequence, on a cache of ``past``.
-
-        ``memory`` is the number of encoder positions that are attended to, ``encoded`` of those that are
-        computed in this call: all without a past, none with one.
-
-        >>> import archspec
-        >>> step = archspec.load("LlamaForCausalLM").forward(tokens=1, past=2047)
-        >>> step.flops, step.cache_bytes("bfloat16")
-        (14287896576, 1073741824)
-        """
-        from archspec.costs.forward import Forward, held_to_transformers
-
-        held_to_transformers(self.scope, self.architecture)
-        held = shipped().held(self.model_type, self.architecture)
-        return Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded, held)
-
-    def training(self, batch: int, tokens: int, memory: int | None = None, **options: Any) -> Training:
-        """What one training step costs a rank that computes ``batch`` sequences of ``tokens`` positions.
-
-        ``options`` are those of :class:`archspec.costs.training.Training`: dtype, optimizer, attention,
-        checkpointing, data_parallel, zero, tensor_parallel, pipeline_parallel, expert_parallel.
-
-        >>> import archspec
-        >>> step = archspec.load("LlamaForCausalLM").training(batch=8, tokens=4096, data_parallel=8, zero=1)
-        >>> step.weights_bytes, step.gradients_bytes, step.optimizer_bytes
-        (13476831232, 13476831232, 10107623424)
-        """
-        from archspec.costs.training import Training
-
-        return Training(self.scope, self.architecture, self._tensors, batch, tokens, memory, **options)
 
     @property
     def dtype(self) -> str:

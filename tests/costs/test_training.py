@@ -9,18 +9,18 @@ import pytest
 
 import archspec
 from archspec.costs.optimizers import optimizer_named
-from archspec.costs.training import Training
+from archspec.costs.training import TrainingStep
 from archspec.errors import ArchspecError
 
 TINY = {"model_type": "opt", "architectures": ["OPTForCausalLM"], "hidden_size": 64, "ffn_dim": 96}
 TINY |= {"num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 300, "word_embed_proj_dim": 64}
 
 
-def step(**options: Any) -> Training:
+def step(**options: Any) -> TrainingStep:
     return archspec.load(TINY).training(2, 8, **options)
 
 
-def bytes_a_parameter(found: Training) -> Fraction:
+def bytes_a_parameter(found: TrainingStep) -> Fraction:
     states = sum(part.bytes for part in found.states)
     return Fraction(states, archspec.load(TINY).params)
 

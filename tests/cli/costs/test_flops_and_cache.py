@@ -29,8 +29,8 @@ def test_flops_json_adds_up(capsys: Captured) -> None:
 def test_cache_says_what_each_allocation_reserves(capsys: Captured) -> None:
     assert main(["cache", "GptOssForCausalLM", "--tokens", "4096", "--dtype", "bf16", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["bytes"]["pages"] == 73_728 * 4096
-    assert found["bytes"]["exact"] < found["bytes"]["static"] < found["bytes"]["pages"]
+    assert found["cache_bytes"]["pages"] == 73_728 * 4096
+    assert found["cache_bytes"]["exact"] < found["cache_bytes"]["static"] < found["cache_bytes"]["pages"]
 
 
 def test_states_are_told_with_their_dtype(capsys: Captured) -> None:
@@ -40,12 +40,12 @@ def test_states_are_told_with_their_dtype(capsys: Captured) -> None:
 
 
 def test_a_budget_holds_weights_and_cache(capsys: Captured) -> None:
-    command = ["cache", "LlamaForCausalLM", "--dtype", "bf16", "--memory", "24GiB", "--json"]
+    command = ["cache", "LlamaForCausalLM", "--dtype", "bf16", "--budget", "24GiB", "--json"]
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
     left = found["budget_bytes"] - found["weights_bytes"]
     assert found["holds"]["exact"] == {"tokens": left // 524_288, "batch": left // (524_288 * 2048)}
-    assert main([*command[:-3], "--memory", "12GiB"]) == 0
+    assert main([*command[:-3], "--budget", "12GiB"]) == 0
     assert "do not hold the weights" in capsys.readouterr().out
 
 
@@ -54,5 +54,5 @@ def test_what_cannot_be_answered_is_refused(capsys: Captured) -> None:
     assert "hands no cache on" in capsys.readouterr().err
     assert main(["flops", "T5Model"]) == 2
     assert "memory=512" in capsys.readouterr().err
-    assert main(["cache", "LlamaModel", "--memory", "many"]) == 2
+    assert main(["cache", "LlamaModel", "--budget", "many"]) == 2
     assert "write 80GiB" in capsys.readouterr().err

@@ -84,7 +84,7 @@ def test_a_training_step_says_where_its_memory_goes(capsys: Captured) -> None:
     found = json.loads(capsys.readouterr().out)
     names = ["weights", "gradients", "copy of the weights", "momentum", "variance"]
     assert [part["name"] for part in found["parts"]][:5] == names
-    assert [part["share"] for part in found["parts"]][:5] == [4] * 5
+    assert [part["shared_by"] for part in found["parts"]][:5] == [4] * 5
     assert (found["total_bytes"] is None) == (found["not_described"] is not None)
     assert main(command) == 0
     text = capsys.readouterr().out
@@ -102,7 +102,7 @@ def test_what_cannot_be_answered_is_refused(capsys: Captured) -> None:
 
 
 def test_a_budget_holds_quantized_weights(capsys: Captured) -> None:
-    command = ["cache", "LlamaForCausalLM", "--dtype", "bf16", "--memory", "24GiB", "--json"]
+    command = ["cache", "LlamaForCausalLM", "--dtype", "bf16", "--budget", "24GiB", "--json"]
     assert main([*command, "--weights", "nf4"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["weights_bytes"] == 3_642_767_360 + 2 * 262_410_240

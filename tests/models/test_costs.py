@@ -1,0 +1,39 @@
+"""What a model says of a call and of a training step is what the command prints: text, HTML, plain data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.cli.main import main
+
+PLAN = {"checkpointing": True, "data_parallel": 4, "zero": 2}
+BUDGET = {"dtype": "bf16", "budget": 2**30}
+CASES: list[tuple[str, dict[str, Any], str]] = [
+    ("flops", {"tokens": 8, "past": 4}, "flops --tokens 8 --past 4"),
+    ("cache", {"batch": 2, "tokens": 64, **BUDGET}, "cache --batch 2 --tokens 64 --dtype bf16 --budget 1GiB"),
+    ("memory", {"tokens": 64, "weights": "int8", "last": True}, "memory --tokens 64 --weights int8 --last"),
+    ("training", PLAN, "memory --train --checkpointing --data-parallel 4 --zero 2"),
+]
+
+
+@pytest.mark.parametrize(("method", "options", "line"), CASES, ids=[case[0] for case in CASES])
+def test_python_says_what_the_command_prints(
+    method: str, options: dict[str, Any], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = getattr(archspec.load("GPT2LMHeadModel"), method)(**options)
+    verb, *rest = line.split()
+    assert main([verb, "GPT2LMHeadModel", *rest]) == 0
+    assert capsys.readouterr().out == f"{found}\n"
+    assert main([verb, "GPT2LMHeadModel", *rest, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found.as_json()
+    assert found._repr_html_().startswith("<div><table>") and "GPT2LMHeadModel" in found._repr_html_()
+
+
+def test_a_step_without_activations_says_why() -> None:
+    step = archspec.load("ZambaForCausalLM").training(tokens=8)
+    assert step.not_described and step.as_json()["total_bytes"] is None
+    assert "total without activations" in str(step)
