@@ -16,7 +16,7 @@ BERT = {"embeddings": 23_837_184, "encoder": 85_054_464, "pooler": 590_592}
 
 def of(architecture: str, **settings: object) -> Item:
     model = archspec.load(architecture, set=settings)
-    return outline(model.tree, model.tensors())
+    return outline(model.root, model.tensors())
 
 
 def test_bert_by_module() -> None:
@@ -58,7 +58,7 @@ def test_a_module_counts_its_children_and_nothing_else() -> None:
         "AlbertForMaskedLM",
     ):
         model = archspec.load(name)
-        root = outline(model.tree, model.tensors())
+        root = outline(model.root, model.tensors())
         assert root.params == model.params
         assert root.buffers == model.buffers
         hold(root)
