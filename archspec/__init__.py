@@ -9,7 +9,7 @@ _HOMES = {
     "archspec.compare.diff": ("Diff", "diff"),
     "archspec.costs.forward": ("CacheTensor", "Forward"),
     "archspec.costs.weights": ("Weights",),
-    "archspec.errors": ("ArchspecError",),
+    "archspec.errors": ("ArchspecError", "MissingPackageError"),
     "archspec.models.calls": ("Cache", "Flops"),
     "archspec.models.formula": ("Formula",),
     "archspec.models.memory": ("Memory", "Training"),
@@ -25,9 +25,9 @@ __all__ = sorted(name for names in _HOMES.values() for name in names)
 def __getattr__(name: str) -> object:
     for home, names in _HOMES.items():
         if name in names:
-            from importlib import import_module
+            from archspec.extras import required
 
-            globals()[name] = found = getattr(import_module(home), name)
+            globals()[name] = found = getattr(required(home), name)
             return found
     raise AttributeError(f"module 'archspec' has no attribute {name!r}")
 

@@ -6,6 +6,7 @@ from archspec.costs.forward import CacheTensor as CacheTensor
 from archspec.costs.forward import Forward as Forward
 from archspec.costs.weights import Weights as Weights
 from archspec.errors import ArchspecError as ArchspecError
+from archspec.errors import MissingPackageError as MissingPackageError
 from archspec.models.calls import Cache as Cache
 from archspec.models.calls import Flops as Flops
 from archspec.models.formula import Formula as Formula

@@ -99,6 +99,10 @@ class SweepError(ArchspecError):
     """A grid, a column or a budget that cannot be worked out."""
 
 
+class MissingPackageError(ArchspecError, ImportError):
+    """An optional package that is not installed; the help says which extra brings it."""
+
+
 _NEAR = 0.3  # another name is worth saying that is not much further off than the nearest
 
 

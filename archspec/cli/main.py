@@ -122,6 +122,11 @@ def _run(given: list[str]) -> int:
     except OSError:
         raise
     except Exception as error:
+        from archspec.extras import missing
+
+        if told := missing(error):
+            _complain(str(told))
+            return 2
         if os.environ.get("ARCHSPEC_DEBUG"):
             raise
         detail = next(iter(str(error).splitlines()), "")

@@ -19,7 +19,7 @@ def fetched(name: str) -> str:
         return str(hf_hub_download(name, "config.json", etag_timeout=10, local_files_only=not reached))
     except ImportError:
         message = f"{name}: there is no such file, and huggingface-hub is not installed"
-        raise ConfigError(message, help=_HELP) from None
+        raise ConfigError(message, help="pip install huggingface-hub, or give the path of a file") from None
     except Exception as error:  # the hub's errors have no common base, and all mean that there is no config
         detail = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         detail = detail if reached else "the cache has no such config, and its host has no address from here"

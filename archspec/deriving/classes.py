@@ -9,6 +9,7 @@ import os
 from archspec.deriving.own import find_own
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError, Problem, did_you_mean
+from archspec.extras import required
 
 _HELP = "name a class or a model type of transformers, or package.module:Class for one of your own"
 
@@ -20,13 +21,8 @@ def find(name: str, config: str = "") -> Target:
     transformers is missing.
     """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    try:
-        import transformers
-    except ImportError as error:
-        problem = Problem(
-            f"derive reads transformers' code: {error}", help="pip install 'archspec-formulas[verify]'"
-        )
-        raise ArchspecError(problem) from None
+    required("torch")
+    transformers = required("transformers")
     if ":" in name:
         return find_own(name, config)
     if config:

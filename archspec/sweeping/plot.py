@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from archspec.errors import SweepError
+from archspec.extras import required
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.panels import FINE, View, contour, lines, nothing_to_draw, pareto, short
@@ -58,11 +59,7 @@ def draw(sweep: Asked, path: str | None = None, kind: str = "auto") -> Any:
     if path is not None and _ending(path) not in ENDINGS:
         message = f"{path}: the ending says no format of a picture"
         raise SweepError(message, help=f"one of {', '.join(ENDINGS)}")
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise SweepError("matplotlib is not installed", help="pip install archspec-formulas[sweep]") from None
+    matplotlib, Figure = required("matplotlib"), required("matplotlib.figure").Figure
     with matplotlib.rc_context(_STYLE):
         panels = _panels(sweep, kind)
         across = 1 if len(panels) == 1 else 2

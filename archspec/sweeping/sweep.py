@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.configs.overrides import split_at_commas
 from archspec.errors import Problem, SweepError
+from archspec.extras import required
 from archspec.sweeping.axes import axes_of
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
@@ -84,13 +85,12 @@ class Sweep:
 
     def pandas(self) -> Any:
         """The whole sweep as a pandas DataFrame."""
+        required("pandas")  # which pyarrow imports
         return self.arrow().to_pandas()
 
     def polars(self) -> Any:
         """The whole sweep as a polars DataFrame."""
-        import polars
-
-        return polars.from_arrow(self.arrow())
+        return required("polars").from_arrow(self.arrow())
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The points as dictionaries, one at a time.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from archspec.errors import SweepError
+from archspec.extras import required
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Array
 from archspec.sweeping.engine import Batch, Engine
@@ -21,12 +22,8 @@ _EXPLORED = 48  # points that are looked at to learn what types the columns have
 
 
 def arrow() -> Any:
-    """pyarrow. Errors: :class:`SweepError` where it is not installed."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise SweepError("pyarrow is not installed", help="pip install archspec-formulas[sweep]") from None
-    return pyarrow
+    """pyarrow. Errors: :class:`MissingPackageError` where it is not installed."""
+    return required("pyarrow")
 
 
 class Table:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, SpecError, UnknownArchitectureError, did_you_mean
+from archspec.extras import optional
 from archspec.specs.index import dependents
 from archspec.specs.library import shipped
 from archspec.verifying.comparison import Difference
@@ -85,15 +86,12 @@ def run(
 ) -> Report:
     """Verifies architectures, given by model type; ``done`` is told of each part as it comes.
 
-    Errors: :class:`ArchspecError` where torch or transformers is missing.
+    Errors: :class:`MissingPackageError` where torch or transformers is missing.
     """
     from archspec.oracle import versions
 
-    try:
+    with optional():
         found = versions()
-    except ImportError as error:
-        help_ = "pip install 'archspec-formulas[verify]'"
-        raise ArchspecError(f"verify compares with transformers: {error}", help=help_) from None
     start = time.monotonic()
     results: list[Result] = []
     tasks = [Task(model_type, names, samples, seed) for model_type, names in split(chosen, jobs)]

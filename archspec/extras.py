@@ -1,0 +1,47 @@
+"""Packages that not every installation has: which extra brings each, as an error says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+from archspec.errors import MissingPackageError
+from archspec.typing_light import Any
+
+EXTRAS = {
+    **dict.fromkeys(("numpy", "pyarrow", "matplotlib"), "sweep"),
+    **dict.fromkeys(("torch", "transformers", "z3", "pebble"), "verify"),
+}
+_INSTALLED_AS = {"z3": "z3-solver"}
+_USERS_OWN = {"pandas", "polars"}  # no extra brings them: whoever asks for their tables has them
+
+
+def missing(error: BaseException) -> MissingPackageError | None:
+    """What to say of an import that failed for want of an optional package; None for any other error.
+
+    >>> print(missing(ModuleNotFoundError(name="pyarrow.parquet")))
+    pyarrow is not installed
+    help: pip install "archspec-formulas[sweep]"
+    """
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or package not in {*EXTRAS, *_USERS_OWN}:
+        return None
+    wanted = f'"archspec-formulas[{EXTRAS[package]}]"' if package in EXTRAS else package
+    message = f"{_INSTALLED_AS.get(package, package)} is not installed"
+    return MissingPackageError(message, help=f"pip install {wanted}")
+
+
+@contextmanager
+def optional() -> Iterator[None]:
+    """Within it, an optional package that is missing is a :class:`MissingPackageError`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise missing(error) or error from None
+
+
+def required(module: str) -> Any:
+    """A module that is, or imports, an optional package. Errors: :class:`MissingPackageError`."""
+    with optional():
+        return import_module(module)
