@@ -36,22 +36,6 @@ def checked_depth(depth: int | None) -> int | None:
     return depth
 
 
-def shares(root: Node, tensors: list[Tensor]) -> dict[str, int]:
-    """The parameters of each child of the root; a tied tensor counts where it stands first.
-
-    >>> import archspec
-    >>> model = archspec.load("BertModel")
-    >>> shares(model.root, model.tensors())
-    {'embeddings': 23837184, 'encoder': 85054464, 'pooler': 590592}
-    """
-    found = dict.fromkeys(root.children, 0)
-    for tensor in tensors:
-        if tensor.tied_to is None and tensor.kind == "parameter":
-            name = tensor.name.partition(".")[0]
-            found[name] = found.get(name, 0) + tensor.numel
-    return found
-
-
 class _Outliner:
     def __init__(self, tensors: list[Tensor]) -> None:
         self.tensors = {tensor.name: tensor for tensor in tensors}

@@ -28,7 +28,7 @@ def test_count(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["bytes in float32"] == "437,928,960  (417.6 MiB)"
     assert found["transformers"].startswith(TRANSFORMERS_VERSION)
     assert found["embeddings"].split() == ["23,837,184", "21.77%"]
-    assert found["encoder"].split() == ["85,054,464", "77.69%"]
+    assert found["encoder.layer × 12"].split() == ["85,054,464", "77.69%", "7,087,872"]
     assert found["pooler"].split() == ["590,592", "0.54%"]
 
 
@@ -78,3 +78,26 @@ def test_count_as_json(config: str, capsys: pytest.CaptureFixture[str]) -> None:
         "tied_to": "bert.embeddings.word_embeddings.weight",
         "params": 23_440_896,
     }
+
+
+def modules(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """The rows of the modules."""
+    assert main(["count", *arguments]) == 0
+    return capsys.readouterr().out.split("\n\n")[1].splitlines()[1:]
+
+
+def test_modules_to_a_depth(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = modules(capsys, "LlamaForCausalLM", "--depth", "2")
+    assert [row.strip().split("  ")[0] for row in shown] == [
+        *("model", "embed_tokens", "layers × 32", "norm", "lm_head")
+    ]
+    assert len(modules(capsys, "LlamaForCausalLM", "--depth", "1")) == 2
+    assert main(["count", "LlamaForCausalLM", "--depth", "0"]) == 0
+    assert "share" not in capsys.readouterr().out
+    assert main(["count", "LlamaForCausalLM", "--depth", "3", "--json"]) == 0
+    model, head = json.loads(capsys.readouterr().out)["modules"]
+    layers = model["children"][1]
+    assert (layers["name"], layers["copies"], layers["params"]) == ("layers", 32, 6_476_267_520)
+    assert [child["name"] for child in layers["children"]][:2] == ["self_attn", "mlp"]
+    assert head["children"] == [] and model["params"] + head["params"] == 6_738_415_616
+    assert main(["count", "LlamaForCausalLM", "--depth", "-1"]) == 2
