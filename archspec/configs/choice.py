@@ -45,11 +45,12 @@ def choose(config: RawConfig, architecture: str | None = None) -> Choice:
     return _Chooser(config, architecture).choice()
 
 
-def default_note(choice: Choice) -> str:
-    """What is to be said where no config is given, but the name of a class or of a model type alone."""
+def default_note(choice: Choice, changed: bool) -> str:
+    """What is to be said where the name of a class or a model type stands for its default config."""
     named = "no config" if not choice.notes else "neither a config nor a class"
     headless = ", without any head," if choice.notes else ""
-    counted = f"{choice.architecture}{headless} is counted at transformers' defaults"
+    rest = " where nothing is set" if changed else ""
+    counted = f"{choice.architecture}{headless} is counted at transformers' defaults{rest}"
     return f"{named} is given: {counted}, which need not be a checkpoint's"
 
 

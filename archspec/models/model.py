@@ -177,7 +177,7 @@ def load(config: Source, architecture: str | None = None, set: Mapping[str, Any]
     source, architecture = source_of(config, architecture)
     found = read_config(source, set)
     chosen = choose(found, architecture)
-    told = chosen.notes if source is config else (default_note(chosen),)
+    told = chosen.notes if source is config else (default_note(chosen, bool(set)),)
     spec = shipped().load(chosen.model_type)
     if set:
         from archspec.configs.overrides import check_overrides, override_notes

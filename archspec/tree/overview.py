@@ -20,8 +20,8 @@ class Part(NamedTuple):
     """A module, or ``copies`` layers of a list that are alike, in each place of the part around it.
 
     ``name`` is the path from the part around it, ``places`` the number of modules that it is in the whole
-    model, ``params`` are those of all; a tied tensor counts where it stands first. ``each`` are the parameters
-    of one, None where they differ. ``children`` are those that are shown.
+    model, ``params`` are those of all; a tied tensor counts where it stands first. ``each`` are those of one,
+    None where they differ. ``children`` are what is shown of it.
     """
 
     name: str

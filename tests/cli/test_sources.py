@@ -98,6 +98,8 @@ def test_a_name_alone_is_no_checkpoint(capsys: pytest.CaptureFixture[str]) -> No
     )
     assert archspec.load("llama").notes == [of_type]
     assert archspec.load("llama", "LlamaForCausalLM").notes == [of_class]
+    narrow = archspec.load("LlamaForCausalLM", set={"hidden_size": 1024}).notes
+    assert narrow == [of_class.replace("defaults", "defaults where nothing is set")]
     assert archspec.load({"model_type": "llama"}, "LlamaForCausalLM").notes == []
     assert main(["count", "LlamaForCausalLM"]) == 0
     assert f"note: {of_class}\n" in capsys.readouterr().out

@@ -11,8 +11,10 @@ SHOWN = {
     "BertForMaskedLM": "bert.embeddings[word_embeddings position_embeddings +2] "
     "bert.encoder.layer*12[attention intermediate output] cls.predictions",
     "LlamaForCausalLM": "model.embed_tokens model.layers*32[self_attn mlp +2] model.norm lm_head",
-    "GPT2LMHeadModel": "transformer.wte transformer.wpe transformer.h*12[attn mlp +2] transformer.ln_f lm_head",
-    "MixtralForCausalLM": "model.embed_tokens model.layers*32[self_attn mlp[gate experts] +2] model.norm lm_head",
+    "GPT2LMHeadModel": "transformer.wte transformer.wpe transformer.h*12[attn mlp +2] transformer.ln_f "
+    "lm_head",
+    "MixtralForCausalLM": "model.embed_tokens model.layers*32[self_attn mlp[gate experts] +2] model.norm "
+    "lm_head",
     "T5ForConditionalGeneration": "shared encoder[block*6[layer.0 layer.1] final_layer_norm] "
     "decoder[block*6[layer.0 layer.1 layer.2] final_layer_norm] lm_head",
     "CLIPModel": "text_model[embeddings encoder.layers*12 final_layer_norm] vision_model[embeddings "
@@ -74,7 +76,7 @@ def test_layers_that_differ_have_rows_of_their_own() -> None:
     assert [(part.copies, part.each) for part in blocks] == [
         (6, None),
         (6, None),
-    ]  # the first has a bias more
+    ]  # a bias more
 
 
 def test_all_modules_to_a_depth_hold_all_parameters() -> None:
