@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import sympy
 
 from archspec.errors import FormulaError, did_you_mean
+from archspec.render.factors import length, shortest
+from archspec.render.order import ordered
 from archspec.render.terms import arranged
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
@@ -88,7 +90,8 @@ def by_layer(formula: ClosedForm) -> list[Part]:
 
 def by_polynomial(formula: ClosedForm) -> list[Part]:
     """The formula as one sum of monomials."""
-    return [Part("", formula.expr.expand())]
+    expr = formula.expr.expand()
+    return [Part("", expr, tuple(ordered(sympy.Add.make_args(expr))))]
 
 
 def collected(formula: ClosedForm, name: str) -> list[Part]:
@@ -99,7 +102,7 @@ def collected(formula: ClosedForm, name: str) -> list[Part]:
     terms = [
         sympy.Mul(power, found[power], evaluate=False) if power != 1 else found[power] for power in powers
     ]
-    return [Part("", sympy.Add(*terms, evaluate=False))]
+    return [Part("", sympy.Add(*terms, evaluate=False), tuple(terms))]
 
 
 def _grouped(
@@ -112,10 +115,8 @@ def _grouped(
     for label, tensors in groups.items():
         terms = arranged(formula, tensors)
         expr = sympy.expand(sympy.Add(*terms))
-        factored = sympy.factor_terms(expr)  # with what all terms share in front: L·(4·d² + 9·d)
-        short = len(terms) > 1 and len(str(factored)) < sum(len(str(term)) + 3 for term in terms)
-        if factored != 0:
-            parts.append(Part(label, expr, (factored,) if short else tuple(terms)))
+        if expr != 0:
+            parts.append(Part(label, expr, tuple(min(terms, shortest(expr), key=length))))
     return parts
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from archspec.render.arrangements import Part, by_component
-from archspec.render.code import code
+from archspec.render.code import INTEGERS, LANGUAGES, c_source, code, identifier
 from archspec.render.notation import Glyph, chosen
 from archspec.render.printers import latex, mathml, text
-from archspec.render.terms import arranged, ordered
+from archspec.render.factors import shortest
+from archspec.render.terms import arranged
 from archspec.symbolic.closed_form import ClosedForm
 
 Own = Mapping[str, Glyph] | None  # a user's symbols, over the usual ones
@@ -23,7 +24,9 @@ def glyphs(formula: ClosedForm, own: Own = None) -> dict[str, Glyph]:
 def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
     """The formula alone, or some terms of its symbols, in one of :data:`archspec.render.notation.FORMATS`."""
     terms = terms or arranged(formula)
-    if form in ("python", "c", "sql", "spark"):
+    if form == "c":
+        return c_source(formula, [(formula.quantity, terms)])
+    if form in LANGUAGES:
         return code(formula, form, terms)
     symbols = glyphs(formula, own)
     if form in ("text", "unicode"):
@@ -35,7 +38,21 @@ def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any
 
 def written_part(formula: ClosedForm, part: Part, form: str, own: Own = None) -> str:
     """A part in the terms that it is best written in."""
-    return written(formula, form, own, part.terms or ordered(part.expr))
+    return written(formula, form, own, part.terms or shortest(part.expr))
+
+
+def program(formula: ClosedForm, parts: Sequence[Part], language: str) -> str:
+    """The parts in one of :data:`archspec.render.code.LANGUAGES`, each under its label where there are labels."""
+    named = [(identifier(part.label or formula.quantity), part.terms or shortest(part.expr)) for part in parts]
+    if language == "c":
+        return c_source(formula, named)
+    texts = [code(formula, language, terms) for _, terms in named]
+    if not any(part.label for part in parts):
+        return texts[0]
+    names = [name for name, _ in named]
+    if language in INTEGERS:
+        return ",\n".join(f"{text} AS {name}" for name, text in zip(names, texts, strict=True))
+    return "\n".join(f"{name} = {text}" for name, text in zip(names, texts, strict=True))
 
 
 def tabled(formula: ClosedForm, parts: list[Part], form: str, own: Own) -> str:

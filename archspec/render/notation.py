@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from archspec.errors import FormulaError, Source, SpecError
@@ -16,6 +17,15 @@ from archspec.specs.library import NOTATION, shipped
 # of formulas; `sql` is of DuckDB, `spark` of Spark
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
+_NAME = r"\texttt"
+_ESCAPES = {
+    **{c: f"\\{c}" for c in "_{}#%&$"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
 _HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
 
 
@@ -26,6 +36,19 @@ class Glyph(NamedTuple):
     latex: str
     meaning: str
 
+    @property
+    def named(self) -> bool:
+        """Whether it is a name written out: a product of two such needs a sign between them."""
+        return self.latex.startswith(_NAME)
+
+
+class Entry(NamedTuple):
+    """A line of a notation file: a symbol, its fields, and what it adds to the order of a term."""
+
+    glyph: Glyph
+    fields: tuple[str, ...]
+    order: int
+
 
 def path() -> str:
     """The file of the usual symbols."""
@@ -34,11 +57,28 @@ def path() -> str:
 
 def standard() -> dict[str, Glyph]:
     """Field -> its usual symbol."""
-    return read(path())
+    return {field: entry.glyph for entry in _shipped(path()) for field in entry.fields}
+
+
+@cache
+def places() -> dict[str, tuple[int, int]]:
+    """Field -> the rank of its line in the file of the usual symbols, and its order."""
+    ranked = enumerate(_shipped(path()))
+    return {field: (rank, entry.order) for rank, entry in ranked for field in entry.fields}
+
+
+@cache
+def _shipped(path: str) -> tuple[Entry, ...]:
+    return entries(path)
 
 
 def read(path: str) -> dict[str, Glyph]:
-    """The symbols of a notation file.
+    """The symbols of a notation file, by field. Errors: those of :func:`entries`."""
+    return {field: entry.glyph for entry in entries(path) for field in entry.fields}
+
+
+def entries(path: str) -> tuple[Entry, ...]:
+    """The lines of a notation file.
 
     Errors: :class:`SpecError` with the place for a line that is not `symbol: {latex, meaning, fields}`.
     """
@@ -52,16 +92,18 @@ def read(path: str) -> dict[str, Glyph]:
     root = parse(source)
     if not isinstance(root, YamlMapping):
         raise SpecError("a notation is a mapping of symbols", root.place, help=_HELP)
-    glyphs: dict[str, Glyph] = {}
+    found = []
     for text, node in root.items.items():
         parts = node.items if isinstance(node, YamlMapping) else {}
         fields, latex, meaning = parts.get("fields"), parts.get("latex"), parts.get("meaning")
         if not (isinstance(fields, Sequence) and isinstance(latex, Scalar) and _PLAIN.match(text)):
             raise SpecError(f"{text} is not described", root.keys[text], help=_HELP)
         said = meaning.text if isinstance(meaning, Scalar) else ""
-        glyph = Glyph(text, latex.text, said)
-        glyphs |= {field.text: glyph for field in fields.items if isinstance(field, Scalar)}
-    return glyphs
+        small = parts.get("order")
+        order = 0 if isinstance(small, Scalar) and small.text == "0" else 1
+        names = tuple(field.text for field in fields.items if isinstance(field, Scalar))
+        found.append(Entry(Glyph(text, latex.text, said), names, order))
+    return tuple(found)
 
 
 def chosen(names: Iterable[str], own: Mapping[str, Glyph] | None = None) -> dict[str, Glyph]:
@@ -75,11 +117,20 @@ def chosen(names: Iterable[str], own: Mapping[str, Glyph] | None = None) -> dict
     taken: set[str] = set()
     for name in sorted(names, key=lambda name: (name.count("."), rank.get(name, len(rank)), name)):
         glyph = _glyph(name, glyphs)
-        if glyph.text in taken:
+        if not taken.isdisjoint(glyph[:2]):
             glyph = spelled(name, glyph.meaning)
-        taken.add(glyph.text)
+        taken.update(glyph[:2])
         found[name] = glyph
     return found
+
+
+def field_of(name: str) -> str:
+    """The field that a symbol is, without the sub-config and the index.
+
+    >>> field_of("text_config.hidden_size"), field_of("conv_dim[0]")
+    ('hidden_size', 'conv_dim')
+    """
+    return name if "(" in name else name.rpartition(".")[2].partition("[")[0]
 
 
 def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:
@@ -94,8 +145,9 @@ def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph:
         return glyph
     below = ",".join(subscripts)
     stem, _, inner = glyph.latex.partition("_")
-    inner = inner[1:-1] if "\\mathrm{" in inner else inner.strip("{}")
-    latex = f"{stem}_{{{inner}{',' if inner else ''}{_upright(below)}}}"
+    upright = inner.strip("{}").removeprefix("\\mathrm{") if "\\mathrm" in inner else ""
+    italic = "" if upright or not inner else inner.strip("{}") + ","
+    latex = f"{stem}_{{{italic}{_upright(f'{upright},{below}' if upright else below)}}}"
     return Glyph("_".join([glyph.text, *subscripts]), latex, f"{glyph.meaning} ({below})")
 
 
@@ -104,9 +156,14 @@ def spelled(name: str, meaning: str) -> Glyph:
     text = re.sub(r"\W+", "_", name).strip("_")
     if text.startswith("L_"):
         return Glyph(text, f"L_{{{_upright(text[2:])}}}", meaning)
-    return Glyph(text, _upright(text), meaning)
+    return Glyph(text, f"{_NAME}{{{escaped(text)}}}", meaning)
 
 
 def _upright(text: str) -> str:
-    escaped = text.replace("_", "\\_")
-    return f"\\mathrm{{{escaped}}}"
+    """A subscript: a number as it is, words upright."""
+    return text if text.isdecimal() else f"\\mathrm{{{escaped(text)}}}"
+
+
+def escaped(text: str) -> str:
+    """A text in LaTeX."""
+    return "".join(_ESCAPES.get(c, c) for c in text)

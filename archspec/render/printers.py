@@ -11,43 +11,52 @@ from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.str import StrPrinter
 
 from archspec.render.notation import Glyph
-from archspec.render.terms import joined, ordered, renamed
+from archspec.render.order import arguments, ordered, product
+from archspec.render.terms import joined
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_ROUNDED = (sympy.floor, sympy.ceiling)
+_NO_GLYPH = Glyph("", "", "")
+_BRACKETS = (r"\biggl", r"\Biggl"), (r"\Bigl", r"\biggl"), (r"\bigl", r"\Bigl"), ("(", r"\bigl")
 
 
 class TextPrinter(StrPrinter):  # type: ignore[misc]
-    """`V·d + L·(4·d^2 + 9·d)`, or with superscripts and brackets where Unicode has them."""
+    """`L·(4·d^2 + 9·d) + V·d`, or with superscripts and brackets where Unicode has them."""
 
-    def __init__(self, unicode: bool) -> None:
+    def __init__(self, symbols: Mapping[str, Glyph], unicode: bool) -> None:
         super().__init__({"order": "none"})
-        self.unicode = unicode
+        self.symbols, self.unicode = symbols, unicode
 
     def terms(self, terms: Sequence[Any]) -> str:
         return joined(str(self._print(term)) for term in terms)
 
+    def _print_Symbol(self, expr: Any) -> str:
+        return self.symbols[expr.name].text if expr.name in self.symbols else str(expr.name)
+
     def _print_Mul(self, expr: Any) -> str:
-        fraction = expr.has(sympy.Pow) or expr.args[0].is_Rational
-        numerator, denominator = expr.as_numer_denom() if fraction else (expr, 1)
-        if denominator != 1:
-            return f"{self.parenthesize(numerator, 50)}/{self.parenthesize(denominator, 55)}"
-        factors = sorted(expr.args, key=lambda f: (not f.is_number, isinstance(f, sympy.Add)))
-        sign = ""
-        if factors[0].is_number and factors[0] < 0:
-            sign, factors = "-", [-factors[0], *factors[1:]] if factors[0] != -1 else factors[1:]
-        return sign + "·".join(self.parenthesize(factor, 50) for factor in factors)
+        negative, over, under = product(expr)
+        text = self._factors(over)
+        if under:
+            divisor = self._factors(under)
+            text = f"{text}/{f'({divisor})' if len(under) > 1 else divisor}"
+        return f"-{text}" if negative else text
+
+    def _factors(self, factors: Sequence[Any]) -> str:
+        return "·".join(self.parenthesize(factor, 50) for factor in factors)
 
     def _print_Add(self, expr: Any, order: Any = None) -> str:
-        return self.terms(ordered(expr))
+        return self.terms(ordered(expr.args))
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         base: str = self.parenthesize(expr.base, 60)
-        if self.unicode and expr.exp.is_Integer:
+        if self.unicode and expr.exp.is_Integer and expr.exp > 0:
             return base + str(expr.exp).translate(_SUPERSCRIPT)
+        if expr.exp.is_Rational and expr.exp.is_negative:
+            return self._print_Mul(expr)
         return f"{base}^{self.parenthesize(expr.exp, 60)}"
 
     def _call(self, name: str, expr: Any) -> str:
-        return f"{name}({', '.join(map(self._print, expr.args))})"
+        return f"{name}({', '.join(map(self._print, arguments(expr)))})"
 
     def _print_floor(self, expr: Any) -> str:
         return f"⌊{self._print(expr.args[0])}⌋" if self.unicode else self._call("floor", expr)
@@ -62,23 +71,162 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         return self._call("min", expr)
 
 
+class TexPrinter(LatexPrinter):  # type: ignore[misc]
+    r"""`L \bigl(4 d^2 + 9 d\bigr) + V\,d`: no `\left`, so that a line may break within a bracket."""
+
+    def __init__(self, symbols: Mapping[str, Glyph]) -> None:
+        super().__init__({"order": "none"})
+        self.symbols = symbols
+
+    def terms(self, terms: Sequence[Any]) -> str:
+        return joined(str(self._print(term)) for term in terms)
+
+    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:
+        return self.symbols[expr.name].latex if expr.name in self.symbols else super()._print_Symbol(expr)
+
+    def _print_Add(self, expr: Any, order: Any = None) -> str:
+        return self.terms(ordered(expr.args))
+
+    def _print_Mul(self, expr: Any) -> str:
+        negative, over, under = product(expr)
+        text = self.factors(over)
+        if under:
+            text = rf"\frac{{{text}}}{{{self.factors(under)}}}"
+        return f"-{text}" if negative else text
+
+    def factors(self, factors: Sequence[Any]) -> str:
+        text = ""
+        for before, factor in zip([None, *factors], factors, strict=False):
+            text += self.between(before, factor) if text else ""
+            text += bracketed(self._print(factor)) if factor.is_Add and len(factors) > 1 else self._print(factor)
+        return text
+
+    def between(self, before: Any, after: Any) -> str:
+        """What makes two factors two: nothing at a bracket, a thin space, or a dot next to a name."""
+        if before.is_Number:
+            return r" \cdot " if after.is_Number or (after.is_Pow and after.base.is_Number) else " "
+        if self.named(before) or self.named(after):
+            return r" \cdot "
+        return " " if before.is_Add or after.is_Add else r"\,"
+
+    def named(self, factor: Any) -> bool:
+        base = factor.base if factor.is_Pow else factor
+        return bool(base.is_Symbol and self.symbols.get(base.name, _NO_GLYPH).named)
+
+    def _print_Pow(self, expr: Any) -> str:
+        if expr.exp.is_Rational and expr.exp.is_negative:
+            return self._print_Mul(expr)
+        if not expr.exp.is_Integer:
+            return str(super()._print_Pow(expr))
+        base = self._print(expr.base)
+        power = f"{expr.exp}" if expr.exp < 10 else f"{{{expr.exp}}}"
+        closed = expr.base.is_Symbol or expr.base.is_Number or isinstance(expr.base, _ROUNDED)
+        return f"{base if closed else bracketed(base)}^{power}"
+
+    def _rounded(self, expr: Any, sides: str) -> str:
+        """A quotient is written with a slash: it stands in a line of text height."""
+        (inner,) = expr.args
+        negative, over, under = product(inner)
+        if inner.is_Add or negative or not under:
+            return rf"\l{sides} {self._print(inner)} \r{sides}"
+        divisor = self.factors(under)
+        shown = bracketed(divisor) if len(under) > 1 or under[0].is_Add else divisor
+        dividend = bracketed(self.factors(over)) if over[0].is_Add else self.factors(over)
+        return rf"\l{sides} {dividend} / {shown} \r{sides}"
+
+    def _print_floor(self, expr: Any, exp: Any = None) -> str:
+        return self._rounded(expr, "floor")
+
+    def _print_ceiling(self, expr: Any, exp: Any = None) -> str:
+        return self._rounded(expr, "ceil")
+
+    def _print_Max(self, expr: Any, exp: Any = None) -> str:
+        return rf"\max{bracketed(', '.join(map(self._print, arguments(expr))))}"
+
+    def _print_Min(self, expr: Any, exp: Any = None) -> str:
+        return rf"\min{bracketed(', '.join(map(self._print, arguments(expr))))}"
+
+
+def bracketed(text: str) -> str:
+    """LaTeX in brackets that are larger than those within.
+
+    >>> bracketed("a (b + c)")
+    '\\\\bigl(a (b + c)\\\\bigr)'
+    """
+    size = bracket(text)
+    return f"{size}({text}{size[:-1] + 'r' if size else ''})"
+
+
+def bracket(text: str) -> str:
+    r"""The size of a bracket around LaTeX: nothing, `\bigl`, …"""
+    if r"\frac" in text and r"\bigg" not in text:
+        return r"\biggl" if r"\Bigl" in text else r"\Bigl"
+    return next((outer for inner, outer in _BRACKETS if inner in text), "")
+
+
+class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
+    """Presentation MathML: a symbol with its subscript, a name as a word."""
+
+    def __init__(self, symbols: Mapping[str, Glyph]) -> None:
+        super().__init__({"order": "none"})
+        self.symbols = symbols
+
+    def _element(self, name: str, *children: Any) -> Any:
+        element = self.dom.createElement(name)
+        for child in children:
+            element.appendChild(self.dom.createTextNode(child) if isinstance(child, str) else child)
+        return element
+
+    def _print_Symbol(self, expr: Any, style: str = "plain") -> Any:
+        glyph = self.symbols.get(expr.name, Glyph(expr.name, "", ""))
+        stem, _, below = glyph.text.partition("_")
+        if not below or glyph.named:
+            word = self._element("mi", glyph.text)
+            if len(glyph.text) > 1:
+                word.setAttribute("mathvariant", "normal")
+            return word
+        return self._element("msub", self._element("mi", stem), self._element("mtext", below.replace("_", ",")))
+
+    def terms(self, terms: Sequence[Any]) -> Any:
+        row = self._element("mrow")
+        for index, term in enumerate(terms):
+            negative = product(term).negative
+            if negative or index:
+                row.appendChild(self._element("mo", "-" if negative else "+"))
+            row.appendChild(self._positive(term) if negative else self._print(term))
+        return row
+
+    def _print_Add(self, expr: Any, order: Any = None) -> Any:
+        return self.terms(ordered(expr.args))
+
+    def _print_Mul(self, expr: Any) -> Any:
+        shown = self._positive(expr)
+        return self._element("mrow", self._element("mo", "-"), shown) if product(expr).negative else shown
+
+    def _positive(self, term: Any) -> Any:
+        _, over, under = product(term)
+        shown = self._factors(over)
+        return self._element("mfrac", shown, self._factors(under)) if under else shown
+
+    def _factors(self, factors: Sequence[Any]) -> Any:
+        row = self._element("mrow")
+        for factor in factors:
+            if row.childNodes:
+                row.appendChild(self._element("mo", "\N{INVISIBLE TIMES}"))
+            row.appendChild(self.parenthesize(factor, 50))
+        return row
+
+
 def text(terms: Sequence[Any], symbols: Mapping[str, Glyph], unicode: bool) -> str:
-    names = {name: glyph.text for name, glyph in symbols.items()}
-    return TextPrinter(unicode).terms(renamed(terms, names))
+    return TextPrinter(symbols, unicode).terms(terms)
 
 
 def latex(terms: Sequence[Any], symbols: Mapping[str, Glyph]) -> str:
     """LaTeX without delimiters."""
-    names = {sympy.Symbol(name): glyph.latex for name, glyph in symbols.items()}
-    printer = LatexPrinter({"symbol_names": names, "order": "none", "mul_symbol": None})
-    return joined(str(printer.doprint(term)) for term in terms)
+    return TexPrinter(symbols).terms(terms)
 
 
 def mathml(terms: Sequence[Any], symbols: Mapping[str, Glyph]) -> str:
     """A MathML element with presentation markup."""
-    names = {name: glyph.text for name, glyph in symbols.items()}
-    printer = MathMLPresentationPrinter({"order": "none"})
-    body = "<mo>+</mo>".join(map(printer.doprint, renamed(terms, names)))
-    body = body.replace("&InvisibleTimes;", "&#8290;")
-    body = body.replace("<mo>+</mo><mrow><mo>-</mo>", "<mrow><mo>-</mo>")
-    return f'<math xmlns="http://www.w3.org/1998/Math/MathML"><mrow>{body}</mrow></math>'
+    body = MathPrinter(symbols).terms(terms).toxml()
+    return f'<math xmlns="http://www.w3.org/1998/Math/MathML">{body}</math>'

@@ -1,4 +1,4 @@
-"""The terms of a closed form in the model's order, those of one repetition together: V·d + L·(4·d² + …)."""
+"""The terms of a closed form, what a repetition has together: L·(4·d² + …) + V·d."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 import sympy
 
 from archspec.quantities import FORMULAS
+from archspec.render.factors import multiplied, shortest
+from archspec.render.order import ordered
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
 
 
 def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = None) -> list[Any]:
-    """The terms in the model's order: what stands once, then each repetition times what it repeats.
+    """The terms in order, each repetition times what it repeats, common factors taken.
 
     ``tensors`` are those to add up, where not all of the formula's.
     """
@@ -33,38 +35,13 @@ def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = Non
         once = formula.plain(sympy.expand(sympy.Add(*inner)))
         once = sympy.expand(once.xreplace(formula.replacements))
         times = formula.plain(repetition).xreplace(formula.replacements)
-        parts = ordered(once) if once != 0 else []
-        if times == 1 or not parts:
-            terms += parts
-        else:
-            terms.append(sympy.Mul(times, once, evaluate=False) if len(parts) > 1 else times * once)
-    return terms or [sympy.Integer(0)]
+        parts = shortest(once) if once != 0 else []
+        terms += parts if times == 1 else [multiplied([times, sum_]) for sum_ in _together(parts)]
+    return ordered(terms) or [sympy.Integer(0)]
 
 
-def ordered(expr: Any) -> list[Any]:
-    """The terms of a sum, the highest degree first, those with a minus last."""
-
-    def place(term: Any) -> tuple[Any, ...]:
-        return term.could_extract_minus_sign(), -_degree(term), sympy.default_sort_key(term)
-
-    return sorted(dict.fromkeys(sympy.Add.make_args(expr)), key=place)
-
-
-def _degree(term: Any) -> int:
-    """The degree in all symbols together; one that enters by more than powers counts as one."""
-    powers = term.as_powers_dict()
-    if all(base.is_Symbol or base.is_number for base in powers):  # a monomial, which SymPy need not expand
-        symbols = ((base, power) for base, power in powers.items() if base.is_Symbol)
-        return sum(int(power) if power.is_Integer and power > 0 else 1 for _, power in symbols)
-    return sum(
-        int(sympy.degree(term, symbol)) if term.is_polynomial(symbol) else 1 for symbol in term.free_symbols
-    )
-
-
-def renamed(terms: Iterable[Any], names: dict[str, str]) -> list[Any]:
-    """Terms with symbols of other names."""
-    table = {sympy.Symbol(old): sympy.Symbol(new) for old, new in names.items()}
-    return [term.xreplace(table) for term in terms]
+def _together(parts: list[Any]) -> list[Any]:
+    return [sympy.Add(*parts, evaluate=False)] if len(parts) > 1 else parts
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -1,0 +1,128 @@
+"""In which order a formula is written, in every format: terms of highest order first, factors as notation.yaml lists them.
+
+The order of a term is its degree in the fields that make a model large: widths, depths, the vocabulary, experts.
+Numbers of heads, kernels and other small counts, `order: 0` of the notation, do not enter it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import sympy
+
+from archspec.render.notation import field_of, places
+
+
+class Place(NamedTuple):
+    """Where a symbol stands among the factors of a product, and what it adds to the order of a term."""
+
+    rank: int
+    name: str
+    order: int
+
+
+@lru_cache(maxsize=4096)
+def place(name: str) -> Place:
+    """The place of a field, or of a symbol that is no field: a number of layers, or whatever comes last."""
+    known = places()
+    field = "num_hidden_layers" if name.startswith("L_") else field_of(name)
+    rank, order = known.get(field, (len(known), 1))
+    return Place(rank, name, order)
+
+
+class Product(NamedTuple):
+    """A term as it is written: its sign, its numerator and its denominator."""
+
+    negative: bool
+    over: list[Any]
+    under: list[Any]
+
+
+def product(expr: Any) -> Product:
+    """The factors of a term, in order: a number, symbols and functions of them, sums."""
+    number, over, under = sympy.Integer(1), [], []
+    waiting = list(expr.args) if expr.is_Mul else [expr]
+    while waiting:
+        factor = waiting.pop()
+        if factor.is_Mul:
+            waiting += factor.args
+        elif factor.is_Rational:
+            number *= factor
+        elif factor.is_Pow and factor.exp.is_Rational and factor.exp.is_negative:
+            under.append(factor.base ** (-factor.exp))
+        else:
+            over.append(factor)
+    size = abs(number)
+    whole = [sympy.Integer(size.p)] if size.p != 1 or not over else []
+    divisor = [sympy.Integer(size.q)] if size.q != 1 else []
+    return Product(bool(number < 0), whole + sorted(over, key=_factor), divisor + sorted(under, key=_factor))
+
+
+def ordered(terms: Iterable[Any]) -> list[Any]:
+    """Terms of the highest order first; among equals as their symbols come, those with a minus last.
+
+    >>> d, h, V = sympy.symbols("hidden_size num_attention_heads vocab_size")
+    >>> ordered([d, h * d, V * d, d**2])
+    [hidden_size*vocab_size, hidden_size**2, hidden_size*num_attention_heads, hidden_size]
+    """
+
+    def key(term: Any) -> tuple[Any, ...]:
+        return -order(term), product(term).negative, lead(term), sympy.default_sort_key(term)
+
+    found = sorted(terms, key=key)
+    first = next((term for term in found if not product(term).negative), None)
+    if first is not None and product(found[0]).negative:
+        found.remove(first)
+        found.insert(0, first)
+    return found
+
+
+def arguments(function: Any) -> list[Any]:
+    """The arguments of a function that has no order of its own, such as max(): numbers first."""
+    return sorted(function.args, key=lambda part: (bool(part.free_symbols), *_factor(part)))
+
+
+def order(expr: Any) -> Any:
+    """The degree of an expression when all that makes a model large grows alike."""
+    if expr.is_Symbol:
+        return place(expr.name).order
+    if not expr.free_symbols:
+        return 0
+    if expr.is_Pow:
+        return order(expr.base) * expr.exp if expr.exp.is_Rational else order(expr.base)
+    if expr.is_Mul:
+        return sum(map(order, expr.args))
+    if isinstance(expr, sympy.Sum):  # over layers: as many terms as there are layers
+        return order(expr.args[0]) + 1
+    return max(0, *map(order, expr.args))
+
+
+_END = Place(10**6, "", 0)
+
+
+def lead(term: Any) -> list[Place]:
+    """The places of the symbols of a term's first monomial; a longer one comes before what it starts with."""
+    return [*sorted(_lead(term)), _END]
+
+
+def _factor(factor: Any) -> tuple[Any, ...]:
+    """Where a factor stands in a product: a sum last, a function where its first symbol would."""
+    return factor.is_Add, min(map(_place, factor.free_symbols), default=_END), sympy.default_sort_key(factor)
+
+
+def _place(symbol: Any) -> Place:
+    return place(symbol.name)
+
+
+def _lead(term: Any) -> list[Place]:
+    found: list[Place] = []
+    for factor in product(term).over:
+        if factor.is_Add:
+            found += _lead(ordered(factor.args)[0])
+        elif factor.is_Pow and factor.exp.is_Integer:
+            found += [_factor(factor.base)[1]] * int(factor.exp)
+        elif factor.free_symbols:
+            found.append(_factor(factor)[1])
+    return found
