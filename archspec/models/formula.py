@@ -24,7 +24,7 @@ class Formula(ClosedForm):
 
         >>> import archspec
         >>> archspec.formula("GPT2Model").text()
-        'd·s + V·d + 2·d + L·(4·d² + 2·d·d_ff + 9·d + d_ff)'
+        'L·(4·d² + 2·d·d_ff + 9·d + d_ff) + d·(V + s) + 2·d'
         """
         return written(self, "unicode")
 

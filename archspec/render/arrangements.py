@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import sympy
 
 from archspec.errors import FormulaError, did_you_mean
-from archspec.render.factors import length, shortest
 from archspec.render.order import ordered
 from archspec.render.terms import arranged
 from archspec.symbolic.closed_form import ClosedForm
@@ -116,7 +115,7 @@ def _grouped(
         terms = arranged(formula, tensors)
         expr = sympy.expand(sympy.Add(*terms))
         if expr != 0:
-            parts.append(Part(label, expr, tuple(min(terms, shortest(expr), key=length))))
+            parts.append(Part(label, expr, tuple(terms)))
     return parts
 
 

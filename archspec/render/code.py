@@ -1,4 +1,4 @@
-"""A closed form as an exact integer expression of Python or SQL, or a function of C; division stays exact in each.
+"""A closed form as an exact integer expression of Python or SQL, or a function of C; divisions are exact.
 
 What is no field, such as a number of layers that the formula counted, is its value at the config, held to the
 fields that it was counted from: with others the code fails, in SQL gives null, and is never wrong.
@@ -119,7 +119,7 @@ def code(formula: ClosedForm, language: str, terms: Sequence[Any]) -> str:
 
 
 def c_source(formula: ClosedForm, parts: Iterable[tuple[str, Sequence[Any]]]) -> str:
-    """A function of C for each part, over the fields that enter, in alphabetical order, and what they call."""
+    """A function of C for each part, over the fields that enter by their names' order, and what they call."""
     functions = [_c_function(formula, name, terms) for name, terms in parts]
     bodies = "\n".join(functions)
     prelude = [text for call, text in _PRELUDE.items() if re.search(rf"\b{re.escape(call)}", bodies)]

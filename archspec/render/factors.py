@@ -1,8 +1,8 @@
 """A sum with what its terms share in front, where that is shorter: 2·d·d_h·(h + h_kv).
 
 Length is the number of signs that are written: symbols, numbers and exponents. A bracket around bare symbols
-of one order costs nothing; around other terms of one order it counts as one sign, around terms of several orders
-as three, so that 4·d² + 9·d stays as it is.
+of one order costs nothing; around other terms of one order it counts as one sign, around terms of several
+orders as three, so that 4·d² + 9·d stays as it is.
 """
 
 from __future__ import annotations
@@ -63,11 +63,6 @@ def shortest(expr: Any) -> list[Any]:
     return _taken([_monomial(term) for term in sympy.Add.make_args(expr)])
 
 
-def length(terms: Iterable[Any]) -> int:
-    """How many signs terms are written with."""
-    return sum(map(_size, terms))
-
-
 def multiplied(factors: list[Any]) -> Any:
     """A product as it stands: SymPy would multiply a number into a sum."""
     flat = [part for factor in factors for part in (factor.args if factor.is_Mul else (factor,))]
@@ -96,7 +91,7 @@ def _best(terms: list[Monomial]) -> Factoring | None:
     orders = [order(term.expr) for term in terms]
     if len(terms) > 1:
         whole = _factoring(terms, orders, tuple(range(len(terms))))
-        if whole.common.powers and whole.common.length > 1 and whole.saved > 0:
+        if whole.common.powers and whole.common.length > 1 and whole.saved >= 0:
             return whole
     candidates: set[tuple[int, ...]] = set()
     for powers in _shared(terms):

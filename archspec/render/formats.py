@@ -7,9 +7,9 @@ from typing import Any
 
 from archspec.render.arrangements import Part, by_component
 from archspec.render.code import INTEGERS, LANGUAGES, c_source, code, identifier
+from archspec.render.factors import shortest
 from archspec.render.notation import Glyph, chosen
 from archspec.render.printers import latex, mathml, text
-from archspec.render.factors import shortest
 from archspec.render.terms import arranged
 from archspec.symbolic.closed_form import ClosedForm
 
@@ -42,8 +42,10 @@ def written_part(formula: ClosedForm, part: Part, form: str, own: Own = None) ->
 
 
 def program(formula: ClosedForm, parts: Sequence[Part], language: str) -> str:
-    """The parts in one of :data:`archspec.render.code.LANGUAGES`, each under its label where there are labels."""
-    named = [(identifier(part.label or formula.quantity), part.terms or shortest(part.expr)) for part in parts]
+    """The parts in one of :data:`archspec.render.code.LANGUAGES`, each under its label where it has one."""
+    named = [
+        (identifier(part.label or formula.quantity), part.terms or shortest(part.expr)) for part in parts
+    ]
     if language == "c":
         return c_source(formula, named)
     texts = [code(formula, language, terms) for _, terms in named]

@@ -1,6 +1,6 @@
-"""In which order a formula is written, in every format: terms of highest order first, factors as notation.yaml lists them.
+"""The order of a formula in every format: terms of highest order first, factors as notation.yaml lists them.
 
-The order of a term is its degree in the fields that make a model large: widths, depths, the vocabulary, experts.
+The order of a term is its degree in the fields that make a model large: widths, depths, vocabulary, experts.
 Numbers of heads, kernels and other small counts, `order: 0` of the notation, do not enter it.
 """
 

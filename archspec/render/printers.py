@@ -98,7 +98,9 @@ class TexPrinter(LatexPrinter):  # type: ignore[misc]
         text = ""
         for before, factor in zip([None, *factors], factors, strict=False):
             text += self.between(before, factor) if text else ""
-            text += bracketed(self._print(factor)) if factor.is_Add and len(factors) > 1 else self._print(factor)
+            text += (
+                bracketed(self._print(factor)) if factor.is_Add and len(factors) > 1 else self._print(factor)
+            )
         return text
 
     def between(self, before: Any, after: Any) -> str:
@@ -185,7 +187,9 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
             if len(glyph.text) > 1:
                 word.setAttribute("mathvariant", "normal")
             return word
-        return self._element("msub", self._element("mi", stem), self._element("mtext", below.replace("_", ",")))
+        return self._element(
+            "msub", self._element("mi", stem), self._element("mtext", below.replace("_", ","))
+        )
 
     def terms(self, terms: Sequence[Any]) -> Any:
         row = self._element("mrow")

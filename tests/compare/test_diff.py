@@ -37,7 +37,7 @@ def test_bert_for_masked_lm_is_explained() -> None:
         ("added", "cls.predictions.transform.LayerNorm", 1_536, "2*hidden_size"),
         ("tied", "cls.predictions.decoder", 0, "0"),
     ]
-    assert as_python(forms(found).total) == "2*hidden_size + vocab_size"
+    assert as_python(forms(found).total) == "vocab_size + 2*hidden_size"
 
 
 def test_the_other_way_round_is_its_opposite() -> None:
@@ -50,7 +50,7 @@ def test_the_other_way_round_is_its_opposite() -> None:
 
 def test_untying(capsys: pytest.CaptureFixture[str]) -> None:
     found = between("GPT2LMHeadModel", "GPT2LMHeadModel", of_b={"tie_word_embeddings": False})
-    assert rows(found) == [("untied", "lm_head", 38_597_376, "n_embd*vocab_size")]
+    assert rows(found) == [("untied", "lm_head", 38_597_376, "vocab_size*n_embd")]
     assert found.totals == (124_439_808, 163_037_184)
     assert found.fields == {"tie_word_embeddings": (True, False)}
 

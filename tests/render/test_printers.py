@@ -15,7 +15,7 @@ import sympy
 
 import archspec
 from archspec.render.assumptions import assume
-from archspec.render.code import C_PRELUDE, identifier
+from archspec.render.code import counted_from, identifier
 from archspec.render.formats import written
 from archspec.render.notation import chosen
 
@@ -28,6 +28,7 @@ ARCHITECTURES = [
     "Qwen3MoeForCausalLM",
     "DeepseekV3ForCausalLM",
     "JambaForCausalLM",
+    "Qwen3NextForCausalLM",
     "AlbertModel",
     "Wav2Vec2Model",
     "SwinModel",
@@ -42,7 +43,11 @@ def formula(request: pytest.FixtureRequest) -> archspec.Formula:
 
 
 def values(formula: archspec.Formula) -> dict[str, int | float]:
-    return {identifier(name): value for name, value in formula.symbols.items()}
+    """The fields of the config that code needs: those that enter, and those that layers were counted from."""
+    own = formula.definitions
+    given = {field for name in own for field in counted_from(formula, name)}
+    entering = {name for name in formula.symbols if name not in own}
+    return {identifier(name): formula.config_values[name] for name in sorted(entering | given)}
 
 
 def exact(value: int | float) -> Any:
@@ -58,15 +63,15 @@ def test_python(formula: archspec.Formula) -> None:
 def test_c(formula: archspec.Formula, tmp_path: Path) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc")
     assert compiler, "a C compiler is needed to run the C form"
-    names = values(formula)
-    signature = ", ".join(f"long long {name}" for name in names)
     source = tmp_path / "formula.c"
-    source.write_text(f"{C_PRELUDE}long long count({signature}) {{ return {written(formula, 'c')}; }}\n")
+    source.write_text(written(formula, "c"))
     library = tmp_path / "formula.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, capture_output=True)
-    count = ctypes.CDLL(str(library)).count
+    command = [compiler, "-Wall", "-Werror", "-shared", "-fPIC", "-o", str(library), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    count = ctypes.CDLL(str(library)).params
     count.restype = ctypes.c_longlong
-    assert count(*(ctypes.c_longlong(int(value)) for value in names.values())) == formula.evaluate()
+    kinds: dict[type, Any] = {int: ctypes.c_longlong, float: ctypes.c_double}
+    assert count(*(kinds[type(value)](value) for value in values(formula).values())) == formula.evaluate()
 
 
 def over_a_row(formula: archspec.Formula, form: str, row: Mapping[str, int | float], integer: str) -> str:
@@ -130,10 +135,15 @@ def test_latex(formula: archspec.Formula) -> None:
     names = [f"{base}_{{{index}}}" for base in "uvwxyz" for index in "abcfghjklmnopq"]
     letters = dict(zip([glyph.latex for glyph in glyphs.values()], names, strict=False))
     assert len(letters) == len(glyphs)
+    text = re.sub(r"\\[bB]igg?[lr]", "", formula.latex())
     tokens = "|".join(re.escape(latex) for latex in sorted(letters, key=len, reverse=True))
-    text = re.sub(rf"({tokens})|\\[A-Za-z]+", lambda m: letters[m[1]] if m[1] else m[0], formula.latex())
+    text = re.sub(rf"({tokens})|\\[A-Za-z]+", lambda m: letters[m[1]] if m[1] else m[0], text)
     # what stands side by side is multiplied
-    text = re.sub(r"([})\d]|\\right\\r(?:floor|ceil)) (?=\\left|\\max|\\min|[u-z]_|\d)", r"\1 \\cdot ", text)
+    text = text.replace(r"\,", r" \cdot ")
+    text = re.sub(
+        r"([})\d]|\\r(?:floor|ceil)) (?=\(|\\lfloor|\\lceil|\\max|\\min|[u-z]_)", r"\1 \\cdot ", text
+    )
+    text = re.sub(r"\\([lr])(floor|ceil)", r"\\\1\2", text)
     parsed = parse_latex(text, backend="lark")
     table = {letters[glyph.latex]: exact(formula.symbols[name]) for name, glyph in glyphs.items()}
     assert parsed.subs({symbol: table[symbol.name] for symbol in parsed.free_symbols}) == formula.evaluate()
@@ -176,9 +186,9 @@ def test_own_notation_replaces_the_standard_one(tmp_path: Path) -> None:
 
 def test_latex_of_names_with_underscores() -> None:
     """Within mathrm an underscore would start a subscript."""
-    names = ["protein_encoder_config.hidden_size", "L_self_attn", "mlp_ratio"]
+    names = ["protein_encoder_config.hidden_size", "L_self_attn", "no_usual_letter"]
     assert [chosen([name])[name].latex for name in names] == [
         r"d_{\mathrm{protein\_encoder}}",
         r"L_{\mathrm{self\_attn}}",
-        r"\mathrm{mlp\_ratio}",
+        r"\texttt{no\_usual\_letter}",
     ]

@@ -54,7 +54,8 @@ def chosen_formula(args: Values, settings: Iterable[str] = ()) -> Formula:
 
 
 def run(args: Values) -> int:
-    from archspec.render.formats import tabled, written_part
+    from archspec.render.code import LANGUAGES
+    from archspec.render.formats import program, tabled, written_part
 
     formula, own = chosen_formula(args), _notation(args)
     if args.piecewise:
@@ -72,6 +73,8 @@ def run(args: Values) -> int:
         print_json({**_as_json(formula, own), "parts": listed})
     elif args.format in ("text", "unicode"):
         _explain(formula, parts, args, own)
+    elif args.format in LANGUAGES:
+        print(program(formula, parts, args.format))
     else:
         for part in parts:
             label = f"{part.label}: " if part.label else ""
