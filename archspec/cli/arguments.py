@@ -26,12 +26,19 @@ def add_model(takes: Arguments, metavar: str = "CONFIG|ARCH") -> None:
 
 
 def add_choices(takes: Arguments) -> None:
-    """`--architecture`, `--set` and `--json`."""
+    """`--architecture`, `--set`, `--specs` and `--json`."""
     about_class = "the class to count, e.g. BertForMaskedLM (default: the config's own)"
     takes.value("--architecture", "CLASS", about_class)
     about_set = "set fields anew, e.g. text_config.num_hidden_layers=2,vocab_size=32000"
     takes.repeated("--set", "FIELD=VALUE,...", about_set)
+    add_specs(takes)
     add_json(takes)
+
+
+def add_specs(takes: Arguments) -> None:
+    """`--specs`, as `specs=` of the functions has it."""
+    about = "a folder of specs of your own, found before those of ARCHSPEC_PATH and the shipped ones"
+    takes.repeated("--specs", "FOLDER", about)
 
 
 def add_dtype(takes: Arguments) -> None:
@@ -65,13 +72,13 @@ def print_json(value: Any) -> None:
 
 def load_model(args: Values) -> Model:
     """The model that the options of :func:`add_model` choose."""
-    return loaded(args.model, args.architecture, args.set)
+    return loaded(args.model, args.architecture, args.set, args.specs)
 
 
-def loaded(source: str | RawConfig, architecture: str | None, settings: list[str]) -> Model:
+def loaded(source: str | RawConfig, architecture: str | None, settings: list[str], specs: list[str]) -> Model:
     from archspec.models.model import load
 
-    return load(given(source), architecture, parsed(settings))
+    return load(given(source), architecture, parsed(settings), specs)
 
 
 def given(source: Any) -> Any:

@@ -14,6 +14,8 @@ from archspec.errors import ArchspecError
 from archspec.models.model import Model, Source, load
 from archspec.render.html import blocks_html
 from archspec.reports import Block, Table, plain
+from archspec.specs.library import Library
+from archspec.specs.search_path import Specs, library_of
 from archspec.terminal import number, signed
 from archspec.tree.outline import checked_depth
 from archspec.tree.ties import tie_notes, tied_json
@@ -149,6 +151,7 @@ def diff(
     batch: int | None = None,
     past: int | None = None,
     memory: int | None = None,
+    specs: Specs = (),
 ) -> Diff:
     """What tells two models apart: each what :func:`archspec.load` takes, or gives.
 
@@ -167,14 +170,19 @@ def diff(
     lengths = {name: value for name, value in given.items() if value is not None}
     if lengths and tokens is None:
         raise ArchspecError(f"{next(iter(lengths))} is of a call", help="say of how many positions: tokens")
-    before = _loaded(a, config, architecture, {**(set or {}), **(set_a or {})})
-    after = _loaded(b, config, architecture, {**(set or {}), **(set_b or {})})
+    library = library_of(specs)
+    before = _loaded(a, config, architecture, {**(set or {}), **(set_a or {})}, library)
+    after = _loaded(b, config, architecture, {**(set or {}), **(set_b or {})}, library)
     costs = cost_changes(before, after, lengths) if lengths else ()
     return Diff(aligned(before, after, checked_depth(depth)), costs)
 
 
 def _loaded(
-    side: Source | Model, config: Source | None, architecture: str | None, settings: Mapping[str, Any]
+    side: Source | Model,
+    config: Source | None,
+    architecture: str | None,
+    settings: Mapping[str, Any],
+    library: Library,
 ) -> Model:
     """One side. Errors: :class:`ArchspecError`, also for a model that is to be chosen or set anew."""
     if isinstance(side, Model):
@@ -183,11 +191,11 @@ def _loaded(
             raise ArchspecError(message, help="load it with this config, class or field")
         return side
     if config is None:
-        return load(side, architecture, settings)
+        return load(side, architecture, settings, library)
     if architecture is not None or not isinstance(side, str):
         message = "with a config, a and b are the names of its architectures"
         raise ArchspecError(message, help="give each architecture once, or leave the config out")
-    return load(config, side, settings)
+    return load(config, side, settings, library)
 
 
 def _python(form: Any) -> str | None:

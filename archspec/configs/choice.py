@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from archspec.configs.origin import RawConfig
-from archspec.errors import ConfigError, UnknownArchitectureError
+from archspec.errors import ConfigError, Problem, UnknownArchitectureError
 from archspec.language.trees import callee
 from archspec.language.values import describe, shown
-from archspec.specs.library import shipped
+from archspec.specs.library import Library
 from archspec.specs.records import Spec, model_types
-from archspec.typing_light import NamedTuple
+from archspec.specs.search_path import is_own, library_of
+from archspec.typing_light import Any, NamedTuple
 
 _NAMES = "--architecture LlamaForCausalLM or --set model_type=llama"
 
@@ -28,10 +30,11 @@ class Choice(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def choose(config: RawConfig, architecture: str | None = None) -> Choice:
+def choose(config: RawConfig, architecture: str | None = None, library: Library | None = None) -> Choice:
     """The class that a config stands for.
 
     The argument decides, then the config's own ``architectures[0]``, then the model type's base model.
+    Specs are those of the library, what is found without folders of one's own if none is given.
 
     Errors: :class:`UnknownArchitectureError` for what no spec describes, :class:`ConfigError` for a config
     that names nothing, or an architecture that is not of its model type.
@@ -42,23 +45,32 @@ def choose(config: RawConfig, architecture: str | None = None) -> Choice:
     >>> choose(read_config({"model_type": "kimi_k2", "hidden_size": 7168}), "DeepseekV3ForCausalLM")[:2]
     ('deepseek_v3', 'DeepseekV3ForCausalLM')
     """
-    return _Chooser(config, architecture).choice()
+    return _Chooser(config, architecture, library or library_of()).choice()
 
 
-def default_note(choice: Choice, changed: bool) -> str:
+def source_of(config: Any, architecture: str | None, library: Library) -> tuple[Any, str | None]:
+    """A config, and the architecture asked for; a name of a class or a model type is its default config."""
+    if not isinstance(config, str) or not config.replace("-", "_").isidentifier() or os.path.lexists(config):
+        return config, architecture
+    model_type, named = library.named(config)
+    return {"model_type": model_type}, architecture or named
+
+
+def default_note(choice: Choice, library: Library, changed: bool) -> str:
     """What is to be said where the name of a class or a model type stands for its default config."""
     named = "no config" if not choice.notes else "neither a config nor a class"
+    whose = "its spec's" if is_own(library, choice.model_type) else "transformers'"
     headless = ", without any head," if choice.notes else ""
     rest = " where nothing is set" if changed else ""
-    counted = f"{choice.architecture}{headless} is counted at transformers' defaults{rest}"
+    counted = f"{choice.architecture}{headless} is counted at {whose} defaults{rest}"
     return f"{named} is given: {counted}, which need not be a checkpoint's"
 
 
 class _Chooser:
     """One config, and the class that is asked for."""
 
-    def __init__(self, config: RawConfig, architecture: str | None) -> None:
-        self.config, self.raw = config, config.raw
+    def __init__(self, config: RawConfig, architecture: str | None, library: Library) -> None:
+        self.config, self.raw, self.library = config, config.raw, library
         self.asked = architecture or ""
         listed = self.listed()
         self.name = self.asked or (listed[0] if listed else "")
@@ -77,7 +89,8 @@ class _Chooser:
         return ConfigError(self.config.origin.problem(field, message, help_))
 
     def unknown(self, field: str, message: str, help_: str = "") -> UnknownArchitectureError:
-        return UnknownArchitectureError(self.config.origin.problem(field, message, help_))
+        said = self.config.origin.problem(field, message, help_)
+        return UnknownArchitectureError([said, *self.library.unread])
 
     def choice(self) -> Choice:
         model_type = self.raw.get("model_type")
@@ -85,9 +98,9 @@ class _Chooser:
             raise self.wrong("model_type", f"{describe(model_type)} is not a model type", f"say {_NAMES}")
         if not model_type:
             return self.without_type()
-        if model_type not in shipped().model_types():
+        if not self.library.has(model_type):
             return self.of_foreign_type(model_type)
-        spec = shipped().load(model_type)
+        spec = self.library.load(model_type)
         if spec.refuse:
             raise self.unknown("model_type", f"{model_type} is not counted: {spec.refuse}")
         if not self.name and not spec.architectures:
@@ -118,47 +131,48 @@ class _Chooser:
 
     def of_foreign_type(self, model_type: str) -> Choice:
         """Of a model type that no spec describes: of a class that is known all the same."""
-        if self.name in shipped().index():
-            known = shipped().model_type_of(self.name)
+        if self.library.types_of(self.name):
+            known = self.library.model_type_of(self.name)
             self.must_read_something(known)
             note = f"{model_type} is not the model type of {self.name}: it is counted as {known}'s"
             return Choice(known, self.name, self.config, (note,))
         from archspec.configs.unknown import unknown_type
 
-        raise self.unknown("model_type", *unknown_type(model_type, self.remote))
+        raise self.unknown("model_type", *unknown_type(model_type, self.library, self.remote))
 
     def of_another(self, spec: Spec, name: str) -> Choice:
         """A class that is not of the config's model type: of a part of it, or of another one."""
         self.described(name, spec)
         if part := self.part(spec, name):
             return part
-        types = shipped().index()[name]
+        types = self.library.types_of(name)
         if self.asked:
-            known = shipped().model_type_of(name)
+            known = self.library.model_type_of(name)
             self.must_read_something(known)
             note = f"the config is {spec.model_type}'s: {name} is counted as {known}'s"
             return Choice(known, name, self.config, (note,))
         message = (
             f"{name} is not an architecture of the model type {spec.model_type}, but of {' and '.join(types)}"
         )
-        usual = shipped().model_type_of(name)
+        usual = self.library.model_type_of(name)
         said = f"say which is meant with --architecture {name} or --set model_type={usual}"
         raise self.wrong("architectures", message, said)
 
     def described(self, name: str, spec: Spec | None) -> str:
         """The model type of a class. Errors: :class:`UnknownArchitectureError` where no spec describes it."""
-        if name in shipped().index():
-            return shipped().model_type_of(name)
+        if self.library.types_of(name):
+            return self.library.model_type_of(name)
         from archspec.configs.unknown import unknown_class
 
-        message, help_ = unknown_class(name, spec, self.remote)
+        message, help_ = unknown_class(name, spec, self.library, self.remote)
         if self.asked:
-            raise UnknownArchitectureError(f"{self.config.origin.name}: {message}", help=help_)
+            said = Problem(f"{self.config.origin.name}: {message}", help=help_)
+            raise UnknownArchitectureError([said, *self.library.unread])
         raise self.unknown("architectures", message, help_)
 
     def part(self, spec: Spec, name: str) -> Choice | None:
         """The class of a part of the config, as `from_pretrained` of that class finds it."""
-        types = shipped().index()[name]
+        types = self.library.types_of(name)
         for field in spec.fields.values():
             value, call = self.raw.get(field.name), field.sub_config
             if call is None or not isinstance(value, Mapping):
@@ -173,7 +187,7 @@ class _Chooser:
 
     def must_read_something(self, model_type: str) -> None:
         """Refuses a class of another model type that would be built of its own defaults alone."""
-        spec = shipped().load(model_type)
+        spec = self.library.load(model_type)
         known = {*spec.fields, *spec.attribute_map} - {"tie_word_embeddings", "pad_token_id"}
         if not known & self.raw.keys():
             message = (

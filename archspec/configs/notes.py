@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 
@@ -26,7 +27,7 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     ['hiden_size is not read; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
-    told = [*_general(config.raw), *_fields(config, spec, scope)]
+    told = [*_general(config.raw), *_fields(config, spec, scope), *dict.fromkeys(_replaced(scope))]
     rest = {
         name: value
         for name, value in config.raw.items()
@@ -64,14 +65,7 @@ def _fields(config: RawConfig, spec: Spec, scope: Scope) -> Iterator[str]:
     """Fields that look as if they were meant for something, and are not read."""
     known = {*spec.fields, *spec.fixed, *spec.attribute_map}
     missing = [name for name in spec.fields if name not in scope.raw]
-    parts: dict[str, Scope] = {}
-    for name in spec.fields:
-        try:
-            value = scope.get(name)
-            if isinstance(value, SubConfig):
-                parts[name] = value.scope
-        except ArchspecError:
-            continue
+    parts = parts_of(scope)
     for name, value in config.raw.items():
         if name in known or (scope.flattened and spec.flat in parts):
             continue
@@ -84,6 +78,40 @@ def _fields(config: RawConfig, spec: Spec, scope: Scope) -> Iterator[str]:
             for near in missing:
                 if _one_slip(name, near):
                     yield f"{name} is not read; did you mean {near}?"
+
+
+def parts_of(scope: Scope) -> dict[str, Scope]:
+    """The sub-configs of a config that can be read, by their fields."""
+    parts: dict[str, Scope] = {}
+    for name in scope.spec.fields:
+        try:
+            value = scope.get(name)
+            if isinstance(value, SubConfig):
+                parts[name] = value.scope
+        except ArchspecError:
+            continue
+    return parts
+
+
+def _replaced(scope: Scope) -> Iterator[str]:
+    """Model types of the config whose specs are read in place of others."""
+    library, model_type = scope.spec.library, scope.spec.model_type
+    if len(library.folders) == 1:
+        return
+    first, *others = library.hidden(model_type) or [""]
+    if others:
+        yield f"{model_type} is described in {first}, in place of {others[-1]}"
+    for part in parts_of(scope).values():
+        yield from _replaced(part)
+
+
+def brought(scope: Scope) -> Iterator[str]:
+    """The model types of parts whose specs stand in another folder than that of the config."""
+    home = os.path.dirname(scope.spec.source.name)
+    for part in parts_of(scope).values():
+        if os.path.dirname(part.spec.source.name) != home:
+            yield part.spec.model_type
+        yield from brought(part)
 
 
 def _unread(raw: Mapping[str, Any], scope: Scope) -> Iterator[str]:

@@ -49,7 +49,7 @@ class SubConfig:
         except UnknownArchitectureError:
             from archspec.configs.unknown import unknown_part
 
-            raise unknown_part(self.model_type, self.raw, self.origin, self.place) from None
+            raise unknown_part(self.model_type, self.raw, self.origin, self.place, self.library) from None
 
     def opened(self, spec: Spec) -> Scope:
         return Scope(spec, self.raw, self.origin, self.domain, self.demanding)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from archspec.configs.origin import Origin
 from archspec.errors import Place, UnknownArchitectureError, did_you_mean
 from archspec.specs.exported import exported
-from archspec.specs.library import LIST_HELP, TRANSFORMERS_VERSION, shipped
-from archspec.specs.records import Spec
+from archspec.specs.library import LIST_HELP, TRANSFORMERS_VERSION, Library
+from archspec.specs.records import Spec, SpecLibrary
 from archspec.typing_light import Any, NamedTuple
 
 _FRAMEWORKS = {"TF": "TensorFlow", "Flax": "Flax"}
@@ -69,7 +69,7 @@ def other_file(raw: Mapping[str, Any]) -> Kind | None:
     return next((kind for kind in KINDS if any(name in raw for name in kind.fields.split())), None)
 
 
-def unknown_type(model_type: str, remote: bool = False) -> tuple[str, str]:
+def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) -> tuple[str, str]:
     """What to say of a model type that no spec describes, and what helps: never another name for a right one.
 
     ``remote``: the config names code of its own.
@@ -83,21 +83,21 @@ def unknown_type(model_type: str, remote: bool = False) -> tuple[str, str]:
     if remote:
         return f"{model_type} is no model type of transformers: its code is not part of it (auto_map)", help_
     message = f"transformers {TRANSFORMERS_VERSION} has no model type {model_type!r}"
-    near = did_you_mean(model_type, [*exported(), *shipped().model_types()])
+    near = did_you_mean(model_type, [*exported(), *library.model_types()])
     return message, f"{near} say it with --set model_type=…" if near.startswith("did you mean") else help_
 
 
 def unknown_part(
-    model_type: str, raw: Mapping[str, Any], origin: Origin, place: Place
+    model_type: str, raw: Mapping[str, Any], origin: Origin, place: Place, library: SpecLibrary
 ) -> UnknownArchitectureError:
     """That no spec describes the model type of a sub-config, at its line, or the spec's where it has none."""
-    message, help_ = unknown_type(model_type, "auto_map" in raw)
+    message, help_ = unknown_type(model_type, library, "auto_map" in raw)
     if raw.get("model_type"):
         return UnknownArchitectureError(origin.problem("model_type", message, help_))
     return UnknownArchitectureError(message, place, help=help_)
 
 
-def unknown_class(name: str, spec: Spec | None, remote: bool) -> tuple[str, str]:
+def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) -> tuple[str, str]:
     """What to say of a class that no spec describes, and what helps; ``spec`` is of the config's type."""
     if any(name in found.classes for found in exported().values()):
         return f"{name} is a class of transformers {TRANSFORMERS_VERSION} that is not described", LIST_HELP
@@ -107,12 +107,12 @@ def unknown_class(name: str, spec: Spec | None, remote: bool) -> tuple[str, str]
         message += f": it had it for {_FRAMEWORKS[framework]}"
     elif remote:
         message += ": its code is the checkpoint's own (auto_map)"
-    return message, _help(name.removeprefix(framework), spec)
+    return message, _help(name.removeprefix(framework), spec, library)
 
 
-def _help(name: str, spec: Spec | None) -> str:
+def _help(name: str, spec: Spec | None, library: Library) -> str:
     """The class that is meant, by its name or its head: never the base model in place of a head."""
-    known = shipped().index()
+    known = library.index()
     if name in known:
         return f"--architecture {name} counts the same model in PyTorch"
     if same := next((one for one in known if one.lower() == name.lower()), ""):

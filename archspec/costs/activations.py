@@ -7,6 +7,7 @@ from functools import cached_property
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
+from archspec.costs.forward import parts_gap
 from archspec.costs.parallel import Shares
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
 from archspec.errors import ArchspecError
@@ -125,7 +126,8 @@ class Activations(StepActivations):
             if type(length) is not int or length < least:
                 raise ArchspecError(f"{name} is {length!r}", help=f"give an integer of at least {least}")
         step = Step(batch, tokens, memory or 0, dtype, attention, checkpointing)
-        gap = spec.library.activations_gap(spec.model_type, architecture, step.kind)
+        gap = spec.library.costs(spec.model_type).activations_gap(architecture, step.kind)
+        gap = gap or parts_gap(scope)
         if gap is not None:
             message = (
                 f"the activations of {architecture} ({spec.model_type}) with {step.kind} are not given: {gap}"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from math import prod
 
+from archspec.configs.notes import brought
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
 from archspec.costs.records import Call, Cost, Kept, axes_of
@@ -201,11 +202,17 @@ def _by_module(flops: Iterator[tuple[str, int]]) -> dict[str, int]:
 def held_to_transformers(scope: Scope, architecture: str, training: bool = False) -> None:
     """Errors: :class:`ArchspecError` for a class whose costs, or gradients, have not met the instrument."""
     model_type = scope.spec.model_type
-    gap = scope.spec.library.cost_gap(model_type, architecture, training)
+    gap = scope.spec.library.costs(model_type).gap(architecture, training) or parts_gap(scope)
     if gap is not None:
         what = "training FLOPs" if training else "costs"
         message = f"the {what} of {architecture} ({model_type}) are not given: {gap}"
         raise ArchspecError(message, help="its parameters are counted as ever")
+
+
+def parts_gap(scope: Scope) -> str | None:
+    """That a part is described in another folder than the whole, which was held without it; or None."""
+    other = next(brought(scope), None)
+    return f"they were held to transformers with another spec of {other}" if other else None
 
 
 def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:

@@ -10,13 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from archspec.errors import Place, Source, SpecError
+from archspec.errors import ConfigError, Place, Source, SpecError
 from archspec.language import yaml_subset
 from archspec.language.yaml_nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
 from archspec.typing_light import Any
 
 MAX_SPEC_BYTES = 1_000_000
 _HELP = "see docs/spec-grammar.md"
+
+
+def text_of(path: str) -> str:
+    """The text of a file, as far as :func:`parse` reads it. Errors: :class:`ArchspecError`."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(MAX_SPEC_BYTES + 1)
+    except UnicodeDecodeError as error:
+        message = f"{path}: the file is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise SpecError(message) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
 
 
 def parse(source: Source) -> Node:

@@ -6,7 +6,6 @@ from functools import cached_property
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
-from archspec.specs.library import shipped
 from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor
@@ -92,7 +91,7 @@ class Costs:
         from archspec.costs.forward import Forward, held_to_transformers
 
         held_to_transformers(self.scope, self.architecture)
-        held = shipped().held(self.model_type, self.architecture)
+        held = self.scope.spec.library.costs(self.model_type).held(self.architecture)
         return Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded, held)
 
     def flops(self, batch: int = 1, tokens: int = 2048, past: int = 0, memory: int | None = None) -> Flops:

@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 
-from archspec.configs.choice import choose, default_note
+from archspec.configs.choice import choose, default_note, source_of
 from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.models.costs import Costs
 from archspec.quantities import COSTS, QUANTITIES
-from archspec.specs.library import shipped
 from archspec.specs.records import Spec
+from archspec.specs.search_path import Specs, library_of
 from archspec.tree.builder import Builder
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
@@ -159,13 +159,20 @@ def dtype_of(raw: Mapping[str, Any]) -> str:
 Source = str | os.PathLike[str] | Mapping[str, Any] | Any
 
 
-def load(config: Source, architecture: str | None = None, set: Mapping[str, Any] | None = None) -> Model:
+def load(
+    config: Source,
+    architecture: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    specs: Specs = (),
+) -> Model:
     """The model that a config describes.
 
     ``config`` is a dict, a path to a config.json or to its folder, a hub id, a transformers config
     object, or the name of an architecture or a model type (its default config). ``architecture``
     chooses the class; otherwise the config's `architectures[0]`, else the model type's base model.
     ``set`` gives fields other values, one of a sub-config by its path: ``{"text_config.hidden_size": 64}``.
+    ``specs`` is a folder of specs of one's own, or several; they are found before those of the environment
+    variable ARCHSPEC_PATH and the shipped ones (see docs/own-specs.md).
 
     Errors: :class:`archspec.ArchspecError` and nothing else: for a config that cannot be read, for
     values that transformers refuses, for what no spec describes.
@@ -174,27 +181,19 @@ def load(config: Source, architecture: str | None = None, set: Mapping[str, Any]
     >>> archspec.load({"model_type": "bert"}).params
     109482240
     """
-    source, architecture = source_of(config, architecture)
+    library = library_of(specs)
+    source, architecture = source_of(config, architecture, library)
     found = read_config(source, set)
-    chosen = choose(found, architecture)
-    told = chosen.notes if source is config else (default_note(chosen, bool(set)),)
-    spec = shipped().load(chosen.model_type)
+    chosen = choose(found, architecture, library)
+    told = chosen.notes if source is config else (default_note(chosen, library, bool(set)),)
+    spec = library.load(chosen.model_type)
     if set:
         from archspec.configs.overrides import check_overrides, override_notes
 
-        whole = spec if chosen.config is found else shipped().load(found.raw["model_type"])
+        whole = spec if chosen.config is found else library.load(found.raw["model_type"])
         check_overrides(whole, set, found)
         told = (*told, *override_notes(whole, tuple(set), found).values())
     return Model(chosen.config, spec, chosen.architecture, told)
-
-
-def source_of(config: Source, architecture: str | None = None) -> tuple[Source, str | None]:
-    """A config, and the architecture asked for; a name of a class or a model type is its default config."""
-    if not isinstance(config, str) or not config.replace("-", "_").isidentifier() or os.path.lexists(config):
-        return config, architecture
-    if config in shipped().model_types():
-        return {"model_type": config}, architecture
-    return {"model_type": shipped().model_type_of(config)}, architecture or config
 
 
 def formula(
@@ -203,6 +202,7 @@ def formula(
     *,
     architecture: str | None = None,
     set: Mapping[str, Any] | None = None,
+    specs: Specs = (),
     **lengths: Any,
 ) -> Formula:
     """The closed form of a quantity of the model that :func:`load` gives, at the flags of its config.
@@ -213,9 +213,11 @@ def formula(
     >>> archspec.formula("LlamaModel").symbols["hidden_size"]
     4096
     """
-    return load(config, architecture, set).quantity(quantity, **lengths)
+    return load(config, architecture, set, specs).quantity(quantity, **lengths)
 
 
-def architectures() -> list[str]:
+def architectures(specs: Specs = ()) -> list[str]:
     """Every architecture name that :func:`load` accepts, sorted."""
-    return sorted(shipped().index())
+    library = library_of(specs)
+    library.widen()
+    return sorted(library.index())

@@ -7,7 +7,8 @@ from typing import Any
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
-from archspec.specs.library import TRANSFORMERS_VERSION
+from archspec.specs.library import TRANSFORMERS_VERSION, Library
+from archspec.specs.records import SpecLibrary
 
 
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
@@ -29,15 +30,16 @@ def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
             config.pop("torch_dtype", None)
             config["dtype"] = dtype
         config["transformers_version"] = TRANSFORMERS_VERSION
-        found = _params(config)
+        found = _params(config, model.spec.library)
         if found == model.params:
             return config
     raise SweepError(f"a bug of archspec: the written config has {found} parameters, not {model.params:,}")
 
 
-def _params(config: dict[str, Any]) -> int | None:
+def _params(config: dict[str, Any], library: SpecLibrary) -> int | None:
+    assert isinstance(library, Library)
     try:
-        return load(config).params
+        return load(config, specs=library).params
     except ArchspecError:
         return None
 

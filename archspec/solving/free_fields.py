@@ -14,7 +14,7 @@ from archspec.configs.scope import Scope
 from archspec.errors import SweepError
 from archspec.language.values import describe
 from archspec.solving.goals import MAX_BUDGET
-from archspec.specs.library import shipped
+from archspec.specs.library import Library
 from archspec.sweeping.axes import Axis, axes_of, value_at
 
 REACH = 16  # a free field is looked for between its value in the config over this, and its value times this
@@ -28,7 +28,12 @@ class Grid(NamedTuple):
 
 
 def free_grid(
-    config: RawConfig, architecture: str | None, fields: Any, free: Sequence[str], multiple: Mapping[str, int]
+    config: RawConfig,
+    architecture: str | None,
+    fields: Any,
+    free: Sequence[str],
+    multiple: Mapping[str, int],
+    library: Library,
 ) -> Grid:
     """The grid of some free fields, in steps of ``multiple``; ``fields`` gives values of these and of others.
 
@@ -45,7 +50,7 @@ def free_grid(
         if type(step) is not int or step < 1:
             message = f"--multiple {name}={step} is no positive whole number"
             raise SweepError(message, help="write --multiple hidden_size=128")
-        own, one = _own(config, architecture, name), given.get(name)
+        own, one = _own(config, architecture, name, library), given.get(name)
         if one is None or one.numeric or step > 1:
             axes[name] = values = _values(name, one, own, step)
             usual[name] = own if _is_size(own) else int(values[len(values) // 2])
@@ -90,9 +95,9 @@ def _is_size(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
-def _own(config: RawConfig, architecture: str | None, name: str) -> Any:
+def _own(config: RawConfig, architecture: str | None, name: str, library: Library) -> Any:
     """The value that a config has for a field."""
-    chosen = choose(config, architecture)
-    spec, config = shipped().load(chosen.model_type), chosen.config
+    chosen = choose(config, architecture, library)
+    spec, config = library.load(chosen.model_type), chosen.config
     check_overrides(spec, {name: 1}, config)
     return value_at(Scope(spec, config.raw, config.origin), name)

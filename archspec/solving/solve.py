@@ -10,9 +10,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, Unpack
 
+from archspec.configs.choice import source_of
 from archspec.configs.reader import read_config
 from archspec.errors import Problem, SweepError
-from archspec.models.model import load, source_of
+from archspec.models.model import load
 from archspec.solving.best import Found
 from archspec.solving.budgets import Budgets, Plan, exact, goals_of, planned
 from archspec.solving.completion import complete
@@ -20,6 +21,7 @@ from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import free_grid
 from archspec.solving.goals import Goal, ratio_condition
 from archspec.solving.search import Searched, search
+from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.subject import Subject
 from archspec.tree.counts import dtype_name
@@ -82,6 +84,7 @@ def solve(
     within: float | None = None,
     top: int = 10,
     architecture: str | None = None,
+    specs: Specs = (),
     **budgets: Unpack[Budgets],
 ) -> Solutions:
     """The configs that come nearest a budget, the nearest first.
@@ -94,8 +97,7 @@ def solve(
     condition, ``tie`` makes fields follow others, ``set`` sets those that are not free; ``within`` is in per
     cent. Of several sizes the largest relative miss counts; of equally near ones the usual shape is first.
 
-    The sizes are exact, and so is the search: no config that was not found comes nearer. A field that enters
-    the size as a polynomial is solved for where the grid is too large to look at each point.
+    The sizes are exact, and so is the search: no config that was not found comes nearer.
 
     Errors: :class:`SweepError` when there is no solution; it says which constraint stands in the way.
 
@@ -106,16 +108,16 @@ def solve(
     >>> best[0].values, best[0].params
     ({'hidden_size': 3840, 'num_hidden_layers': 38}, 6970049280)
     """
-    plan, sizes = planned(budgets)
-    goals, names, limit = goals_of(sizes, plan), _names(free), _limit(top, within)
-    source, architecture = source_of(config, architecture)
+    (plan, sizes), names, conditions = planned(budgets), _names(free), _conditions(ratio or {}, where)
+    goals, limit = goals_of(sizes, plan), _limit(top, within)
+    library = library_of(specs)
+    source, architecture = source_of(config, architecture, library)
     raw = read_config(source)
-    axes, usual = free_grid(raw, architecture, set, names, multiple or {})
-    conditions = _conditions(ratio or {}, where)
+    axes, usual = free_grid(raw, architecture, set, names, multiple or {}, library)
 
     def subject(wanted: Sequence[Goal], under: Mapping[str, str]) -> Subject:
         columns = {f"goal {number}": goal.quantity for number, goal in enumerate(wanted)}
-        return Subject(raw, axes, architecture, tie or {}, columns, under, dtype, plan.lengths)
+        return Subject(raw, axes, architecture, tie or {}, columns, under, dtype, plan.lengths, library)
 
     def searched(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Searched:
         return search(subject(wanted, under), wanted, at_most, usual)
@@ -159,7 +161,8 @@ def _limit(top: int, within: float | None) -> Fraction | float:
 
 
 def _solution(subject: Subject, free: Sequence[str], found: Found, plan: Plan) -> Solution:
-    model, dtype = load(subject.config, subject.architecture, subject.settled(found.values)), subject.dtype
+    settings, dtype = subject.settled(found.values), subject.dtype
+    model = load(subject.config, subject.architecture, settings, subject.library)
     for one, size in zip(subject.columns.values(), found.sizes, strict=True):
         counted = exact(model, one.text, dtype, plan.lengths)
         if counted != size:

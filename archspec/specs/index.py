@@ -1,7 +1,8 @@
-"""What each spec file describes and needs, without parsing: a folder's `index.json`, one line a file.
+"""What is recorded of specs in JSON beside them: what each describes and needs, and whose costs are given.
 
-`python -m tools.index` writes it. An entry counts only while its file, and those that it needs, have the text
-that it was made from: a file whose text is another one, or that has no entry, is parsed instead.
+`python -m tools.index` writes the first, a folder's `index.json`, one line a file. An entry counts only while
+its file, and those that it needs, have the text that it was made from: a file whose text is another one, or
+that has no entry, is parsed instead. `archspec verify --costs --coverage` writes the other, `costs.json`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from archspec.errors import ArchspecError
 from archspec.specs.records import Spec, model_types
-from archspec.typing_light import NamedTuple
+from archspec.typing_light import Any, NamedTuple
 
 FILE = "index.json"
+_NOT_HELD = "they were not held to transformers"
+_HELD = ("masked", "static", "working_set")
 
 
 class Entry(NamedTuple):
@@ -31,6 +34,51 @@ class Entry(NamedTuple):
 
 
 Entries = Mapping[str, Entry]
+
+
+class CostRecord(NamedTuple):
+    """Which classes of a model type have met the instrument with their costs, and with which of them.
+
+    ``exact`` did at every point, those of ``training`` with their gradients; ``gaps`` say why others did not.
+    """
+
+    exact: Sequence[str] = ()
+    gaps: Mapping[str, str] = {}  # never changed
+    training: Sequence[str] = ()
+    activations: Mapping[str, Sequence[str]] = {}  # never changed
+    masked: Sequence[str] = ()
+    static: Sequence[str] = ()
+    working_set: Sequence[str] = ()
+
+    def gap(self, architecture: str, training: bool = False) -> str | None:
+        """Why the costs of a class, or those of its ``training``, are not given; None where they are."""
+        if architecture not in self.exact:
+            return self.gaps.get(architecture, _NOT_HELD)
+        if training and architecture not in self.training:
+            return "its gradients have not met what torch counts"
+        return None
+
+    def activations_gap(self, architecture: str, kind: str) -> str | None:
+        """Why a class has no activations in a kind of training; None where they met the instrument."""
+        exact = self.activations.get(kind, ())
+        return None if architecture in exact else self.gap(architecture) or _NOT_HELD
+
+    def held(self, architecture: str) -> tuple[str, ...]:
+        """Which further numbers of a call met their instrument: those of `archspec.costs.forward.HELD`."""
+        return tuple(name for name in _HELD if architecture in getattr(self, name))
+
+
+def recorded_costs(path: str) -> dict[str, CostRecord]:
+    """What a file records of costs, by model type; nothing where it is missing."""
+    if not os.path.isfile(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        lines: dict[str, dict[str, Any]] = json.load(file)["types"]
+    known = CostRecord._fields
+    return {
+        name: CostRecord(**{key: value for key, value in line.items() if key in known})
+        for name, line in lines.items()
+    }
 
 
 def entries(

@@ -1,25 +1,32 @@
 """Where specs are found: in the checkout's `formulas/`, or inside the installed package.
 
-One file a model type, named after it, so that loading one touches only what it needs. Parts that
-several specs share are in `formulas/shared/`.
+One file a model type, named after it; parts that several specs share are in `formulas/shared/`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
-from archspec.errors import ConfigError, Place, Source, SpecError, UnknownArchitectureError, did_you_mean
-from archspec.language.yaml_reader import MAX_SPEC_BYTES
+from archspec.errors import (
+    ArchspecError,
+    Place,
+    Problem,
+    Source,
+    SpecError,
+    UnknownArchitectureError,
+    did_you_mean,
+)
+from archspec.language.yaml_reader import text_of
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec, camel_case
-from archspec.typing_light import TYPE_CHECKING, Any
+from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from archspec.specs.contractions import Contraction
-    from archspec.specs.index import Entry
+    from archspec.specs.index import CostRecord, Entry
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRANSFORMERS_VERSION = "5.23.0"  # which the specs describe
@@ -28,9 +35,8 @@ CONTRACTIONS = "contractions.yaml"
 COSTS = "costs.json"  # which classes' costs have met the instrument
 NO_SPECS = {NOTATION, CONTRACTIONS}  # the files of a folder that are no specs
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_\-]+(?:[./][A-Za-z0-9_\-]+)*$")
-_NOT_HELD = "they were not held to transformers"
-_HELD = ("masked", "static", "working_set")
 LIST_HELP = "archspec list shows what is described"
+Beyond = Callable[[], Sequence[str]]  # folders that are looked for when nothing else describes something
 
 
 def folder() -> str:
@@ -50,16 +56,18 @@ def shipped() -> Library:
 class Library:
     """The specs of some folders, shared parts in `shared/` of each; the first that has one hides the others'.
 
-    Every spec knows the library that it was read from: there its sub-configs find their own specs.
+    Every spec knows the library that it was read from: there its sub-configs find their own specs. What
+    it extends or uses is looked for beside it first. ``beyond`` are folders that are asked for last.
     """
 
-    def __init__(self, *folders: str) -> None:
-        self.folders = folders
+    def __init__(self, *folders: str, beyond: Beyond | None = None) -> None:
+        self.folders, self.beyond = folders, beyond
         self._specs: dict[str, Spec] = {}
         self._parsed: dict[str, Spec] = {}  # by file: what several specs extend or use is parsed once
         self._index: dict[str, tuple[str, ...]] = {}
         self._contractions: dict[str, Contraction] = {}
-        self._costs: dict[str, Any] = {}  # file -> what it records, by model type
+        self._costs: dict[str, dict[str, CostRecord]] = {}  # folder -> what it records, by model type
+        self.unread: list[Problem] = []  # what is wrong with files that were looked through for a class
 
     @property
     def folder(self) -> str:
@@ -69,6 +77,24 @@ class Library:
     def model_types(self) -> list[str]:
         """Every model type that a spec describes or refuses, sorted."""
         return sorted(_listed(self.folders))
+
+    def has(self, model_type: str) -> bool:
+        """Whether a spec describes or refuses a model type."""
+        return bool(_spec_file(model_type, self.folders)) or (self.widen() and self.has(model_type))
+
+    def hidden(self, model_type: str) -> list[str]:
+        """The files of a model type: the one that describes it, then those that it is read in place of."""
+        found = (_spec_file(model_type, [one]) for one in self.folders)
+        return [shown_path(path) for path in found if path]
+
+    def widen(self) -> bool:
+        """Takes in the folders that are asked for last; whether there are any that were not in before."""
+        beyond, self.beyond = self.beyond, None
+        more = tuple(beyond()) if beyond else ()
+        self.folders += more
+        if more:
+            self._index = {}
+        return bool(more)
 
     def files(self) -> dict[str, str]:
         """Model type, or name of a shared part -> its file."""
@@ -99,49 +125,33 @@ class Library:
         if not self._contractions:
             path = next(p for f in self.folders if os.path.isfile(p := os.path.join(f, CONTRACTIONS)))
             with open(path, encoding="utf-8") as file:
-                self._contractions = contractions(Source(_shown(path), file.read()))
+                self._contractions = contractions(Source(shown_path(path), file.read()))
         return self._contractions
 
-    def cost_gap(self, model_type: str, architecture: str, training: bool = False) -> str | None:
-        """Why the costs of a class are not given; None where they have met the instrument at every point.
+    def costs(self, model_type: str) -> CostRecord:
+        """What is recorded, beside its spec, of the costs of a model type's classes."""
+        from archspec.specs.index import CostRecord, recorded_costs
 
-        Those of ``training`` are its gradients, too.
-        """
-        line = self._recorded(model_type)
-        if architecture not in line["exact"]:
-            return str(line["gaps"].get(architecture, _NOT_HELD))
-        if training and architecture not in line.get("training", ()):
-            return "its gradients have not met what torch counts"
-        return None
-
-    def activations_gap(self, model_type: str, architecture: str, kind: str) -> str | None:
-        """Why a class has no activations in a kind of training; None where they met the instrument."""
-        exact = self._recorded(model_type).get("activations", {}).get(kind, ())
-        return None if architecture in exact else self.cost_gap(model_type, architecture) or _NOT_HELD
-
-    def held(self, model_type: str, architecture: str) -> tuple[str, ...]:
-        """Which further numbers of a call met their instrument: those of `archspec.costs.forward.HELD`."""
-        line = self._recorded(model_type)
-        return tuple(name for name in _HELD if architecture in line.get(name, ()))
-
-    def _recorded(self, model_type: str) -> Any:
-        """What is recorded of the costs of a model type."""
-        path = os.path.join(os.path.dirname(self.files()[model_type]), COSTS)
-        if path not in self._costs:
-            import json
-
-            self._costs[path] = {}
-            if os.path.isfile(path):
-                with open(path, encoding="utf-8") as file:
-                    self._costs[path] = json.load(file)["types"]
-        return self._costs[path].get(model_type, {"exact": (), "gaps": {}})
+        beside = os.path.dirname(_spec_file(model_type, self.folders))
+        if beside not in self._costs:
+            self._costs[beside] = recorded_costs(os.path.join(beside, COSTS))
+        return self._costs[beside].get(model_type, CostRecord())
 
     def entries(self) -> dict[str, Entry]:
         """What each file describes and needs, as :mod:`archspec.specs.index` tells without parsing."""
         from archspec.specs.index import entries
 
         parsed: dict[str, Spec] = {}  # of the files as they are now
-        return entries(self.folders, self.files(), lambda path: self._read(path, (), parsed))
+        self.unread = []
+
+        def read(path: str) -> Spec:
+            try:
+                return self._read(path, (), parsed)
+            except ArchspecError as error:
+                self.unread += error.problems
+                raise
+
+        return entries(self.folders, self.files(), read)
 
     def catalogue(self) -> dict[str, tuple[str, ...]]:
         """Model type -> its architectures, the base model first."""
@@ -158,17 +168,37 @@ class Library:
             self._index = {name: tuple(types) for name, types in found.items()}
         return self._index
 
+    def types_of(self, architecture: str) -> tuple[str, ...]:
+        """The model types that have an architecture; none where no spec describes it."""
+        found = self.index().get(architecture, ())
+        return self.types_of(architecture) if not found and self.widen() else found
+
+    def named(self, name: str) -> tuple[str, str | None]:
+        """The model type that a name is, or has; and the architecture that the name is, if it is one.
+
+        Errors: :class:`UnknownArchitectureError` for a name of neither.
+        """
+        if _spec_file(name, self.folders):
+            return name, None
+        if name not in self.index() and self.widen():
+            return self.named(name)
+        return self.model_type_of(name), name
+
     def model_type_of(self, architecture: str) -> str:
         """The model type whose spec describes an architecture.
 
-        Of several it is the one that the architecture is named after, else the one that all others need.
+        Of several in the first folder it is the one that the architecture is named after, else the one that
+        all others need.
 
         Errors: :class:`UnknownArchitectureError` when there is none, or more than one to choose from.
         """
-        types = self.index().get(architecture, ())
+        types = self.types_of(architecture)
         if not types:
             help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
-            raise UnknownArchitectureError(f"no spec describes the architecture {architecture!r}", help=help_)
+            missing = Problem(f"no spec describes the architecture {architecture!r}", help=help_)
+            raise UnknownArchitectureError([missing, *self.unread])
+        folder = next(one for one in self.folders if any(_spec_file(name, [one]) for name in types))
+        types = tuple(name for name in types if _spec_file(name, [folder]))
         if len(types) == 1:
             return types[0]
         found = self.entries()
@@ -182,11 +212,10 @@ class Library:
 
     def _path(self, model_type: str) -> str:
         """The file of a model type. Errors: :class:`UnknownArchitectureError`."""
-        found = "" if "/" in model_type else _first(model_type, self.folders)
-        if not found:
+        if not self.has(model_type):
             help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
             raise UnknownArchitectureError(f"no spec describes the model type {model_type!r}", help=help_)
-        return found
+        return _spec_file(model_type, self.folders)
 
     def _read(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
         """The spec of a file, of those that are ``parsed`` if it is there.
@@ -198,18 +227,10 @@ class Library:
         return parsed[path]
 
     def _parse(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
-        try:
-            with open(path, encoding="utf-8") as file:
-                text = file.read(MAX_SPEC_BYTES + 1)
-        except UnicodeDecodeError as error:
-            message = f"{path}: the file is not UTF-8 text: {error.reason} at byte {error.start}"
-            raise SpecError(message) from None
-        except OSError as error:
-            raise ConfigError(f"{path}: {error.strerror or error}") from None
-        trail = (*trail, os.path.realpath(path))
+        text, trail = text_of(path), (*trail, os.path.realpath(path))
 
         def named(name: str, place: Place) -> Spec:
-            found = self._named(name, os.path.dirname(path))
+            found = self._named(name, path)
             if not found:
                 help_ = did_you_mean(name, self.model_types())
                 raise SpecError(f"there is no spec {name!r}", place, help=help_)
@@ -217,22 +238,26 @@ class Library:
                 raise SpecError(f"{name} is extended or used in a circle", place, help="break the circle")
             return self._read(found, trail, parsed)
 
-        return parse_spec(Source(_shown(path), text), named, self)
+        return parse_spec(Source(shown_path(path), text), named, self)
 
-    def _named(self, name: str, beside: str) -> str:
-        """The file that a spec names: beside it where that is a folder of the user's own; '' for none."""
-        own = self._every_folder()
-        return _first(name, own if beside in own else [beside, *own])
+    def _named(self, name: str, path: str) -> str:
+        """The file that the spec of another names: beside that one first, and never itself; '' for none."""
+        beside = os.path.dirname(path)
+        home = os.path.dirname(beside) if os.path.basename(beside) == "shared" else beside
+        folders = dict.fromkeys((home, os.path.join(home, "shared"), *self._every_folder()))
+        paths = {one: os.path.abspath(os.path.join(one, name + ".yaml")) for one in folders}
+        found = _first(name, [one for one in folders if paths[one] != os.path.abspath(path)])
+        return self._named(name, path) if not found and self.widen() else found
 
     def _every_folder(self) -> list[str]:
         return [*self.folders, *(os.path.join(path, "shared") for path in self.folders)]
 
 
 class _Changed(Library):
-    """A library with one spec in place of its own; the other specs find it by the library that they know."""
+    """A library with one spec in place of its own; the others find it by the library that they know."""
 
     def __init__(self, base: Library, spec: Spec) -> None:
-        super().__init__(*base.folders)
+        super().__init__(*base.folders, beyond=base.beyond)
         self._base = base
         self._specs[spec.model_type] = spec._replace(library=self)
 
@@ -258,7 +283,13 @@ def _first(name: str, folders: Sequence[str]) -> str:
     return next((path for path in paths if _SAFE_PATH.match(name) and os.path.isfile(path)), "")
 
 
-def _shown(path: str) -> str:
+def _spec_file(model_type: str, folders: Sequence[str]) -> str:
+    """The file of a model type in the first folder that has it; '' for none."""
+    is_one = "/" not in model_type and model_type + ".yaml" not in NO_SPECS
+    return _first(model_type, folders) if is_one else ""
+
+
+def shown_path(path: str) -> str:
     """A file as messages name it: the package's own within its folder, wherever that is."""
     own = os.path.relpath(path, folder())
     if not own.startswith(".."):

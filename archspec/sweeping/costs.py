@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     def of(self, scope: Scope, architecture: str) -> Forward:
         """The call of one config. Errors: :class:`ArchspecError` for columns that are not given of it."""
         lengths: dict[str, Any] = {**usual_lengths(scope, architecture), **self.lengths}
-        held = scope.spec.library.held(scope.spec.model_type, architecture)
+        held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
         call = Forward(scope, architecture, **lengths, held=held)
         if "masked_flops" in self.names:
             call.check_held("masked")

@@ -75,7 +75,9 @@ class View:
 def _middle(sweep: Asked, one: Axis) -> Axis:
     """The config's own value where the grid has it, else the middle one."""
     try:
-        own = value_at(load(sweep.subject.config, sweep.architecture).scope, one.name)
+        own = value_at(
+            load(sweep.subject.config, sweep.architecture, specs=sweep.subject.library).scope, one.name
+        )
     except (ArchspecError, AttributeError, KeyError):
         own = ...
     return axis(one.name, [own if own in one.values else one.values[len(one.values) // 2]])

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from archspec.configs.choice import choose
+from archspec.configs.choice import choose, source_of
 from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
@@ -24,9 +24,9 @@ from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
 from archspec.language.values import here
 from archspec.language.yaml_nodes import Scalar
-from archspec.models.model import Model, dtype_of, load, source_of
+from archspec.models.model import Model, dtype_of, load
 from archspec.quantities import COST_COLUMNS
-from archspec.specs.library import shipped
+from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.costs import Wanted, exact_costs, swept_costs
 from archspec.symbolic.decisions import Condition
@@ -58,9 +58,7 @@ class Region(NamedTuple):
 def expression(text: str, name: str) -> Expression:
     """An expression of the spec language as users write it. Errors: :class:`SpecError`, with a caret."""
     if not text.strip():
-        raise SweepError(
-            Problem(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0")
-        )
+        raise SweepError(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0")
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 
@@ -113,6 +111,7 @@ class Subject:
         where: str | Mapping[str, str] | None = None,
         dtype: str | None = None,
         lengths: Mapping[str, int] | None = None,
+        specs: Specs = (),
     ) -> None:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
@@ -130,11 +129,13 @@ class Subject:
                 raise SweepError(Problem(f"{name} is both set and tied", help="leave one of the two out"))
         for name in {axis.name for axis in self.axes} & _NOT_SWEPT.keys():
             raise SweepError(Problem(f"{name} is not swept", help=_NOT_SWEPT[name]))
-        found, architecture = source_of(source, architecture)
-        self.model_type, self.architecture, self.config, _ = choose(read_config(found), architecture)
+        self.library = library_of(specs)
+        found, architecture = source_of(source, architecture, self.library)
+        chosen = choose(read_config(found), architecture, self.library)
+        self.model_type, self.architecture, self.config, _ = chosen
         first = {axis.name: axis.values[0] for axis in self.axes}
         config = read_config(self.config, first)
-        self.spec = shipped().load(self.model_type)
+        self.spec = self.library.load(self.model_type)
         if self.costs.names:
             held_to_transformers(Scope(self.spec, config.raw, config.origin), self.architecture)
         settings = self.settled(first)
@@ -180,7 +181,7 @@ class Subject:
 
     def model(self, point: Sequence[int]) -> Model:
         """The model at one point, counted plainly. Errors: :class:`ArchspecError` where there is none."""
-        return load(self.config, self.architecture, self.settled(self.values(point)))
+        return load(self.config, self.architecture, self.settled(self.values(point)), self.library)
 
     def region(self, point: tuple[int, ...]) -> Region:
         """The region around a point.
@@ -208,15 +209,14 @@ class Subject:
         for name, value in exact.items():
             if here(quantities[name]) != value:
                 swept = here(quantities[name])
-                raise SweepError(
-                    f"a bug of archspec: {name} is {swept} at {self.values(point)}, and not {value}"
-                )
+                message = f"a bug of archspec: {name} is {swept} at {self.values(point)}, and not {value}"
+                raise SweepError(message)
         return self._region(path, scope, quantities, point)
 
     def _exact(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
         settings = self.settled(self.values(point))
         try:
-            model = load(self.config, self.architecture, settings)
+            model = load(self.config, self.architecture, settings, self.library)
             exact = quantities_of(model.tensors())
             if self.costs.names:
                 exact |= exact_costs(model, self.costs, self.dtype or model.dtype)

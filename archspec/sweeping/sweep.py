@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from archspec.configs.overrides import split_at_commas
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
+from archspec.specs.search_path import Specs
 from archspec.sweeping.axes import axes_of
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
@@ -173,6 +174,7 @@ def sweep(
     where: str | None = None,
     dtype: str | None = None,
     wide: bool = False,
+    specs: Specs = (),
     **lengths: int,
 ) -> Sweep:
     """Exact counts of an architecture over a grid of configs.
@@ -213,4 +215,5 @@ def sweep(
     for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
         message = f"{name} is swept, and stands in the table already"
         raise SweepError(message, help="leave it out of the columns")
-    return Sweep(Subject(config, axes, architecture, tied, taken, where, dtype, lengths), list(named), wide)
+    subject = Subject(config, axes, architecture, tied, taken, where, dtype, lengths, specs)
+    return Sweep(subject, list(named), wide)

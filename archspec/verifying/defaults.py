@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, Place
 from archspec.oracle import Refused, Unavailable, config_class, config_of, readonly_names
-from archspec.specs.field_kinds import part_types
 from archspec.specs.records import Spec
+from archspec.verifying.generate.field_kinds import part_types
 from archspec.verifying.places import read_places
 
 _ABSENT = object()

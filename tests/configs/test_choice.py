@@ -9,6 +9,7 @@ import pytest
 from archspec.configs.choice import choose
 from archspec.configs.reader import read_config
 from archspec.errors import ArchspecError
+from archspec.specs.library import shipped
 
 LLAMA = {"model_type": "llama"}
 CLIP = {"model_type": "clip", "text_config": {"hidden_size": 64}, "vision_config": {"hidden_size": 32}}
@@ -143,4 +144,4 @@ def test_a_model_type_that_is_right_is_never_meant_to_be_another() -> None:
     from archspec.specs.exported import exported
 
     for name in exported():
-        assert "did you mean" not in " ".join(unknown_type(name))
+        assert "did you mean" not in " ".join(unknown_type(name, shipped()))

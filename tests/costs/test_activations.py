@@ -13,7 +13,8 @@ from archspec.configs.scope import Scope
 from archspec.costs.activations import Activations, StepActivations
 from archspec.costs.records import Step
 from archspec.errors import ArchspecError
-from archspec.specs.library import shipped
+from archspec.specs.index import CostRecord
+from archspec.specs.library import Library, shipped
 from archspec.symbolic.closed_form import ClosedForm
 
 Kept = Callable[..., StepActivations]
@@ -120,8 +121,8 @@ def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpo
 def recorded(monkeypatch: pytest.MonkeyPatch) -> archspec.Model:
     """Llama, whose eager activations alone are held to torch."""
     model = archspec.load("LlamaForCausalLM")
-    line = {"exact": ["LlamaForCausalLM"], "gaps": {}, "activations": {"eager": ["LlamaForCausalLM"]}}
-    monkeypatch.setattr(type(shipped()), "_recorded", lambda *_: line)
+    record = CostRecord(["LlamaForCausalLM"], activations={"eager": ["LlamaForCausalLM"]})
+    monkeypatch.setattr(Library, "costs", lambda *_: record)
     return model
 
 

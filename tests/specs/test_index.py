@@ -87,7 +87,8 @@ def test_a_folder_before_another_hides_its_specs(own: Library, tmp_path: Path) -
     with open(first / "parent.yaml", "a") as file:
         file.write("  ParentTail:\n    a: Linear(1, 1)\n")
     both = Library(str(first), own.folder)
-    assert both.catalogue()["child"] == ("ChildModel", "ChildTail")
+    found = both.catalogue()
+    assert (found["parent"], found["child"]) == (("ParentModel", "ParentTail"), ("ChildModel",))
     assert both.model_type_of("ParentTail") == "parent"
     assert own.catalogue()["child"] == ("ChildModel",)
 

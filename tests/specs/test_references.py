@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from archspec.specs import references
-from archspec.specs.field_kinds import is_deep, kinds_of, part_types
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec, leaves
+from archspec.verifying.generate.field_kinds import is_deep, kinds_of, part_types
 
 TEXT = """model_type: toy
 config:

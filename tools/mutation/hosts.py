@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from archspec.errors import Place
-from archspec.specs.field_kinds import part_types
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
+from archspec.verifying.generate.field_kinds import part_types
 
 
 def shared() -> list[str]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
-from archspec.cli.arguments import add_json, print_json
+from archspec.cli.arguments import add_json, add_specs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ConfigError, Problem
+from archspec.specs.library import folder
+from archspec.specs.search_path import library_of
 
 
 def add_arguments(takes: Arguments) -> None:
-    takes.value("files", "FILE", "spec files, or folders of them (default: all that are shipped)", nargs="*")
+    about_files = "spec files, or folders of them (default: those of --specs, or all that are shipped)"
+    takes.value("files", "FILE", about_files, nargs="*")
+    add_specs(takes)
     takes.flag("--schema", "print the JSON Schema of spec files, for editors")
     add_json(takes)
 
@@ -23,8 +28,10 @@ def run(args: Values) -> int:
         return 0
     from archspec.linting.checks import everything, lint
 
-    files = [file for name in args.files for file in _files(name)] if args.files else everything()
-    found = [problem for file in files for problem in lint(file)]
+    names = args.files or args.specs
+    files = [file for name in names for file in _files(name)] if names else everything()
+    library = cache(lambda own: library_of([*args.specs, *own]))
+    found = [problem for file in files for problem in lint(file, library(_beside(file)))]
     if args.json:
         print_json([_as_json(problem) for problem in found])
     else:
@@ -33,6 +40,13 @@ def run(args: Values) -> int:
         counts = ((len(files), "file"), (len(found), "problem"))
         print(", ".join(f"{number or 'no'} {what}{'' if number == 1 else 's'}" for number, what in counts))
     return 2 if found else 0
+
+
+def _beside(file: str) -> tuple[str, ...]:
+    """The folder of a spec of one's own: what it names may stand there, too."""
+    home = os.path.dirname(os.path.abspath(file))
+    is_own = os.path.isfile(file) and os.path.basename(home) != "shared" and home != folder()
+    return (home,) if is_own else ()
 
 
 def _files(name: str) -> list[str]:

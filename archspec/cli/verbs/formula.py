@@ -48,7 +48,7 @@ def chosen_formula(args: Values, settings: Iterable[str] = ()) -> Formula:
     from archspec.render.assumptions import assume
 
     args.model = given(args.model)  # for all formulas that are asked for
-    model = loaded(args.model, args.architecture, [*args.set, *settings])
+    model = loaded(args.model, args.architecture, [*args.set, *settings], args.specs)
     formula = assume(model.quantity(args.quantity), args.assume)
     return formula.in_bytes(args.dtype) if args.dtype else formula
 

@@ -71,6 +71,7 @@ def run(args: Values) -> int:
         within=args.within,
         top=args.top,
         architecture=architecture,
+        specs=args.specs,
         **plan._asdict(),
         **budgets,
     )

@@ -7,7 +7,7 @@ import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, given, pairs
+from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, given, pairs
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import SweepError
 from archspec.quantities import COST_COLUMNS, QUANTITIES
@@ -43,9 +43,10 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def add_class_and_config(takes: Arguments) -> None:
-    """`ARCH CONFIG`, or one of both."""
+    """`ARCH CONFIG`, or one of both, and `--specs`."""
     takes.value("model", "ARCH|CONFIG", MODEL_HELP)
     takes.value("config", None, "the config, where the first argument is the class to count", nargs="?")
+    add_specs(takes)
 
 
 def class_and_config(args: Values) -> tuple[Any, str | None]:
@@ -112,6 +113,7 @@ def _sweep(args: Values) -> Sweep:
         where=" and ".join(conditions) if conditions else None,
         dtype=args.dtype,
         wide=args.wide,
+        specs=args.specs,
         **{name: value for name in LENGTHS if (value := getattr(args, name)) is not None},
     )
 

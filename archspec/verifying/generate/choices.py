@@ -8,9 +8,9 @@ from typing import Any
 
 from archspec.configs.checks import may_be_null
 from archspec.language.values import fits
-from archspec.specs.field_kinds import kinds_of, part_types
 from archspec.specs.layer_types import ALLOWED
 from archspec.specs.records import SpecLibrary
+from archspec.verifying.generate.field_kinds import kinds_of, part_types
 from archspec.verifying.generate.runs import Config, Known, Run
 from archspec.verifying.generate.traced import LENGTH, Path
 

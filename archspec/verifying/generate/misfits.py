@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from archspec.configs.scope import Scope
-from archspec.specs.field_kinds import WIDE, is_deep
 from archspec.specs.layer_types import ALLOWED
 from archspec.specs.records import Spec
+from archspec.verifying.generate.field_kinds import WIDE, is_deep
 
 
 def misfits(spec: Spec, raw: dict[str, Any], layer_lists: Iterable[str]) -> Iterator[dict[str, Any]]:

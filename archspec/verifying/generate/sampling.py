@@ -12,10 +12,10 @@ from typing import Any
 
 from archspec.configs.scope import SubConfig
 from archspec.errors import ArchspecError
-from archspec.specs.field_kinds import WIDE, is_deep, part_types
 from archspec.specs.library import shipped
 from archspec.specs.records import Field, Spec
 from archspec.verifying.generate.drawing import LAYERS, Drawing, Texts
+from archspec.verifying.generate.field_kinds import WIDE, is_deep, part_types
 from archspec.verifying.generate.runs import Config
 
 _BLIND = 600  # draws until one is valid, where the default config is not

@@ -13,10 +13,10 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from archspec.language.expression import Expression
-from archspec.specs.field_kinds import WIDE, is_deep
 from archspec.specs.records import Spec
 from archspec.specs.references import modules_of
 from archspec.verifying.generate.choices import choices, put
+from archspec.verifying.generate.field_kinds import WIDE, is_deep
 from archspec.verifying.generate.recording import TIES, run
 from archspec.verifying.generate.runs import Config, Fork, Met, Run
 from archspec.verifying.generate.sampling import Sampler

@@ -10,7 +10,7 @@ from typing import Any
 import z3
 
 from archspec.configs.checks import may_be_negative
-from archspec.specs.field_kinds import WIDE, is_deep
+from archspec.verifying.generate.field_kinds import WIDE, is_deep
 from archspec.verifying.generate.runs import Run
 from archspec.verifying.generate.traced import LENGTH, Condition, Path, Term
 

@@ -1,0 +1,96 @@
+"""Where specs are looked for: folders that are named, those of ARCHSPEC_PATH, the shipped ones, entry points.
+
+The first that has a model type describes it. What other packages bring, by entry points of `archspec.specs`,
+is asked for last, and only for what nothing else describes: looking at what is installed outlasts a count.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+
+from archspec.errors import ArchspecError
+from archspec.specs.library import Library, folder, shipped
+
+VARIABLE = "ARCHSPEC_PATH"
+GROUP = "archspec.specs"
+Folder = str | os.PathLike[str]
+Specs = Folder | Sequence[Folder] | Library
+
+
+def library_of(specs: Specs = ()) -> Library:
+    """The library of folders of one's own, those of ARCHSPEC_PATH, and the shipped specs; one as it is.
+
+    Specs of one's own are read anew by each library, so that a file that was changed counts as it is now.
+
+    Errors: :class:`ArchspecError` for what is no folder of specs.
+
+    >>> library_of().load("llama").architectures[0]
+    'LlamaModel'
+    """
+    if isinstance(specs, Library):
+        return specs
+    named = [specs] if isinstance(specs, str | os.PathLike) else list(specs)
+    given = [*(("--specs", one) for one in named), *((VARIABLE, one) for one in _on_path())]
+    own = [_checked(origin, os.fspath(one)) for origin, one in given]
+    return Library(*own, folder(), beyond=entry_points) if own else installed()
+
+
+@cache
+def installed() -> Library:
+    """The shipped specs, and behind them what other packages bring."""
+    return Library(folder(), beyond=entry_points)
+
+
+def is_own(library: Library, model_type: str) -> bool:
+    """Whether a spec of one's own, or of another package, describes a model type: none that is shipped."""
+    return library.hidden(model_type)[:1] != shipped().hidden(model_type)
+
+
+def _on_path() -> list[str]:
+    return [one for one in os.environ.get(VARIABLE, "").split(os.pathsep) if one]
+
+
+def _checked(origin: str, given: str) -> str:
+    """A folder as it is read. Errors: :class:`ArchspecError` for one that is not there or holds no spec."""
+    path = os.path.abspath(os.path.expanduser(given))
+    if os.path.isfile(path):
+        help_ = f"name its folder: {os.path.dirname(given) or '.'}"
+        raise ArchspecError(f"{origin} {given}: that is a file", help=help_)
+    if not os.path.isdir(path):
+        raise ArchspecError(f"{origin} {given}: there is no such folder", help="name a folder of spec files")
+    if not any(name.endswith(".yaml") for name in os.listdir(path)):
+        help_ = "specs are files that end in .yaml"
+        raise ArchspecError(f"{origin} {given}: the folder has no spec", help=help_)
+    return path
+
+
+def entry_points() -> list[str]:
+    """The folders that installed packages bring as entry points of the group `archspec.specs`, by name.
+
+    The value of an entry point is a package, or a module, whose folder holds the specs: it is found, and not
+    run. Errors: :class:`ArchspecError` for one that is not there.
+    """
+    from importlib.metadata import entry_points as installed_entry_points
+
+    found = sorted(installed_entry_points(group=GROUP), key=lambda one: one.name)
+    return list(dict.fromkeys(_folder_of(one.name, one.value) for one in found))
+
+
+def _folder_of(name: str, value: str) -> str:
+    from importlib.util import find_spec
+
+    first, *rest = value.partition(":")[0].strip().split(".")
+    package = find_spec(first)
+    places = list(package.submodule_search_locations or ()) if package else []
+    for place in places:
+        path = os.path.join(place, *rest)
+        if os.path.isdir(path):
+            return path
+        if os.path.isfile(path + ".py"):
+            return os.path.dirname(path)
+    if package and package.origin and not places and not rest:  # a module beside its specs
+        return os.path.dirname(package.origin)
+    message = f"the entry point {name} = {value} of {GROUP} is no package that is here"
+    raise ArchspecError(message, help="repair or uninstall the package that brings it")

@@ -1,0 +1,153 @@
+"""Specs of one's own are found by model type, class and in configs, before the shipped ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import archspec
+from archspec.errors import ArchspecError, UnknownArchitectureError
+from archspec.specs.library import shipped
+from archspec.specs.search_path import library_of
+
+TINY = """# tiny: a small model of one's own
+# code: mymodels.py
+model_type: tiny
+uses: [shared/heads]
+config:
+  width: 8
+  depth: 2
+architectures:
+  Tiny:
+    layers: Linear(width, width) for i in range(depth)
+"""
+SMALL = "# a small llama\n# code: mine.py\nmodel_type: llama\nextends: llama\nconfig:\n  hidden_size: 64\n"
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    return tmp_path
+
+
+def test_they_are_found_by_model_type_class_and_config(specs: Path) -> None:
+    for source in ("tiny", "Tiny", {"model_type": "tiny"}, {"architectures": ["Tiny"]}):
+        assert archspec.load(source, specs=specs).params == 2 * (64 + 8)
+    assert archspec.load({"model_type": "tiny", "width": 2}, specs=[specs]).params == 2 * (4 + 2)
+    assert "Tiny" in archspec.architectures(specs) and "Tiny" not in archspec.architectures()
+    with pytest.raises(UnknownArchitectureError):
+        archspec.load("tiny")
+
+
+def test_every_function_takes_them(specs: Path) -> None:
+    assert archspec.formula("Tiny", specs=specs).evaluate(depth=1) == 72
+    assert archspec.diff("Tiny", "Tiny", set_b={"depth": 3}, specs=specs).difference == 72
+    grid = archspec.sweep("Tiny", {"depth": [1, 2]}, specs=specs)
+    assert [row["params"] for row in grid.rows()] == [72, 144]
+    best = archspec.solve("Tiny", ["depth"], params=720, specs=specs)[0]
+    assert best.values == {"depth": 10} and best.config["model_type"] == "tiny"
+
+
+def test_a_named_folder_is_before_the_environment_s(
+    specs: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (other / "tiny.yaml").write_text(TINY.replace("depth: 2", "depth: 5"))
+    monkeypatch.setenv("ARCHSPEC_PATH", os.pathsep.join(["", str(other)]))
+    assert archspec.load("tiny").params == 5 * 72
+    model = archspec.load("tiny", specs=specs)
+    assert model.params == 2 * 72
+    assert f"tiny is described in {specs}/tiny.yaml, in place of {other}/tiny.yaml" in model.notes
+
+
+def test_a_shipped_type_is_extended_and_replaced_and_others_stay(specs: Path) -> None:
+    (specs / "llama.yaml").write_text(SMALL)
+    mine = archspec.load("llama", specs=specs)
+    assert mine.scope.get("hidden_size") == 64
+    assert any("in place of formulas/llama.yaml" in note for note in mine.notes)
+    assert not any("in place of" in note for note in archspec.load("mistral", specs=specs).notes)
+    assert archspec.load("mistral", specs=specs).params == archspec.load("mistral").params  # extends: llama
+    with pytest.raises(ArchspecError, match="not held to transformers"):
+        mine.forward()
+
+
+def test_costs_of_a_whole_are_not_given_where_a_part_is_another_one(specs: Path) -> None:
+    part = "# a part\n# code: mine.py\nmodel_type: persimmon\nextends: persimmon\n"
+    (specs / "persimmon.yaml").write_text(part)
+    model = archspec.load("FuyuForCausalLM", specs=specs)
+    assert any("persimmon is described in" in note for note in model.notes)
+    with pytest.raises(ArchspecError, match="another spec of persimmon"):
+        model.forward(tokens=7)
+
+
+def test_a_file_that_changes_counts_as_it_is(specs: Path) -> None:
+    assert archspec.load("tiny", specs=specs).params == 144
+    (specs / "tiny.yaml").write_text(TINY.replace("depth: 2", "depth: 1"))
+    assert archspec.load("tiny", specs=specs).params == 72
+
+
+def test_a_file_that_is_wrong_is_told_where_a_class_is_missed(specs: Path) -> None:
+    (specs / "bad.yaml").write_text("model_type: bad\narchitectures: [\n")
+    assert archspec.load("Tiny", specs=specs).params == 144
+    with pytest.raises(UnknownArchitectureError, match=r"bad\.yaml:\d+:\d+: not YAML"):
+        archspec.load("BadModel", specs=specs)
+    with pytest.raises(ArchspecError, match=r"bad\.yaml:\d+:\d+: not YAML"):
+        archspec.load("bad", specs=specs)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("none", "no such folder"), ("tiny.yaml", "that is a file"), ("empty", "has no spec")],
+)
+def test_what_is_no_folder_of_specs_is_refused(specs: Path, name: str, message: str) -> None:
+    (specs / "empty").mkdir()
+    with pytest.raises(ArchspecError, match=message):
+        library_of(specs / name)
+
+
+def installed(site: Path, package: str, entry_point: str) -> None:
+    """A distribution as pip leaves it: a package of specs, and its metadata."""
+    info = site / "brings_specs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brings-specs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[archspec.specs]\n{entry_point}\n")
+    (site / package).mkdir(parents=True)
+    (site / package / "__init__.py").write_text("raise SystemExit('this is not run')\n")
+    (site / package / "tiny.yaml").write_text(TINY)
+
+
+def run(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    code = (
+        "import sys; from archspec.cli.main import main; code = main(sys.argv[1:]);"
+        "print('importlib.metadata' in sys.modules); sys.exit(code)"
+    )
+    path = os.pathsep.join([str(site), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "120"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, env=environment
+    )
+
+
+def test_another_package_brings_specs(tmp_path: Path) -> None:
+    installed(tmp_path, "brings/specs", "mine = brings.specs")
+    by_class = run(tmp_path, "count", "Tiny")
+    assert by_class.returncode == 0 and "144" in by_class.stdout
+    listed = run(tmp_path, "list", "tiny")
+    assert f"note: tiny is described in {tmp_path}/brings/specs/tiny.yaml" in listed.stdout
+    for shipped_one in ("gpt2", "GPT2LMHeadModel"):
+        assert run(tmp_path, "count", shipped_one).stdout.splitlines()[-1] == "False"
+
+
+def test_a_package_that_is_not_there_is_told_where_something_is_missed(tmp_path: Path) -> None:
+    installed(tmp_path, "brings", "mine = gone.specs")
+    assert run(tmp_path, "count", "gpt2").returncode == 0
+    missed = run(tmp_path, "count", "tiny")
+    assert missed.returncode == 2 and "the entry point mine = gone.specs of archspec.specs" in missed.stderr
+
+
+def test_the_shipped_library_is_the_package_s_alone() -> None:
+    assert shipped().beyond is None and shipped().folders == (shipped().folder,)
