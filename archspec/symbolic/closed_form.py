@@ -228,9 +228,8 @@ class ClosedForm:
 
     def number(self, expr: Any) -> Any:
         """The exact value of any expression of this formula's symbols at the config's values."""
-        return expr.subs(
-            {sympy.Symbol(name): _exact(value) for name, value in self.symbols.items()}, simultaneous=True
-        )
+        table = {sympy.Symbol(name): _exact(value) for name, value in self.symbols.items()}
+        return _summed(sympy.sympify(expr).xreplace(table))
 
     def substituted(self, values: dict[str, int | float]) -> int:
         exact = {sympy.Symbol(name): _exact(value) for name, value in values.items()}

@@ -1,38 +1,146 @@
-"""The leading order is what is left of a count when a model grows."""
+"""The leading form is what is left of a count when a model grows: it outgrows the rest, and is close."""
 
 from __future__ import annotations
 
+import json
 from math import log10
 
 import pytest
 import sympy
 
 import archspec
-from archspec.render.growth import leading
+from archspec.cli.main import main
+from archspec.errors import FormulaError
+from archspec.render.growth import Rates, grows, leading
+
+FAMILIES = (
+    *("BertModel", "GPT2LMHeadModel", "LlamaForCausalLM", "MixtralForCausalLM", "Qwen3NextForCausalLM"),
+    *("DeepseekV3ForCausalLM", "Glm4MoeForCausalLM", "JambaForCausalLM", "AfmoeForCausalLM"),
+    *("Mistral4ForCausalLM", "Qwen3MoeForCausalLM", "Gemma3ForCausalLM", "T5ForConditionalGeneration"),
+    *(
+        "Mamba2ForCausalLM",
+        "ViTModel",
+        "WhisperModel",
+        "CLIPModel",
+        "SwinForMaskedImageModeling",
+        "DetrModel",
+    ),
+    *(
+        "EncodecModel",
+        "ResNetModel",
+        "EfficientNetModel",
+        "EdgeTamVideoModel",
+        "CanaryForConditionalGeneration",
+    ),
+    *("MobileNetV1Model", "Gemma3nForConditionalGeneration", "InklingForConditionalGeneration"),
+)
+
+
+@pytest.mark.parametrize("architecture", FAMILIES)
+def test_the_leading_form_is_most_of_a_model(architecture: str) -> None:
+    formula = archspec.formula(architecture)
+    found = leading(formula)
+    assert sympy.expand(found.expr + found.dropped - formula.expr) == 0
+    assert found.value + found.dropped_value == formula.evaluate() and abs(found.dropped_share) < 0.1
+    assert found.value == formula.number(found.expr)
+
+
+@pytest.mark.parametrize("architecture", ["BertModel", "JambaForCausalLM", "DeepseekV3ForCausalLM"])
+def test_what_is_dropped_is_outgrown_and_what_is_kept_is_not(architecture: str) -> None:
+    """Powers are measured: what a term is multiplied by when one field alone is."""
+    formula = archspec.formula(architecture)
+    wanted = ("hidden_size", "num_hidden_layers", "vocab_size", "num_experts")
+    grown = [name for name in wanted if name in formula.symbols]
+
+    def size(term: sympy.Expr, field: str, times: int) -> float:
+        values = {**formula.symbols, field: formula.symbols[field] * times}
+        return float(term.xreplace({sympy.Symbol(name): sympy.Integer(n) for name, n in values.items()}))
+
+    def powers(term: sympy.Expr) -> tuple[int, ...]:
+        ratios = (size(term, field, 10**9) / size(term, field, 10**6) for field in grown)
+        return tuple(round(log10(abs(ratio)) / 3) for ratio in ratios)
+
+    terms = {term: powers(term) for term in sympy.Add.make_args(sympy.expand(formula.expr))}
+    kept = {
+        term
+        for term, low in terms.items()
+        if not any(high != low and all(map(int.__ge__, high, low)) for high in terms.values())
+    }
+    found = leading(formula, grown)
+    assert set(sympy.Add.make_args(found.expr)) == kept and found.dropped != 0
+
+
+def test_the_experts_of_qwen_3_are_kept_and_its_period_stays() -> None:
+    formula = archspec.formula("Qwen3MoeForCausalLM")
+    found = leading(formula)
+    assert "decoder_sparse_step" not in found.growing and found.dropped_share < 0.001
+    assert sympy.Symbol("moe_intermediate_size") in found.expr.free_symbols
+
+
+def test_a_constant_that_is_large_is_kept_unless_fields_are_named() -> None:
+    """The backbone of DETR is half of it, and has no field in it."""
+    formula = archspec.formula("DetrModel")
+    assert leading(formula).dropped_share < 0.02 < 0.5 < leading(formula, ["d_model"]).dropped_share
+
+
+def test_fields_that_grow() -> None:
+    formula = archspec.formula("LlamaForCausalLM")
+    for name in ("hidden_size", "text_config.num_experts", "depths[0]", "q_lora_rank", "in_channels[1]"):
+        assert grows(formula, name), name
+    for name in ("attn_layer_period", "vision_config.patch_size", "conv_kernel[2]", "first_k_dense_replace"):
+        assert not grows(formula, name), name
+    assert not grows(formula, "tokens") and grows(archspec.formula("LlamaModel", "flops"), "tokens")
+
+
+def test_numbers_of_layers_grow_with_the_number_of_all_layers() -> None:
+    found = leading(archspec.formula("Qwen3NextForCausalLM"), ["num_hidden_layers"])
+    assert {"L_linear_attn", "L_self_attn"} < set(found.growing)
+    with pytest.raises(FormulaError, match="num_attention_headss does not enter"):
+        leading(archspec.formula("Qwen3NextForCausalLM"), ["num_attention_headss"])
+
+
+d, layers, first, last = sympy.symbols("d L first last")
 
 
 @pytest.mark.parametrize(
-    "architecture", ["BertModel", "JambaForCausalLM", "DeepseekV3ForCausalLM", "Gemma3ForCausalLM"]
+    ("fast", "slow"),
+    [
+        (layers * d**2, first * sympy.floor(layers / 7) * d),
+        (d * sympy.Max(0, layers - first), d),
+        (d, sympy.Min(d, first)),
+        (d, sympy.Mod(d, first)),
+        (d**2, d ** sympy.Rational(3, 2) + d),
+        (d, sympy.log(d)),
+        (d, sympy.ceiling((last - first) / first)),
+        (d**2, (d + 1) ** 2 / d),
+        (d**2, sympy.Piecewise((d, first > 2), (1, True))),
+        (sympy.Sum(sympy.Symbol("i") * d, (sympy.Symbol("i"), 0, layers - 1)), layers * d),
+    ],
 )
-def test_what_is_dropped_grows_slower(architecture: str) -> None:
-    formula = archspec.formula(architecture)
-    grown = ["hidden_size", "num_hidden_layers"]
-    found = leading(formula, grown)
-    assert sympy.expand(found.expr + found.dropped - formula.expr) == 0
-
-    def size(expr: sympy.Expr, times: int) -> float:
-        values = {name: value * (times if name in grown else 1) for name, value in formula.symbols.items()}
-        return float(formula.plain(expr).subs({sympy.Symbol(name): value for name, value in values.items()}))
-
-    def degree(term: sympy.Expr) -> int:
-        return round(log10(abs(size(term, 10**9) / size(term, 10**6))) / 3)
-
-    (top,) = {degree(term) for term in sympy.Add.make_args(found.expr)}
-    assert all(degree(term) < top for term in sympy.Add.make_args(found.dropped))
+def test_rates(fast: sympy.Expr, slow: sympy.Expr) -> None:
+    rates = Rates({d, layers})
+    assert rates.outgrows(rates.of(fast), rates.of(slow))
+    assert not rates.outgrows(rates.of(slow), rates.of(fast))
+    assert not rates.outgrows(rates.of(fast), rates.of(fast))
 
 
-@pytest.mark.parametrize("architecture", ["JambaForCausalLM", "DeepseekV3ForCausalLM"])
-def test_layers_of_several_kinds_have_a_leading_order(architecture: str) -> None:
-    formula = archspec.formula(architecture)
-    found = leading(formula)
-    assert sympy.expand(found.expr + found.dropped - formula.expr) == 0 and found.dropped_share < 0.1
+def test_the_value_beside_the_sign_is_the_approximation_s(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formula", "GPT2LMHeadModel", "--assume", "n_inner=4*n_embd", "--leading"]) == 0
+    out = capsys.readouterr().out
+    assert "GPT2LMHeadModel ≈ 12·L·d² + V·d\n≈ 123,532,032 at the values below, exactly 124,439,808\n" in out
+    assert (
+        "note: growing: n_embd, n_layer, vocab_size\nnote: dropped: 13·L·d + s·d + 2·d, which is 907,776"
+        in out
+    )
+    assert main(["formula", "GPT2LMHeadModel", "--leading", "n_embd,n_layer,n_inner", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["leading"]["value"] == found["parts"][0]["value"] == 12 * (4 * 768**2 + 2 * 768 * 3072)
+    assert found["leading"]["growing"] == ["n_embd", "n_inner", "n_layer"]
+
+
+def test_parts_have_a_leading_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formula", "LlamaForCausalLM", "--leading", "--by", "component"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("embeddings ≈ V·d\nattention ≈ 2·L·d·d_h·(h + h_kv)\n") and "norms" not in out
+    assert main(["formula", "LlamaForCausalLM", "--leading", "--table", "latex"]) == 2
+    assert "leave out --leading" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from archspec.terminal import say, table
 if TYPE_CHECKING:
     from archspec.models.formula import Formula
     from archspec.render.arrangements import Part
+    from archspec.render.growth import Leading
 
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
 
@@ -28,7 +29,9 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--by", None, about_by, default="repetition", choices=ARRANGEMENTS)
     takes.value("--depth", "N", "with --by module: how many levels (default: 1)", type=int, default=1)
     takes.value("--collect", "FIELD", "by powers of one field")
-    about_leading = "only the terms of highest order in width and depth, or in these fields"
+    about_leading = (
+        "only the terms that no other outgrows, as widths, depths, experts and vocabularies grow, or these"
+    )
     takes.value("--leading", "FIELDS", about_leading, nargs="?", const="")
     takes.value("--table", None, "a table of the parts: formula, value, share", choices=("latex", "markdown"))
     takes.flag("--piecewise", "a case for each combination of the yes/no flags that matter")
@@ -58,10 +61,13 @@ def run(args: Values) -> int:
     from archspec.render.formats import program, tabled, written_part
 
     formula, own = chosen_formula(args), _notation(args)
+    left = _leading(formula, args)
     if args.piecewise:
         _piecewise(args, formula, own)
         return 0
     parts = _parts(formula, args)
+    if left is not None:
+        parts = [cut for part in parts if (cut := left.part(part)).expr != 0]
     if args.table:
         print(tabled(formula, parts, args.table, own))
     elif args.json:
@@ -70,9 +76,9 @@ def run(args: Values) -> int:
             {"part": part.label, "expression": str(part.expr), "value": value}
             for part, value in zip(parts, values, strict=True)
         ]
-        print_json({**_as_json(formula, own), "parts": listed})
+        print_json({**_as_json(formula, own), **_leading_json(left), "parts": listed})
     elif args.format in ("text", "unicode"):
-        _explain(formula, parts, args, own)
+        _explain(formula, parts, left, args, own)
     elif args.format in LANGUAGES:
         print(program(formula, parts, args.format))
     else:
@@ -83,22 +89,35 @@ def run(args: Values) -> int:
 
 
 def _parts(formula: Formula, args: Values) -> list[Part]:
-    """The parts that `--by`, `--collect` and `--leading` ask for."""
+    """The parts that `--by` and `--collect` ask for."""
     from archspec.render import arrangements
-    from archspec.render.growth import leading
 
     if args.collect:
         return arrangements.collected(formula, args.collect)
-    if args.leading is not None:
-        return [arrangements.Part("", leading(formula, _fields(args.leading)).expr)]
     if args.by == "module":
         return arrangements.by_module(formula, max(1, args.depth))
     parts: list[Part] = getattr(arrangements, f"by_{args.by}")(formula)
     return parts
 
 
-def _fields(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _leading(formula: Formula, args: Values) -> Leading | None:
+    """The terms that `--leading` leaves, where it is asked for."""
+    from archspec.render.growth import leading
+
+    if args.leading is None:
+        return None
+    for option, asked in (("--piecewise", args.piecewise), ("--table", args.table)):
+        if asked:
+            raise FormulaError(f"{option} gives the whole formula", help="leave out --leading")
+    return leading(formula, [name.strip() for name in args.leading.split(",") if name.strip()])
+
+
+def _leading_json(left: Leading | None) -> dict[str, Any]:
+    if left is None:
+        return {}
+    found = {"expression": str(left.expr), "value": left.value, "growing": list(left.growing)}
+    dropped = {"dropped": str(left.dropped), "dropped_value": left.dropped_value}
+    return {"leading": {**found, **dropped, "dropped_share": left.dropped_share}}
 
 
 def _notation(args: Values) -> dict[str, Glyph]:
@@ -135,25 +154,24 @@ def _as_json(formula: Formula, own: dict[str, Glyph]) -> dict[str, Any]:
     }
 
 
-def _explain(formula: Formula, parts: list[Part], args: Values, own: dict[str, Glyph]) -> None:
+def _explain(
+    formula: Formula, parts: list[Part], left: Leading | None, args: Values, own: dict[str, Glyph]
+) -> None:
     from archspec.render.formats import glyphs, written_part
-    from archspec.render.growth import leading
 
-    equals = "=" if args.leading is None else "≈"
+    equals = "=" if left is None else "≈"
     for part in parts:
         name = part.label or f"{formula.quantity_name} of {formula.architecture}"
         say(f"{name} {equals} {written_part(formula, part, args.format, own)}")
-    say(f"= {formula.evaluate():,} at the values below\n")
+    exact = f"{formula.evaluate():,}"
+    here = f"= {exact} at the values below"
+    say(f"{here}\n" if left is None else f"≈ {left.value:,} at the values below, exactly {exact}\n")
     symbols = glyphs(formula, own)
     values = formula.symbols.items()
     rows = [(symbols[name].text, name, str(value), symbols[name].meaning) for name, value in values]
     table("symbol|field|>value|meaning", rows)
     notes = [f"{name} is the {text}" for name, text in formula.definitions.items()]
-    if args.leading is not None:
-        left = leading(formula, _fields(args.leading))
-        notes.append(
-            f"dropped: {left.dropped}, which is {left.dropped_value:,} ({left.dropped_share:.2%}) here"
-        )
+    notes += [] if left is None else _leading_notes(formula, left, args, own)
     if formula.assumptions:
         notes.append(f"it holds for {'; '.join(formula.assumptions)}")
     notes += [f"{name} does not enter the count" for name in formula.unused]
@@ -161,6 +179,20 @@ def _explain(formula: Formula, parts: list[Part], args: Values, own: dict[str, G
         print()
     for note in notes:
         say(f"note: {note}")
+
+
+def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str, Glyph]) -> list[str]:
+    """Which fields grow, and what is dropped."""
+    from archspec.render.factors import shortest
+    from archspec.render.formats import written
+
+    growing = f"growing: {', '.join(left.growing) or 'no field'}"
+    if left.dropped == 0:
+        return [growing, "no term is outgrown by another: none is dropped"]
+    terms = shortest(left.dropped)
+    shown = written(formula, args.format, own, terms[:6]) + (" + …" if len(terms) > 6 else "")
+    value = f"{left.dropped_value:,} ({left.dropped_share:.2%}) here"
+    return [growing, f"dropped: {shown}, which is {value}"]
 
 
 def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph]) -> None:
