@@ -7,6 +7,7 @@ first asked for: a count must not pay for SymPy or NumPy. `__init__.pyi` tells t
 __version__ = "0.1.0"
 _HOMES = {
     "archspec.compare.diff": ("Diff", "diff"),
+    "archspec.compare.table": ("ModelTable", "table"),
     "archspec.costs.forward": ("CacheTensor", "Forward"),
     "archspec.costs.weights": ("Weights",),
     "archspec.errors": ("ArchspecError", "MissingPackageError"),

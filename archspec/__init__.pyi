@@ -2,6 +2,8 @@
 
 from archspec.compare.diff import Diff as Diff
 from archspec.compare.diff import diff as diff
+from archspec.compare.table import ModelTable as ModelTable
+from archspec.compare.table import table as table
 from archspec.costs.forward import CacheTensor as CacheTensor
 from archspec.costs.forward import Forward as Forward
 from archspec.costs.weights import Weights as Weights

@@ -27,6 +27,7 @@ VERBS = {
     "memory": "what a call needs: weights and cache; or, with --train, a training step",
     "sensitivity": "how a count answers to each field, and which do not enter",
     "diff": "what differs between two architectures or configs, in numbers and symbols",
+    "table": "several models side by side: text, LaTeX or Markdown",
     "sweep": "counts over a grid of configs: a table, a file, a picture, a SQL query",
     "solve": "the configs that come nearest a budget of parameters or bytes",
     "list": "the model types and architectures that are described",

@@ -1,0 +1,141 @@
+"""Several models side by side: their columns, names and refusals, as text, LaTeX, Markdown and plain data."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.cli.main import main
+
+ROOT = Path(__file__).parent.parent.parent
+GPT2 = str(ROOT / "configs" / "openai-community--gpt2.json")
+GPT_OSS = str(ROOT / "configs" / "openai--gpt-oss-20b.json")
+
+
+def row(model: Any, columns: str, **options: Any) -> dict[str, Any]:
+    return archspec.table([model], columns, **options).rows[0]
+
+
+def test_the_usual_columns() -> None:
+    found = archspec.table([GPT2, GPT_OSS])
+    assert found.columns == ["model", "params", "active_params", "L", "d", "h", "d_ff", "V"]
+    assert [tuple(one.values()) for one in found.rows] == [
+        ("gpt2", 124_439_808, 124_439_808, 12, 768, 12, 3072, 50257),
+        ("gpt-oss-20b", 20_914_757_184, 4_187_440_704, 24, 2880, 64, 2880, 201088),
+    ]
+    assert found.legend.startswith("L: number of layers, d: model width")
+    assert "active_params" not in archspec.table([GPT2]).columns  # it would say the same again
+
+
+def test_a_column_is_a_quantity_a_cost_a_field_a_symbol_or_a_word() -> None:
+    model = archspec.load(GPT2)
+    counted = row(model, "params,active,non-embedding,embedding_params,bytes", dtype="bf16")
+    assert counted == {
+        "params": model.params,
+        "active": model.active_params,
+        "non-embedding": model.non_embedding_params,
+        "embedding_params": model.embedding_params,
+        "bytes": 2 * model.params,
+    }
+    costs = row(model, "flops,flops_per_token,cache_bytes,cache_bytes_per_token", tokens=64, dtype="bf16")
+    call = model.forward(tokens=64)
+    assert costs["flops"] == call.flops and costs["flops_per_token"] == round(call.flops / 64)
+    assert costs["cache_bytes"] == call.cache_bytes("bf16") and costs["cache_bytes_per_token"] == 36_864
+    fields = row(model, "n_embd,hidden_size,tie_word_embeddings,attn_pdrop,architecture,model_type")
+    assert list(fields.values()) == [768, 768, True, 0.1, "GPT2LMHeadModel", "gpt2"]
+    words = row("MixtralForCausalLM", "layers,width,heads,kv_heads,feed-forward,experts,k")
+    assert list(words.values()) == [32, 4096, 32, 8, 14336, 8, 2]
+
+
+def test_fields_of_a_part_are_said_to_be_so_and_what_is_missing_why() -> None:
+    llava = archspec.table(["LlavaForConditionalGeneration"], "L,vision_config.hidden_size,E")
+    assert llava.rows == [{"L": 32, "vision_config.hidden_size": 1024, "E": None}]
+    assert "LlavaForConditionalGeneration: of its text_config: L" in llava.notes
+    several = archspec.table(["MusicgenForConditionalGeneration"], "L")
+    assert several.rows == [{"L": None}]
+    assert "MusicgenForConditionalGeneration: no L: text_encoder and decoder have one each" in several.notes
+    whisper = archspec.table(["WhisperModel"], "L,L_dec,d,flops")
+    assert (whisper.rows[0]["L"], whisper.rows[0]["d"], whisper.rows[0]["flops"]) == (4, 384, None)
+    assert "WhisperModel: of its encoder: L" in whisper.notes
+    swin = archspec.table(["SwinModel"], "d,L,h,depths")
+    assert swin.rows == [{"d": None, "L": [2, 2, 6, 2], "h": [3, 6, 12, 24], "depths": [2, 2, 6, 2]}]
+    assert str(swin).splitlines()[1].split("  ")[0] == "–"
+
+
+def test_models_have_the_names_of_their_checkpoints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "Llama-2-7b-hf"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "llama"}')
+    monkeypatch.chdir(folder)
+    given = [GPT2, folder, str(folder / "config.json"), "config.json", "LlamaModel", {"model_type": "bert"}]
+    names = [one["model"] for one in archspec.table([*given, archspec.load(GPT2)], "model").rows]
+    assert names == ["gpt2", *["Llama-2-7b-hf"] * 3, "LlamaModel", "BertModel", "gpt2"]
+
+
+def test_models_that_cannot_be_counted_are_named_all_at_once() -> None:
+    with pytest.raises(archspec.ArchspecError) as refused:
+        archspec.table([GPT2, "NoSuchModel", {"model_type": "bert", "hidden_size": 5}])
+    message = str(refused.value)
+    assert "NoSuchModel" in message and "model 3: " in message and "gpt2" not in message
+
+
+@pytest.mark.parametrize(
+    ("models", "columns", "said"),
+    [
+        ([GPT2], "hiden_size", "hiden_size is no column: none of the models has such a field"),
+        ([GPT2], "params,params", "the column params is given twice"),
+        ([GPT2], "params,", "an empty name is no column"),
+        (["LlavaForConditionalGeneration"], "text_config", "text_config is no column"),
+        ([], None, "there are no models"),
+        (GPT2, None, "there are no models"),
+    ],
+)
+def test_what_makes_no_table(models: Any, columns: str | None, said: str) -> None:
+    with pytest.raises(archspec.ArchspecError, match=said):
+        archspec.table(models, columns)
+
+
+def test_text_html_markdown_and_plain_data(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["table", GPT2, GPT_OSS, "--columns", "model,d_ff,params"]) == 0
+    text = capsys.readouterr().out
+    assert text.splitlines()[:3] == [
+        "model         d_ff          params",
+        "gpt2         3,072     124,439,808",
+        "gpt-oss-20b  2,880  20,914,757,184",
+    ]
+    assert main(["table", GPT2, "--columns", "model,d_ff,n_inner", "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "| model | $d_{\\mathrm{ff}}$ | n_inner |",
+        "| --- | ---: | ---: |",
+        "| gpt2 | 3,072 | 3,072 |",
+    ]
+    assert main(["table", GPT2, GPT_OSS, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == archspec.table([GPT2, GPT_OSS]).as_json()
+    assert "<td" in archspec.table([GPT2])._repr_html_()
+    assert main(["table", GPT2, "--columns", "nothing"]) == 2
+
+
+def test_a_config_on_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(GPT2).read_bytes())))
+    assert main(["table", "-", "--columns", "model,params"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["GPT2LMHeadModel", "124,439,808"]
+
+
+@pytest.mark.latex
+def test_latex_is_set(tmp_path: Path) -> None:
+    odd = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
+    columns = "model,params,architecture,d_ff,h_kv,tie_word_embeddings,depths,non-embedding"
+    written = archspec.table([GPT2, GPT_OSS, odd, "SwinModel", "gpt_neox"], columns).latex()
+    body = (
+        f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{written}\n\\end{{document}}"
+    )
+    (tmp_path / "table.tex").write_text(body)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
