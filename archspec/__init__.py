@@ -15,6 +15,8 @@ _HOMES = {
     "archspec.models.formula": ("Formula",),
     "archspec.models.memory": ("Memory", "Training"),
     "archspec.models.model": ("Model", "architectures", "formula", "load"),
+    "archspec.models.sensitivities": ("Sensitivities",),
+    "archspec.models.tree": ("Tree",),
     "archspec.solving.solve": ("Solution", "solve"),
     "archspec.specs.library": ("TRANSFORMERS_VERSION",),
     "archspec.sweeping.sweep": ("Sweep", "sweep"),

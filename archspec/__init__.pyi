@@ -18,6 +18,8 @@ from archspec.models.model import Model as Model
 from archspec.models.model import architectures as architectures
 from archspec.models.model import formula as formula
 from archspec.models.model import load as load
+from archspec.models.sensitivities import Sensitivities as Sensitivities
+from archspec.models.tree import Tree as Tree
 from archspec.solving.solve import Solution as Solution
 from archspec.solving.solve import solve as solve
 from archspec.specs.library import TRANSFORMERS_VERSION as TRANSFORMERS_VERSION

@@ -10,13 +10,13 @@ from archspec.errors import ArchspecError
 if TYPE_CHECKING:
     from archspec.models.model import Model
 
-NAMES = ("FLOPs", "cache elements")
+TITLES = {"flops": "FLOPs", "cache_elements": "cache elements"}
 
 
 class CostChange(NamedTuple):
     """One cost of the same call of both models."""
 
-    name: str
+    quantity: str
     before: int
     after: int
 
@@ -29,7 +29,7 @@ def cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> list[CostCha
     >>> import archspec
     >>> mha, gqa = archspec.load("LlamaModel"), archspec.load("LlamaModel", None, {"num_key_value_heads": 8})
     >>> cost_changes(mha, gqa, {"tokens": 1})[1]
-    CostChange(name='cache elements', before=262144, after=65536)
+    CostChange(quantity='cache_elements', before=262144, after=65536)
     """
     sides = []
     for model, label in ((a, "A"), (b, "B")):
@@ -39,4 +39,4 @@ def cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> list[CostCha
             first = error.problems[0]
             raise ArchspecError(f"{label}: {first.message}", help=first.help) from None
         sides.append((call.flops, call.cache_elements()))
-    return [CostChange(name, *pair) for name, pair in zip(NAMES, zip(*sides, strict=True), strict=True)]
+    return [CostChange(name, *pair) for name, pair in zip(TITLES, zip(*sides, strict=True), strict=True)]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from archspec.compare.alignment import Alignment, aligned
-from archspec.compare.costs import CostChange, cost_changes
+from archspec.compare.costs import TITLES, CostChange, cost_changes
 from archspec.compare.formulas import Forms, as_python, forms_or_reason
 from archspec.errors import ArchspecError
 from archspec.models.model import Model, Source, load
@@ -69,8 +69,7 @@ class Diff:
             "values": self.forms.values,
             "fields": {name: {"a": one, "b": other} for name, (one, other) in self.fields.items()},
         }
-        costs = [change._asdict() for change in self.costs]
-        return found | ({"costs": costs} if costs else {})
+        return found | {"costs": [change._asdict() for change in self.costs]}
 
     def _side(self, index: int) -> dict[str, Any]:
         model, total = (self.a, self.b)[index], self.totals[index]
@@ -101,7 +100,7 @@ class Diff:
         if self.costs:
             yield ""
             rows = [
-                (one.name, number(one.before), number(one.after), signed(one.after - one.before))
+                (TITLES[one.quantity], number(one.before), number(one.after), signed(one.after - one.before))
                 for one in self.costs
             ]
             yield Table("of a call|>A|>B|>B - A", rows)

@@ -69,7 +69,7 @@ class Flops(Report):
             "masked_flops": self.masked_flops,
             "flops_per_token": self.flops_per_token,
             "params": self.params,
-            "modules": [{"name": name, "flops": flops} for name, flops in modules],
+            "modules": [{"module": name, "flops": flops} for name, flops in modules],
         }
 
     def blocks(self) -> Iterator[Block]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from archspec.configs.choice import choose, default_note, source_of
@@ -24,6 +24,7 @@ from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archspec.models.formula import Formula
+    from archspec.models.sensitivities import Sensitivities
     from archspec.models.tree import Tree
 
 
@@ -140,6 +141,28 @@ class Model(Costs):
         if name == "masked_flops":
             forward.check_held("masked")
         return Formula.of(self.scope, self.architecture, name, forward.call)
+
+    def sensitivity(
+        self,
+        quantity: str = "params",
+        *,
+        dtype: str | None = None,
+        assume: Iterable[str] = (),
+        **lengths: Any,
+    ) -> Sensitivities:
+        """How a quantity answers to each field, as `archspec sensitivity` shows it.
+
+        ``assume`` replaces fields by expressions of others, ``dtype`` counts bytes; see :meth:`quantity`.
+
+        >>> import archspec
+        >>> archspec.load("GPT2Model").sensitivity(assume=["n_inner=4*n_embd"]).fields[0].derivative
+        272623.0
+        """
+        from archspec.models.sensitivities import Sensitivities
+        from archspec.render.assumptions import assume as assumed
+
+        formula = assumed(self.quantity(quantity, **lengths), assume)
+        return Sensitivities(formula.in_bytes(dtype) if dtype else formula)
 
     def __repr__(self) -> str:
         return f"<{self.architecture} ({self.model_type}): {self.params:,} parameters>"

@@ -58,7 +58,7 @@ class Tree:
 
 def _as_json(item: Item, depth: int | None, level: int = 0) -> dict[str, Any]:
     found = item._asdict() | {"marks": list(item.marks)}
-    found = {"module" if name == "label" else name: value for name, value in found.items()}
+    found = {"module" if name == "path" else name: value for name, value in found.items()}
     del found["children"]
     if depth is None or level < depth:
         found["children"] = [_as_json(child, depth, level + 1) for child in item.children]

@@ -34,7 +34,7 @@ def test_depth(capsys: pytest.CaptureFixture[str]) -> None:
 def test_tree_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tree", "BertModel", "--json"]) == 0
     root = json.loads(capsys.readouterr().out)
-    assert {child["path"]: child["params"] for child in root["children"]} == BERT
+    assert {child["module"]: child["params"] for child in root["children"]} == BERT
     assert root["children"][1]["children"][0]["children"][0]["copies"] == 12
 
 
@@ -62,7 +62,7 @@ def test_tied_and_frozen_tensors_and_buffers_are_marked(capsys: pytest.CaptureFi
 
 def test_tensors_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tensors", "GPT2LMHeadModel", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["tensors"]
     assert found[0] == {
         "name": "transformer.wte.weight",
         "shape": [50257, 768],

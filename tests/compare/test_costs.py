@@ -31,7 +31,7 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cache elements" in capsys.readouterr().out
     assert main([*COMMAND, "--tokens", "2048", "--json"]) == 1
     cache = json.loads(capsys.readouterr().out)["costs"][1]
-    assert cache == {"name": "cache elements", "before": 4 * cache["after"], "after": 2048 * 65_536}
+    assert cache == {"quantity": "cache_elements", "before": 4 * cache["after"], "after": 2048 * 65_536}
     assert main(COMMAND) == 1
     assert "cache elements" not in capsys.readouterr().out
     assert main([*COMMAND, "--past", "4"]) == 2

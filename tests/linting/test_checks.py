@@ -58,7 +58,7 @@ def test_exit_code_and_positions(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"broken.yaml:15:62: {FOUND[5][2]} (in BrokenLayer.dense)\n" in out
     assert out.endswith(f"1 file, {len(FOUND)} problems\n")
     assert main(["lint", "--json", str(BROKEN)]) == 2
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["problems"]
     assert [(p["line"], p["column"], p["message"]) for p in listed] == FOUND
 
 

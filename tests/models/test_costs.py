@@ -37,3 +37,12 @@ def test_a_step_without_activations_says_why() -> None:
     step = archspec.load("ZambaForCausalLM").training(tokens=8)
     assert step.not_described and step.as_json()["total_bytes"] is None
     assert "total without activations" in str(step)
+
+
+def test_sensitivity_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    found = archspec.load("GPT2LMHeadModel").sensitivity("active_params", assume=["n_inner=4*n_embd"])
+    line = ["sensitivity", "GPT2LMHeadModel", "--quantity", "active_params", "--assume", "n_inner=4*n_embd"]
+    assert main(line) == 0
+    assert capsys.readouterr().out == f"{found}\n"
+    assert main([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found.as_json()

@@ -33,7 +33,7 @@ def run(args: Values) -> int:
     library = cache(lambda own: library_of([*args.specs, *own]))
     found = [problem for file in files for problem in lint(file, library(_beside(file)))]
     if args.json:
-        print_json([_as_json(problem) for problem in found])
+        print_json({"files": len(files), "problems": [_as_json(problem) for problem in found]})
     else:
         for problem in found:
             print(problem)
@@ -60,5 +60,11 @@ def _files(name: str) -> list[str]:
 
 def _as_json(problem: Problem) -> dict[str, object]:
     place = problem.place
-    where = {"file": place.source.name, "line": place.line, "column": place.column} if place else {}
-    return {**where, "message": problem.message, "path": problem.path, "help": problem.help}
+    return {
+        "file": place.source.name if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "path": problem.path,
+        "message": problem.message,
+        "help": problem.help,
+    }

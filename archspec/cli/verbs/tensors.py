@@ -20,7 +20,9 @@ def run(args: Values) -> int:
     found = model.tensors()
     if args.json:
         keys = ("name", "shape", "numel", "kind", "trainable", "tied_to")
-        print_json([{key: getattr(tensor, key) for key in keys} for tensor in found])
+        listed = [{key: getattr(tensor, key) for key in keys} for tensor in found]
+        named = {"architecture": model.architecture, "model_type": model.model_type}
+        print_json({**named, "tensors": listed})
         return 0
     rows = [(t.name, str(t.shape), number(t.numel), ", ".join(marks(t))) for t in found]
     parameters = sum(t.kind == "parameter" for t in found)
