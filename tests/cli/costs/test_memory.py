@@ -7,7 +7,7 @@ import json
 import pytest
 
 from archspec.cli.main import main
-from archspec.specs.library import Library
+from archspec.specs.index import CostRecord
 
 Captured = pytest.CaptureFixture[str]
 
@@ -28,7 +28,7 @@ def test_a_working_set_is_given_where_it_was_held_to_torch(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: tuple[str, ...] = ("static", "working_set")
-    monkeypatch.setattr(Library, "held", lambda *_: held)
+    monkeypatch.setattr(CostRecord, "held", lambda *_: held)
     command = ["memory", "LlamaForCausalLM", "--tokens", "1000", "--dtype", "bf16"]
     assert main(command) == 0
     text = capsys.readouterr().out
