@@ -17,7 +17,7 @@ def test_the_command_explains_it_too(capsys: pytest.CaptureFixture[str]) -> None
         assert text in out
     tie = "in B, cls.predictions.decoder.weight is tied to bert.embeddings.word_embeddings.weight"
     assert f"note: {tie}; counting it again gives 132,955,194\n" in out
-    assert "B - A = 2*hidden_size + vocab_size\n" in out
+    assert "B - A = vocab_size + 2*hidden_size\n" in out
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
