@@ -84,8 +84,7 @@ def _open_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the process ends
         stream = getattr(sys, name)
-        encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
-        if encoding not in ("utf-8", "utf8") and hasattr(stream, "reconfigure"):
+        if getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

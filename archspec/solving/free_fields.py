@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from archspec.configs.choice import choose
 from archspec.configs.origin import RawConfig
-from archspec.configs.overrides import check_overrides
+from archspec.configs.overrides import check_overrides, owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import SweepError
 from archspec.language.values import describe
 from archspec.solving.goals import MAX_BUDGET
 from archspec.specs.library import Library
-from archspec.sweeping.axes import Axis, axes_of, value_at
+from archspec.sweeping.axes import Axis, axes_of
 
 REACH = 16  # a free field is looked for between its value in the config over this, and its value times this
 
@@ -100,4 +100,7 @@ def _own(config: RawConfig, architecture: str | None, name: str, library: Librar
     chosen = choose(config, architecture, library)
     spec, config = library.load(chosen.model_type), chosen.config
     check_overrides(spec, {name: 1}, config)
-    return value_at(Scope(spec, config.raw, config.origin), name)
+    scope, leaf = owner(Scope(spec, config.raw, config.origin), name)
+    if not scope.has(leaf):  # a field of every config, as dtype is
+        raise SweepError(f"{name} is no size that is chosen", help="leave it out of --free")
+    return scope.get(leaf)

@@ -357,6 +357,7 @@ def test_ratios_are_held_in_whole_numbers() -> None:
         (["--params", "7e9", "--free", "hidden_size", "--ratio", "hidden_size/vocab_size"], "there is no ="),
         (["--params", "7e9", "--free", "pad_token_id"], "says nothing on how large it may be"),
         (["--params", "7e9", "--free", "hidden_size,hidden_size"], "hidden_size is free twice"),
+        (["--params", "7e9", "--free", "dtype"], "dtype is no size that is chosen"),
         (["--params", "7e9", "--free", "tie_word_embeddings"], "--set tie_word_embeddings=true,false"),
         (
             ["--params", "7e9", "--free", "hidden_size", "--within", "-1"],

@@ -1,0 +1,62 @@
+"""Random command lines end as they should, and what ends badly is seen."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tools.fuzz.__main__ import main
+from tools.fuzz.lines import line, prepare
+from tools.fuzz.running import Outcome, run, wrong
+
+
+def test_random_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--lines", "60", "--alone", "30"]) == 0, capsys.readouterr().err
+
+
+def test_a_seed_gives_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lines(folder: Path) -> list[list[str]]:
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        source = random.Random(7)
+        prepare(folder, source)
+        return [line(source, folder) for _ in range(50)]
+
+    assert lines(tmp_path / "once") == lines(tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("given", "ended", "what"),
+    [
+        ("count a", Outcome(70, "", "a bug of archspec: KeyError: 'a'"), "a traceback or a bug"),
+        ("count a", Outcome(None, "", "Traceback (most recent call last):"), "a traceback or a bug"),
+        ("count a", Outcome(3, "", ""), "ends in 3"),
+        ("count a", Outcome(1, "", ""), "a difference, where none was asked for"),
+        ("count a", Outcome(2, "", ""), "refused without a reason"),
+        ("sensitivity a", Outcome(0, "elasticity nan", ""), "a number that is none"),
+        ("tree a --json", Outcome(0, "{", ""), "no JSON"),
+        ("tree a", Outcome(0, "a 3", "UserWarning: no font"), "a warning of another package"),
+        ("diff a b", Outcome(1, "a 3", ""), ""),
+        ("list", Outcome(0, "nanochat", ""), ""),
+    ],
+)
+def test_what_is_wrong(given: str, ended: Outcome, what: str) -> None:
+    assert wrong(given.split(), ended).startswith(what)
+    assert bool(what) == bool(wrong(given.split(), ended))
+
+
+def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> int:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("archspec.cli.verbs.tree.run", broken)
+    assert wrong(["tree", "BertModel"], run(["tree", "BertModel"])) == "a traceback or a bug"
+
+
+def test_a_count_that_says_two_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = run(["count", "BertModel"])
+    assert wrong(["count", "BertModel"], ended) == ""
+    monkeypatch.setattr("archspec.cli.verbs.count.number", lambda value: f"{value + 1:,}")
+    assert wrong(["count", "BertModel"], ended) == "count says 109,482,241, with --json 109482240"

@@ -1,0 +1,83 @@
+"""Configs as users have them, with some of their values broken."""
+
+from __future__ import annotations
+
+import json
+import random
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from archspec.specs.library import shipped
+
+Random = random.Random
+CONFIGS = Path(__file__).parents[2] / "configs"
+VALUES: tuple[Any, ...] = (
+    *(0, 1, -1, 2, 3, 7, 64, 10**6, 2**31, 2**63, 10**40, 0.5, -0.0, 1e300, True, False, None, "", "llama"),
+    *("é", "𝔘", "\0", "\ud800", "a" * 3000, "1", [], [0], [None], [[1], [2]], ["a", 1], {}, {"0": 1}),
+    *({"model_type": "bert"}, {"model_type": "none"}, {"a": {"b": {"c": []}}}),
+)
+NOT_JSON = (
+    *(
+        "",
+        "null",
+        "[]",
+        "1",
+        "{",
+        "{}",
+        "{'a': 1}",
+        '{"a": NaN}',
+        '{"a": Infinity}',
+        '{"a": 1, "a": 2}',
+        "\x00",
+    ),
+    *('{"model_type": 1}', '{"model_type": "bert", }', "[" * 500, '{"a": ' * 500, "\ufeff{}", '"\\ud800"'),
+)
+
+
+def text(random: Random, sound: bool) -> tuple[str, str]:
+    """The text of a config.json, and the model type that it was made of."""
+    if not sound and random.random() < 0.1:
+        return random.choice(NOT_JSON), ""
+    if random.random() < 0.5:
+        path = random.choice(sorted(CONFIGS.glob("*.json")))
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    else:
+        raw = _of_a_type(random)
+    model_type = str(raw["model_type"])
+    shrunk(raw)
+    for _ in range(0 if sound else random.choice((0, 1, 1, 2, 5))):
+        mutate(raw, random)
+    return json.dumps(raw), model_type
+
+
+def _of_a_type(random: Random) -> dict[str, Any]:
+    spec = shipped().load(random.choice(shipped().model_types()))
+    raw: dict[str, Any] = {"model_type": spec.model_type}
+    if spec.architectures and random.random() < 0.7:
+        raw["architectures"] = [random.choice(sorted(spec.architectures))]
+    return raw
+
+
+def shrunk(raw: dict[str, Any]) -> None:
+    """Makes a config small enough to be tried quickly: with two layers at the most."""
+    for name, value in raw.items():
+        if isinstance(value, dict):
+            shrunk(value)
+        elif type(value) is int and "layer" in name:
+            raw[name] = min(value, 2)
+
+
+def mutate(raw: dict[str, Any], random: Random) -> None:
+    """Changes a value, leaves one out, or adds one, in a config or in a sub-config."""
+    inner = [value for value in raw.values() if isinstance(value, dict) and value]
+    if inner and random.random() < 0.4:
+        mutate(random.choice(inner), random)
+        return
+    name = random.choice([*raw, "hidden_size", "architectures", "num_hidden_layers", "dtype", "extra", "é"])
+    if random.random() < 0.15:
+        raw.pop(name, None)
+    elif isinstance(raw.get(name), int) and random.random() < 0.3:
+        raw[name] = random.choice((str(raw[name]), float(raw[name]), -raw[name], [raw[name]]))
+    else:
+        raw[name] = deepcopy(random.choice(VALUES))
