@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,29 @@ class Box:
             else:
                 picks.append(wanted + pick.start if isinstance(pick, slice) else pick[wanted])
         return Box(self.grid, picks)
+
+
+def box_at(grid: Grid, share: float, size: int) -> Box:
+    """A box of about a size at a share of the way along each dimension: 0 the first, 1 the last."""
+    first = next(boxes(grid, size))
+    picks: list[Pick] = []
+    for length, width in zip(grid.shape, first.shape, strict=True):
+        start = int(share * (length - width))
+        picks.append(slice(start, start + width))
+    return Box(grid, picks)
+
+
+def scattered_box(grid: Grid, size: int) -> Box:
+    """A box of about a size whose positions along each dimension lie all over it, at random."""
+    random, picks = Random(0), list[Pick]()
+    left = len(grid.shape)
+    for length in sorted(grid.shape):  # what a short dimension has not, the longer ones may have more of
+        most = max(1, round(size ** (1 / left)))
+        chosen = sorted(random.sample(range(length), min(most, length)))
+        picks.append(np.array(chosen))
+        size, left = size // len(chosen), left - 1
+    order = np.argsort(np.argsort(grid.shape, kind="stable"), kind="stable")
+    return Box(grid, [picks[place] for place in order])
 
 
 def boxes(grid: Grid, size: int = BOX, shape: tuple[int, ...] | None = None) -> Iterator[Box]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any
@@ -80,6 +81,14 @@ def write(rows: Batches, schema: Any, swept: list[str], path: str, ending: str) 
             written += sum(batch.num_rows for batch in group)
             group.clear()  # not to be held while the next ones are counted
     return written
+
+
+def bytes_of(batch: Any, schema: Any, swept: list[str], ending: str) -> int:
+    """How large a file of some rows is."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, f"rows{ending}")
+        write([batch], schema, swept, path, ending)
+        return os.path.getsize(path)
 
 
 def write_lines(rows: Batches, file: IO[str]) -> int:

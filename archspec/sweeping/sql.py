@@ -25,6 +25,7 @@ from archspec.symbolic.polynomials import Atom, Poly, Real, Space
 DIALECTS = ("duckdb", "spark")
 MAX_FORMS = 2_000
 MAX_HUGE = 10**38
+_BOX = 1 << 22  # points, of which only the conditions are evaluated
 
 
 def query(sweep: Asked, dialect: str = "duckdb", table: str | None = None) -> str:
@@ -63,7 +64,7 @@ class _Query:
         engine = self.sweep.engine
         found: dict[int, Region] = {}
         with np.errstate(all="ignore"):
-            for box in boxes(engine.grid):
+            for box in boxes(engine.grid, _BOX):
                 found |= {id(region): region for region, _ in engine.assigned(box) if region.keep}
                 if len(found) > MAX_FORMS:
                     message = f"more than {MAX_FORMS:,} closed forms are too many for a query"

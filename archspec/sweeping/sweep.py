@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.configs.overrides import split_at_commas
+from archspec.configs.overrides import idle_fields, override_notes, split_at_commas
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
+from archspec.render.html import blocks_html
+from archspec.reports import plain
 from archspec.specs.search_path import Specs
 from archspec.sweeping.axes import axes_of
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
+from archspec.sweeping.head import Head, remarks
+from archspec.sweeping.limits import Estimate, check, check_memory, check_writing, free_memory, patient
 from archspec.sweeping.subject import Subject
 from archspec.sweeping.table import Table, arrow
 
@@ -36,6 +40,7 @@ class Sweep:
         self.subject, self.asked, self.wide = subject, list(asked), wide
         self.architecture = subject.architecture
         self.engine = Engine(subject)
+        self._length: int | None = None
 
     @property
     def points(self) -> int:
@@ -67,47 +72,105 @@ class Sweep:
         ``progress`` is told how many points are counted, and of how many. Errors: :class:`SweepError` when
         every point is refused, with the first reason.
         """
+        return (batch for batch, _ in self._looked_at(progress) if batch is not None)
+
+    def _looked_at(self, progress: Progress | None = None) -> Iterator[tuple[Any, int]]:
+        """Record batches, None for those without rows, each with how many points were looked at by then."""
         done = rows = 0
         for batch, points in self.table.batches():
             done += points
             if progress is not None:
                 progress(done, self.points)
-            if batch is not None:
-                rows += batch.num_rows
-                yield batch
+            rows += 0 if batch is None else batch.num_rows
+            yield batch, done
         if not rows and not self.filtered and self.engine.refusal is not None:
             refusal, point = self.engine.refusal
             at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(point).items())
             raise SweepError([Problem(f"no point of the grid can be built; {at}:"), *refusal.problems])
 
-    def arrow(self) -> Any:
-        """The whole sweep as a pyarrow.Table."""
+    def to_arrow(self, yes: bool = False) -> Any:
+        """The whole sweep as a pyarrow.Table.
+
+        Errors: :class:`SweepError` where that takes more than a minute, or more memory than is free, unless
+        ``yes``.
+        """
+        if not yes:
+            check_memory(self.table)
         return arrow().Table.from_batches(list(self.batches()), self.schema)
 
-    def pandas(self) -> Any:
-        """The whole sweep as a pandas DataFrame."""
+    def to_pandas(self, yes: bool = False) -> Any:
+        """The whole sweep as a pandas DataFrame. Errors: those of :meth:`to_arrow`."""
         required("pandas")  # which pyarrow imports
-        return self.arrow().to_pandas()
+        return self.to_arrow(yes).to_pandas()
 
-    def polars(self) -> Any:
-        """The whole sweep as a polars DataFrame."""
-        return required("polars").from_arrow(self.arrow())
+    def to_polars(self, yes: bool = False) -> Any:
+        """The whole sweep as a polars DataFrame. Errors: those of :meth:`to_arrow`."""
+        return required("polars").from_arrow(self.to_arrow(yes))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The points as dictionaries, one at a time.
+        """The points as dictionaries, one at a time; so does iteration.
 
         >>> import archspec
-        >>> next(archspec.sweep("GPT2LMHeadModel", {"n_layer": [12, 24]}).rows())
-        {'n_layer': 12, 'params': 124439808}
+        >>> list(archspec.sweep("GPT2LMHeadModel", {"n_layer": [12, 24]}))
+        [{'n_layer': 12, 'params': 124439808}, {'n_layer': 24, 'params': 209494272}]
         """
         for batch in self.batches():
             yield from batch.to_pylist()
 
-    def array(self, column: str = "params") -> np.ndarray[Any, Any]:
+    __iter__ = rows
+
+    def __len__(self) -> int:
+        """The number of rows, which points without a count have none of; it takes a pass over the grid.
+
+        Errors: :class:`SweepError` where that takes more than a minute: :attr:`points` takes no time.
+        """
+        if self._length is None:
+            looked = patient(self._looked_at(), self.points)
+            self._length = sum(batch.num_rows for batch, _ in looked if batch is not None)
+        return self._length
+
+    def __bool__(self) -> bool:
+        return True
+
+    def head(self, rows: int = 40, yes: bool = False, progress: Progress | None = None) -> Head:
+        """The first rows, for which no more of the grid is looked at than they need.
+
+        Errors: :class:`SweepError` where it takes more than a minute to find as many, unless ``yes``.
+        """
+        taken: list[dict[str, Any]] = []
+        found = seen = 0
+        batches = self._looked_at(progress) if rows else iter(())
+        for batch, looked in batches if yes else patient(batches, self.points):
+            seen = looked
+            if batch is not None:
+                found += batch.num_rows
+                taken += batch.slice(0, rows - len(taken)).to_pylist()
+            if len(taken) == rows:
+                break
+        said = [*(self.remarks(seen) if seen else ()), *self.notes]
+        return Head(self.schema.names, taken, self.points, seen, found, said)
+
+    def remarks(self, looked: int | None = None) -> list[str]:
+        """How many points were left out when rows were made last, and why: of all or of some."""
+        return list(remarks(self.points, looked or self.points, self.filtered, self.refused))
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be known of fields that are swept or tied: that no count depends on them."""
+        subject = self.subject
+        fields = [*(axis.name for axis in subject.axes), *subject.ties]
+        config = subject.configured(subject.settled(subject.values([0] * len(subject.axes))))
+        idle = idle_fields if subject.costs.names else override_notes
+        return [f"note: {text}" for text in idle(subject.spec, fields, config).values()]
+
+    def array(self, column: str = "params", yes: bool = False) -> np.ndarray[Any, Any]:
         """One column as an array with a dimension for each swept field.
 
-        Errors: :class:`SweepError` where a point has no value, and for a column that was not asked for.
+        Errors: :class:`SweepError` where a point has no value, for a column that was not asked for, and for
+        an array that is larger than what is free of the memory, unless ``yes``.
         """
+        if not yes:
+            check(Estimate(self.points, 0.0, 8 * self.points), "an array in memory", free_memory())
         columns = list(self.subject.columns)
         if column not in columns:
             help_ = f"there are {', '.join(columns)}"
@@ -115,18 +178,21 @@ class Sweep:
         whole = self.engine.fill(columns.index(column))
         return whole.reshape([len(axis.values) for axis in self.subject.axes])
 
-    def write(self, path: str, progress: Progress | None = None) -> int:
+    def write(self, path: str, progress: Progress | None = None, yes: bool = False) -> int:
         """Writes the rows to a .csv, .parquet, .jsonl or .arrow file, which is there whole or not at all.
 
-        Gives the number of rows. Errors: :class:`SweepError`.
+        Gives the number of rows. Errors: :class:`SweepError`, also where a sample says that it takes more
+        than a minute, or more of the disk than is free, unless ``yes``.
         """
         ending, swept = format_of(path), [axis.name for axis in self.subject.axes]
+        if not yes:
+            check_writing(self.table, ending, path, path)
         with whole_file(path) as target:
             return write(self.batches(progress), self.schema, swept, target, ending)
 
     def plot(self, path: str | None = None, kind: str = "auto") -> Any:
         """A matplotlib figure of the sweep, and a .png, .svg or .html file where a path is given."""
-        from archspec.sweeping.plot import draw
+        from archspec.sweeping.pictures.plot import draw
 
         return draw(self, path, kind)
 
@@ -139,6 +205,12 @@ class Sweep:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         reader = arrow().RecordBatchReader.from_batches(self.schema, self.batches())
         return reader.__arrow_c_stream__(requested_schema)
+
+    def __str__(self) -> str:
+        return plain(self.head().blocks())
+
+    def _repr_html_(self) -> str:
+        return blocks_html([repr(self).strip("<>"), *self.head(10).blocks()])
 
     def __repr__(self) -> str:
         sizes = " x ".join(f"{axis.name}: {len(axis.values):,}" for axis in self.subject.axes)

@@ -58,9 +58,10 @@ class Table:
         A batch without rows is None. Errors: :class:`SweepError` for a column that outgrows its type.
         """
         for batch in self.engine.batches():
-            yield self._record(batch), batch.box.size
+            yield self.record(batch), batch.box.size
 
-    def _record(self, batch: Batch) -> Any:
+    def record(self, batch: Batch) -> Any:
+        """A batch as a record batch; None where it has no rows."""
         chosen: Any = slice(None) if batch.valid is True else np.flatnonzero(batch.valid)
         if batch.valid is not True and not len(chosen):
             return None

@@ -17,7 +17,7 @@ from archspec.cli.main import main
 from archspec.errors import SweepError
 from archspec.sweeping.axes import axis
 from archspec.sweeping.engine import Engine
-from archspec.sweeping.panels import formatter, levels_of, thin
+from archspec.sweeping.pictures.panels import formatter, levels_of, thin
 
 DOCS = Path(__file__).parents[2] / "docs"
 GALLERY = (DOCS / "gallery.md").read_text(encoding="utf-8")

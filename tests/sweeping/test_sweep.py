@@ -469,7 +469,7 @@ def interrupted(folder: Path, ending: str, number: int, before: str | None = Non
         "--set",
         "hidden_size=32:3200000:32",
     ]
-    command += ["--set", "num_hidden_layers=1:900", "--set", "vocab_size=1:1000", "--out", str(path)]
+    command += ["--set", "num_hidden_layers=1:900", "--set", "vocab_size=1:1000", "--yes", "--out", str(path)]
     process = (
         subprocess.Popen(  # a parent may ignore SIGINT, as a shell's background jobs do, and hand that down
             command,
@@ -569,18 +569,6 @@ def test_a_long_sweep_shows_how_far_it_is_on_a_terminal(
         assert main(["sweep", "LlamaForCausalLM", *options, str(tmp_path / "rows.csv")]) == 0
         shown = "sweeping" in screen.getvalue() and "400/400" in screen.getvalue()
         assert shown == (long and isinstance(screen, Terminal)) and "204 rows" in screen.getvalue()
-
-
-def test_frames_take_a_sweep() -> None:
-    import duckdb
-    import pandas
-    import polars
-
-    grid = archspec.sweep("GPT2LMHeadModel", ["n_embd=12:120:12", "n_layer=1:3"])
-    rows = list(grid.rows())
-    assert grid.pandas().to_dict("records") == rows == pandas.DataFrame.from_records(rows).to_dict("records")
-    assert grid.polars().to_dicts() == rows == polars.DataFrame(grid).to_dicts()
-    assert duckdb.sql("SELECT max(params) FROM grid").fetchall() == [(max(row["params"] for row in rows),)]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, given, pairs
 from archspec.cli.command_line import Arguments, Values
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LENGTHS = ("batch", "tokens", "past", "memory")
 _SHOWN = 40  # rows, unless --rows says otherwise
+_MOST_SHOWN = 100_000  # rows are held until the widths of the columns are known
 
 
 def add_arguments(takes: Arguments) -> None:
@@ -38,6 +39,7 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--sql", "DIALECT", about_sql, nargs="?", const="duckdb")
     takes.value("--table", "NAME", "with --sql: read the swept fields from this table, a column each")
     takes.flag("--wide", "integers as decimals of 38 digits")
+    takes.flag("--yes", "go ahead with what takes more than a minute, or than is free of the disk")
     takes.value("--rows", "N", f"how many rows to print (default: {_SHOWN})", type=int, default=_SHOWN)
     add_json(takes)
 
@@ -75,20 +77,23 @@ def run(args: Values) -> int:
         return 0
     if args.table:
         raise SweepError("--table is the table of a SQL query", help="ask for one with --sql")
-    if args.rows < 0:
-        help_ = "0 prints none; --out FILE writes all"
-        raise SweepError(f"--rows {args.rows}: no number of rows", help=help_)
+    if not 0 <= args.rows <= _MOST_SHOWN:
+        help_ = f"up to {_MOST_SHOWN:,} are printed; --out FILE writes all"
+        raise SweepError(f"--rows {args.rows}: no number of rows to print", help=help_)
     if args.out:
         with progress("sweeping") as show:
-            rows = grid.write(args.out, show)
+            rows = grid.write(args.out, show, args.yes)
         print(f"{args.out}: {rows:,} rows", file=sys.stderr)
+        _say(grid.remarks())
     if args.plot:
         grid.plot(args.plot, args.kind)
         print(args.plot, file=sys.stderr)
-    if not args.out and not args.plot:
-        _json(grid) if args.json else _print(grid, args.rows)
-    if not args.plot or args.out:
-        _say(grid)
+    if args.out or args.plot:
+        _say(grid.notes)
+    if args.json and not args.out and not args.plot:
+        _print_lines(grid, args.yes)
+    if not args.json and not args.out and not args.plot:
+        _print(grid, args.rows, args.yes)
     return 0
 
 
@@ -118,38 +123,33 @@ def _sweep(args: Values) -> Sweep:
     )
 
 
-def _json(grid: Sweep) -> None:
+def _print_lines(grid: Sweep, yes: bool) -> None:
     from archspec.sweeping.files import write_lines
+    from archspec.sweeping.limits import check_writing
 
+    if not yes:
+        check_writing(grid.table, ".jsonl", _descriptor(sys.stdout), "to print all")
     with progress("sweeping") as show:
         write_lines(grid.batches(None if sys.stdout.isatty() else show), sys.stdout)
+    _say([*grid.remarks(), *grid.notes])
 
 
-def _print(grid: Sweep, limit: int) -> None:
-    rows: list[list[str]] = []
-    total = 0
+def _descriptor(stream: TextIO) -> int:
+    """The number by which the system knows a stream; -1 for one that it does not know."""
+    try:
+        return stream.fileno()
+    except OSError:
+        return -1
+
+
+def _print(grid: Sweep, rows: int, yes: bool) -> None:
     with progress("sweeping") as show:
-        for batch in grid.batches(show):
-            taken = batch.slice(0, max(0, limit - len(rows)))
-            rows += [[_shown(value) for value in row.values()] for row in taken.to_pylist()]
-            total += batch.num_rows
-    table("|".join(f">{name}" for name in grid.schema.names), rows)
-    if total > len(rows):
-        print(f"{total - len(rows):,} more rows; --rows prints more, --out FILE writes all", file=sys.stderr)
+        found = grid.head(rows, yes, show)
+    table(*found.table())
+    _say([f"{found.more}; --rows prints more, --out FILE writes all"] if found.more else [])
+    _say(found.remarks)
 
 
-def _shown(value: Any) -> str:
-    if type(value) in (int, Decimal):
-        return f"{value:,}"
-    return f"{value:.6g}" if type(value) is float else str(value)
-
-
-def _say(grid: Sweep) -> None:
-    """How many points have no row, and why."""
-    if grid.filtered:
-        print(f"{grid.filtered:,} points are left out by --where", file=sys.stderr)
-    total = sum(grid.refused.values())
-    if total:
-        reason = max(grid.refused, key=lambda text: grid.refused[text])
-        refused = f"{total:,} of {grid.points:,} points are refused"
-        print(f"{refused}; most of them as here: {reason}", file=sys.stderr)
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line, file=sys.stderr)

@@ -21,7 +21,7 @@ from archspec.errors import SweepError
 from archspec.extras import required
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import whole_file
-from archspec.sweeping.panels import FINE, View, contour, lines, nothing_to_draw, pareto, short
+from archspec.sweeping.pictures.panels import FINE, View, contour, lines, nothing_to_draw, pareto, short
 
 KINDS = ("auto", "lines", "contour", "pareto")
 ENDINGS = (".png", ".svg", ".html")
