@@ -9,8 +9,14 @@ from archspec.costs.forward import Forward as Forward
 from archspec.costs.weights import Weights as Weights
 from archspec.errors import ArchspecError as ArchspecError
 from archspec.errors import MissingPackageError as MissingPackageError
+from archspec.errors import Problem as Problem
+from archspec.linting.files import Lint as Lint
+from archspec.linting.files import lint as lint
 from archspec.models.calls import Cache as Cache
 from archspec.models.calls import Flops as Flops
+from archspec.models.catalogue import Catalogue as Catalogue
+from archspec.models.catalogue import catalogue as catalogue
+from archspec.models.counts import Counts as Counts
 from archspec.models.formula import Formula as Formula
 from archspec.models.memory import Memory as Memory
 from archspec.models.memory import Training as Training
@@ -21,6 +27,7 @@ from archspec.models.model import load as load
 from archspec.models.sensitivities import Sensitivities as Sensitivities
 from archspec.models.tree import Tree as Tree
 from archspec.solving.solve import Solution as Solution
+from archspec.solving.solve import Solutions as Solutions
 from archspec.solving.solve import solve as solve
 from archspec.specs.library import TRANSFORMERS_VERSION as TRANSFORMERS_VERSION
 from archspec.sweeping.sweep import Sweep as Sweep

@@ -23,6 +23,7 @@ from archspec.tree.tensors import Tensor, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from archspec.models.counts import Counts
     from archspec.models.formula import Formula
     from archspec.models.sensitivities import Sensitivities
     from archspec.models.tree import Tree
@@ -85,6 +86,17 @@ class Model(Costs):
     def count(self, quantity: str) -> int:
         """Any quantity of :data:`archspec.quantities.QUANTITIES`, by its name."""
         return self._counts[quantity]
+
+    def counts(self, dtype: str | None = None, depth: int | None = None) -> Counts:
+        """All counts, bytes and notes, as `archspec count` shows them, with the modules down to a depth.
+
+        >>> import archspec
+        >>> archspec.load("GPT2LMHeadModel").counts("bf16").bytes
+        248879616
+        """
+        from archspec.models.counts import Counts
+
+        return Counts(self, self._tensors, self._counts, self.notes, dtype, depth)
 
     params: int = _counted("params")
     trainable_params: int = _counted("trainable_params")

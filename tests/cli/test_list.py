@@ -16,5 +16,6 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines["roberta"][0] == "RobertaModel"
     assert "BertForMaskedLM" in lines["bert"]
     assert main(["list", "distilbert", "--json"]) == 0
-    assert list(json.loads(capsys.readouterr().out)) == ["distilbert"]
+    (found,) = json.loads(capsys.readouterr().out)["model_types"]
+    assert (found["model_type"], found["architectures"][0]) == ("distilbert", "DistilBertModel")
     assert main(["list", "gpt3"]) == 2
