@@ -4,6 +4,8 @@ The names below are the public interface; docs/ says how the parts fit together.
 first asked for: a count must not pay for SymPy or NumPy. `__init__.pyi` tells type checkers what they are.
 """
 
+from __future__ import annotations
+
 __version__ = "0.1.0"
 _HOMES = {
     "archspec.compare.diff": ("Diff", "diff"),

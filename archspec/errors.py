@@ -5,6 +5,8 @@ Every error of the package derives from :class:`ArchspecError`; each carries one
 and one ``help:`` line.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from archspec.typing_light import NamedTuple

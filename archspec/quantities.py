@@ -4,6 +4,8 @@ Counts, closed forms, sweeps, budgets, tables and help texts read :data:`QUANTIT
 entry here. Bytes are no quantity of their own: they are those of `params` at a dtype.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from archspec.typing_light import Any, NamedTuple

@@ -4,6 +4,8 @@ For type checkers these are typing's own names. The import of typing, and the co
 compiled for each record, would be 4 of 28 ms.
 """
 
+from __future__ import annotations
+
 TYPE_CHECKING = False  # type checkers take it for true
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
 """A config as plain data, and where its values came from: a message points at the line that gave them."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 
 from archspec.configs.json_text import locate, place_of
@@ -20,7 +22,7 @@ class Origin(NamedTuple):
     overrides: Mapping[str, str] = {}
     opened: Collection[str] = ()
 
-    def child(self, key: str) -> "Origin":
+    def child(self, key: str) -> Origin:
         return self._replace(path=f"{self.path}{key}.")
 
     def overridden(self, field: str) -> bool:

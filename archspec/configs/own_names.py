@@ -1,5 +1,7 @@
 """A config under the fields' own names, and the part that it flattens as a part."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from archspec.configs.checks import may_be_null

@@ -3,6 +3,8 @@
 Nothing is ever passed to ``eval``: :class:`archspec.language.evaluator.Evaluator` walks the tree.
 """
 
+from __future__ import annotations
+
 import ast
 import warnings
 from functools import lru_cache

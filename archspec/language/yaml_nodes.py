@@ -1,5 +1,7 @@
 """What YAML text becomes: texts, lists and mappings that know where they stand."""
 
+from __future__ import annotations
+
 from archspec.errors import Place
 from archspec.typing_light import NamedTuple
 
@@ -20,12 +22,12 @@ class Scalar(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    items: "list[Node]"
+    items: list[Node]
     place: Place
 
 
 class Mapping(NamedTuple):
-    items: "dict[str, Node]"
+    items: dict[str, Node]
     keys: dict[str, Place]
     place: Place
 

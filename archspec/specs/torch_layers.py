@@ -5,6 +5,8 @@ refuses what torch's constructor refuses. Sizes are ints, or symbolic numbers wi
 operators (see :mod:`archspec.symbolic.builder`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from archspec.typing_light import Any, NamedTuple

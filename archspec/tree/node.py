@@ -1,5 +1,7 @@
 """A module tree: what a constructor builds, before its tensors are named."""
 
+from __future__ import annotations
+
 from archspec.configs.scope import Scope
 from archspec.errors import Place
 from archspec.specs.records import Module, Spec, Tie
@@ -31,7 +33,7 @@ class Node:
     )
 
     def __init__(
-        self, cls: str, tensors: list[Leaf] | None = None, children: "dict[str, Node] | None" = None
+        self, cls: str, tensors: list[Leaf] | None = None, children: dict[str, Node] | None = None
     ) -> None:
         self.cls = cls
         self.layer = cls if children is None else ""  # torch's own name for it, where a subclass has another
@@ -50,7 +52,7 @@ class Node:
         self.cache: list[Any] | None = []  # None: nothing inside hands a tensor on to the next call
         self.saves: list[Any] = []
 
-    def copy(self) -> "Node":
+    def copy(self) -> Node:
         other = Node.__new__(Node)
         for slot in self.__slots__:
             setattr(other, slot, getattr(self, slot))

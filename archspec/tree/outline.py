@@ -1,5 +1,7 @@
 """A module tree with the parameters of each module, identical layers folded, as `print(model)` shows it."""
 
+from __future__ import annotations
+
 from archspec.errors import ArchspecError
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, joined
@@ -21,7 +23,7 @@ class Item(NamedTuple):
     params: int
     buffers: int
     marks: tuple[str, ...]
-    children: "tuple[Item, ...]"
+    children: tuple[Item, ...]
 
 
 def outline(root: Node, tensors: list[Tensor]) -> Item:

@@ -1,5 +1,7 @@
 """Where the parameters of a model are: modules opened until they say so, layers that are alike as one."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 
 from archspec.tree.node import Node
@@ -30,7 +32,7 @@ class Part(NamedTuple):
     places: int
     params: int
     each: int | None
-    children: "tuple[Part, ...]"
+    children: tuple[Part, ...]
 
 
 def overview(root: Node, tensors: list[Tensor], depth: int | None = None) -> list[Part]:
@@ -225,7 +227,7 @@ class _Shown:
         self.group = group
         self.children: list[_Shown] = []
 
-    def leaves(self) -> "Iterator[_Shown]":
+    def leaves(self) -> Iterator[_Shown]:
         if not self.children:
             yield self
         for child in self.children:

@@ -1,5 +1,7 @@
 """The tensors of a module tree, named, shaped and tied as torch's `named_parameters()` has them."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 
@@ -30,7 +32,7 @@ class Tensor(NamedTuple):
     trainable: bool
     tied_to: str | None
     layer: str
-    active: "int | Fraction"
+    active: int | Fraction
     embedding: str = ""
 
 
@@ -58,7 +60,7 @@ def tensors(root: Node) -> list[Tensor]:
     return sorted(found, key=lambda tensor: tensor.kind == "buffer")
 
 
-def _active(numel: int, routed: Routed | None) -> "int | Fraction":
+def _active(numel: int, routed: Routed | None) -> int | Fraction:
     if routed is None or not routed.experts:
         return numel
     whole = numel * min(routed.chosen, routed.experts)

@@ -1,5 +1,7 @@
 """What ties save: each tensor that is another one's copy, and the count with it counted again."""
 
+from __future__ import annotations
+
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any, NamedTuple
 
