@@ -12,6 +12,7 @@ from archspec.typing_light import Any
 EXTRAS = {
     **dict.fromkeys(("numpy", "pyarrow", "matplotlib"), "sweep"),
     **dict.fromkeys(("torch", "transformers", "z3", "pebble"), "verify"),
+    "argcomplete": "completion",
 }
 _INSTALLED_AS = {"z3": "z3-solver"}
 _USERS_OWN = {"pandas", "polars"}  # no extra brings them: whoever asks for their tables has them

@@ -26,7 +26,12 @@ from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-PROGRAMS = {"latex": "pdflatex", "spark": "java"}  # marker -> what a test needs that pip does not bring
+PROGRAMS = {
+    "latex": "pdflatex",
+    "spark": "java",
+    "zsh": "zsh",
+    "fish": "fish",
+}  # marker -> what a test needs that pip does not bring
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("deep", deadline=None, max_examples=5000)  # --hypothesis-profile=deep
 settings.load_profile("default")

@@ -39,6 +39,10 @@ _ROOMS = {  # the folder of a verb's module, where it is not verbs/
     **dict.fromkeys(("flops", "cache", "memory"), "costs"),
     **dict.fromkeys(("verify", "derive", "lint"), "specs"),
 }
+_OPTIONS = {
+    "--version": "the version, and the transformers that the specs describe",
+    "--print-completion SHELL": "a script that completes command lines in bash, zsh or fish",
+}
 _EPILOG = (
     "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."
 )
@@ -66,6 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        from archspec.cli.completion import answer
+
+        answer(VERBS, module_of)
     try:
         code = _run(given)
         sys.stdout.flush()
@@ -107,6 +115,11 @@ def _run(given: list[str]) -> int:
     from archspec.errors import ArchspecError, did_you_mean
 
     try:
+        if verb == "--print-completion":
+            from archspec.cli.completion import script
+
+            print(script(given[1] if given[1:] else ""), end="")
+            return 0
         if verb not in VERBS:
             what = "option" if verb.startswith("-") else "verb"
             message = f"archspec: {verb!r} is no {what} of archspec"
@@ -155,7 +168,12 @@ def module_of(verb: str) -> Any:
 
 
 def _help() -> str:
-    width = max(map(len, VERBS))
-    verbs = [f"  {verb:<{width}}  {purpose}" for verb, purpose in VERBS.items()]
     about = "Parameter counts of model architectures, exact and in closed form, from configs."
-    return "\n".join(["usage: archspec VERB ...", "", about, "", *verbs, "", _EPILOG])
+    return "\n".join(
+        [*("usage: archspec VERB ...", "", about, ""), *_aligned(VERBS), "", *_aligned(_OPTIONS), "", _EPILOG]
+    )
+
+
+def _aligned(rows: dict[str, str]) -> list[str]:
+    width = max(map(len, rows))
+    return [f"  {name:<{width}}  {purpose}" for name, purpose in rows.items()]

@@ -69,7 +69,8 @@ def _factored(tensor: Tensor) -> int:
 
 
 @cache
-def _optimizers() -> dict[str, Optimizer]:
+def optimizers() -> dict[str, Optimizer]:
+    """Every optimizer by its name."""
     with open(os.path.join(folder(), OPTIMIZERS), encoding="utf-8") as file:
         return {name: Optimizer(name, **entry) for name, entry in json.load(file).items()}
 
@@ -80,7 +81,7 @@ def optimizer_named(name: str) -> Optimizer:
     >>> optimizer_named("adamw").states
     {'momentum': 'float32', 'variance': 'float32'}
     """
-    known = _optimizers()
+    known = optimizers()
     if name not in known:
         help_ = did_you_mean(name, known) or f"known: {', '.join(known)}"
         raise ArchspecError(f"{name} is no optimizer that is described", help=help_)

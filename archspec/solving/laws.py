@@ -40,7 +40,7 @@ def optimum(compute: float, law: str) -> Optimum:
     """
     if not 0 < compute < MAX_COMPUTE:
         raise ArchspecError(f"{compute:g} FLOPs are no compute", help="write 1e21")
-    known = _laws()
+    known = laws()
     if law not in known:
         raise ArchspecError(f"{law} is no law that is described", help=did_you_mean(law, known))
     about = known[law]
@@ -62,7 +62,8 @@ def _least_loss(compute: float, law: dict[str, Any]) -> float:
 
 
 @cache
-def _laws() -> dict[str, dict[str, Any]]:
+def laws() -> dict[str, dict[str, Any]]:
+    """The numbers of every law, by its name."""
     with open(os.path.join(folder(), LAWS), encoding="utf-8") as file:
         found: dict[str, dict[str, Any]] = json.load(file)
     return found
