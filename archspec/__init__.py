@@ -22,6 +22,7 @@ _HOMES = {
     "archspec.models.model": ("Model", "architectures", "formula", "load"),
     "archspec.models.sensitivities": ("Sensitivities",),
     "archspec.models.tree": ("Tree",),
+    "archspec.schemas": ("schema",),
     "archspec.solving.solve": ("Solution", "Solutions", "solve"),
     "archspec.specs.library": ("TRANSFORMERS_VERSION",),
     "archspec.sweeping.sweep": ("Sweep", "sweep"),

@@ -26,6 +26,7 @@ from archspec.models.model import formula as formula
 from archspec.models.model import load as load
 from archspec.models.sensitivities import Sensitivities as Sensitivities
 from archspec.models.tree import Tree as Tree
+from archspec.schemas import schema as schema
 from archspec.solving.solve import Solution as Solution
 from archspec.solving.solve import Solutions as Solutions
 from archspec.solving.solve import solve as solve

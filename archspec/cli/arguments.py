@@ -48,6 +48,7 @@ def add_dtype(takes: Arguments) -> None:
 
 def add_json(takes: Arguments) -> None:
     takes.flag("--json", "print JSON")
+    takes.flag("--json-schema", "print the JSON Schema of that")
 
 
 def pairs(option: str, texts: list[str], example: str) -> dict[str, str]:

@@ -149,6 +149,11 @@ def _run(given: list[str]) -> int:
 
 
 def _verb(verb: str, given: list[str]) -> int:
+    if "--json-schema" in given:
+        from archspec.schemas import text
+
+        print(text(verb), end="")
+        return 0
     module = module_of(verb)
     arguments = Arguments()
     module.add_arguments(arguments)

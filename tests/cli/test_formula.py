@@ -47,6 +47,6 @@ def test_cases_are_counted_in_bytes_too(capsys: pytest.CaptureFixture[str]) -> N
     found = []
     for options in ([], ["--dtype", "bfloat16"]):
         assert main(["formula", "GPT2LMHeadModel", "--piecewise", "--json", *options]) == 0
-        found.append(json.loads(capsys.readouterr().out))
+        found.append(json.loads(capsys.readouterr().out)["cases"])
     assert [case["flags"] for case in found[0]] == [case["flags"] for case in found[1]]
     assert [2 * case["value"] for case in found[0]] == [case["value"] for case in found[1]]

@@ -25,7 +25,8 @@ def add_arguments(takes: Arguments) -> None:
 def run(args: Values) -> int:
     from archspec.compare.diff import diff
 
-    options = {name: value for name, value in vars(args).items() if name not in ("a", "b", "json")}
+    others = ("a", "b", "json", "json_schema")
+    options = {name: value for name, value in vars(args).items() if name not in others}
     settings = {name: parsed(options[name]) for name in ("set", "set_a", "set_b")}
     a = given(args.a)
     b = a if args.b == args.a else given(args.b)

@@ -205,7 +205,8 @@ def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph]) -> None:
     cases = piecewise(formula, rebuild)
     if args.json:
         rows = [{"flags": f, "expression": str(case.expr), "value": case.evaluate()} for f, case in cases]
-        print_json(rows)
+        names = ("architecture", "model_type", "quantity")
+        print_json({**{name: getattr(formula, name) for name in names}, "cases": rows})
     elif args.format == "latex":
         print(cases_latex(cases, own))
     else:

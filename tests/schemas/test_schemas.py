@@ -1,0 +1,136 @@
+"""What every verb prints with --json is what its schema says, and the schema notices what is wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+import archspec
+from archspec.cli.command_line import Arguments
+from archspec.cli.main import VERBS, main, module_of
+
+BROKEN = str(Path(__file__).parents[1] / "linting" / "broken.yaml")
+LLAMA = "LlamaForCausalLM --set num_hidden_layers=2"
+LINES = {  # verb -> command lines
+    "count": ["GPT2LMHeadModel", "GptOssForCausalLM --dtype bf16 --depth 2", "BertModel --set dtype=odd"],
+    "tree": ["BertForMaskedLM", "WhisperModel --depth 1"],
+    "tensors": ["GPT2LMHeadModel --set n_layer=1", "ResNetModel"],
+    "formula": [
+        *(
+            "GPT2Model",
+            "GptOssForCausalLM --by component --leading",
+            "BertModel --piecewise --set use_cache=true",
+        ),
+        *("LlamaForCausalLM --quantity flops --by module", "JambaModel --collect hidden_size --dtype bf16"),
+    ],
+    "flops": [f"{LLAMA} --tokens 8", "t5 --tokens 4 --memory 9", "Mamba2Model --tokens 4"],
+    "cache": [f"{LLAMA} --budget 1GiB", "Mamba2Model", "GptOssForCausalLM --weights mxfp4 --budget 80GiB"],
+    "memory": [
+        *("BertModel", f"{LLAMA} --weights nf4 --last", "t5 --memory 4 --tokens 2", "BertModel --train"),
+        f"{LLAMA} --train --checkpointing --data-parallel 2 --zero 3",
+        "ZambaForCausalLM --train --optimizer adafactor",
+    ],
+    "sensitivity": ["GPT2Model", "GptOssForCausalLM --quantity active_params --dtype bf16"],
+    "diff": [
+        "BertModel BertForMaskedLM",
+        "LlamaForCausalLM MistralForCausalLM --tokens 8",
+        "BertModel BertModel",
+    ],
+    "table": ["GPT2Model bert", "LlamaModel T5Model --columns model,params,cache_bytes,tie_word_embeddings"],
+    "sweep": [
+        "GPT2Model --set n_layer=1,2",
+        "SwinModel --set depths=[2,2],[2,4] --columns a=params/3",
+    ],
+    "list": ["kosmos", "bert"],
+    "lint": [BROKEN, "formulas/gpt2.yaml"],
+}
+ORACLE: dict[str, list[str]] = {"solve": [], "verify": [], "derive": []}
+CASES = [(verb, line) for verb, lines in LINES.items() for line in lines]
+
+
+def documents(verb: str, line: str, capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    assert main([verb, *line.split(), "--json"]) in (0, 1, 2)
+    text = capsys.readouterr().out
+    return [json.loads(one) for one in text.splitlines()] if verb == "sweep" else [json.loads(text)]
+
+
+def validator(verb: str) -> Draft202012Validator:
+    return Draft202012Validator(archspec.schema(verb))
+
+
+@pytest.mark.parametrize(("verb", "line"), CASES)
+def test_what_is_printed_is_valid(verb: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for document in documents(verb, line, capsys):
+        validator(verb).validate(document)
+
+
+@pytest.mark.parametrize("verb", LINES)
+def test_a_wrong_document_is_not_valid(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (right, *_) = documents(verb, LINES[verb][0], capsys)
+    odd = {**right, "odd": {}}
+    wrong = [odd, *({**right, key: {"odd": 1}} for key in right if key not in ("values", "flags"))]
+    if verb != "sweep":  # whose keys are what was asked for
+        wrong += [{other: right[other] for other in right if other != key} for key in required(verb, right)]
+    for document in wrong:
+        with pytest.raises(ValidationError):
+            validator(verb).validate(document)
+
+
+def required(verb: str, document: dict[str, Any]) -> list[str]:
+    """The keys that a document of a verb may not lack."""
+    optional = {"children"} if verb == "tree" else set()
+    return [key for key in document if key not in optional]
+
+
+def objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every schema of an object within a schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for value in schema.values():
+            yield from objects(value)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from objects(one)
+
+
+@pytest.mark.parametrize("verb", LINES)
+def test_a_schema_says_what_each_key_is_and_allows_no_other(verb: str) -> None:
+    schema = archspec.schema(verb)
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"].startswith(f"urn:archspec:{verb}:") and schema["title"] and schema["description"]
+    for one in objects(schema):
+        assert [name for name, told in one.get("properties", {}).items() if not told.get("description")] == []
+        assert "properties" not in one or one["additionalProperties"] is False
+
+
+def test_every_verb_that_prints_json_has_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in VERBS:
+        takes = Arguments()
+        module_of(verb).add_arguments(takes)
+        options = {name for name, _ in takes.told}
+        if verb in ORACLE:
+            continue
+        assert ("--json" in options) == ("--json-schema" in options) == (verb in {**LINES, **ORACLE}), verb
+        code = main([verb, "--json-schema"])
+        printed = capsys.readouterr()
+        if "--json" in options:
+            assert code == 0 and json.loads(printed.out) == archspec.schema(verb)
+        else:
+            assert code == 2 and "no verb that prints JSON" in printed.err
+
+
+def test_the_reports_of_python_are_valid_too() -> None:
+    model = archspec.load("GPT2LMHeadModel")
+    validator("count").validate(model.counts().as_json())
+    validator("tree").validate(model.tree.as_json(depth=1))
+    validator("memory").validate(model.training().as_json())
+    wrong = copy.deepcopy(model.counts().as_json())
+    wrong["modules"][0]["params"] = "many"
+    assert not validator("count").is_valid(wrong)
