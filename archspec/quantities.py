@@ -80,6 +80,7 @@ QUANTITIES: dict[str, Quantity] = {
         "non-embedding",
         "all parameters but embedding_params",
         lambda tensor: not tensor.embedding,
+        budget="the same for all parameters but those of embeddings",
     ),
     "buffers": Quantity(
         "persistent buffers",

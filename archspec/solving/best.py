@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 from typing import Any, NamedTuple
@@ -10,70 +10,95 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archspec.solving.goals import Goal
+from archspec.solving.proportions import Shape
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Array
 
+_KEYS = 3  # by which points are ordered: the strain of the shape, the largest miss, the sum of misses
 _HELD = 1_000  # points are held, and more of them than are asked for, before the worst ones are let go
 
 
 class Found(NamedTuple):
-    """A point of the grid: the values of its fields, its sizes by the goals' quantities, and how far off."""
+    """A point of the grid: the values of its fields, its sizes by the goals' quantities, how far off they
+    are, and how far its shape is from the usual one.
+    """
 
     values: dict[str, Any]
     sizes: tuple[int, ...]
     miss: Fraction
+    strain: float
+
+
+class Order(NamedTuple):
+    """Which points come first, and how many are wanted: those that miss the goals by least.
+
+    ``by_shape``: those whose shape strains least, whatever they miss the goals by within their bounds.
+    ``distinct`` are fields of which no two points have the same values: of these the best one stays.
+    """
+
+    most: int
+    shape: Shape
+    by_shape: bool = False
+    distinct: tuple[str, ...] = ()
 
 
 class Best:
-    """The best ``most`` of the points that are offered; ``usual`` says what shape is.
+    """The best of the points that are offered.
 
     Points come as arrays: a size for each goal, and for each axis the number that stands for its value.
     """
 
-    def __init__(
-        self, axes: Sequence[Axis], goals: Sequence[Goal], most: int, usual: Mapping[str, int]
-    ) -> None:
-        self.axes, self.goals, self.most, self.usual = axes, goals, most, usual
-        self.held: list[list[Array]] = []  # miss, sum of misses, distance of shape, codes, sizes
-        self.worst: float = np.inf  # the miss that a point may have
+    def __init__(self, axes: Sequence[Axis], goals: Sequence[Goal], order: Order) -> None:
+        self.axes, self.goals, self.most, self.shape = axes, goals, order.most, order.shape
+        self.by_shape = order.by_shape or all(goal.target is None for goal in goals)
+        self.distinct = [number for number, axis in enumerate(axes) if axis.name in order.distinct]
+        self.held: list[list[Array]] = []  # the keys of the order, codes, sizes
+        self.worst: float = np.inf  # the first key that a point may have
 
     def offer(self, sizes: Sequence[Array], codes: Sequence[Array], valid: Array) -> Array:
         """Takes what is good enough of some points; gives which points are, had they been valid."""
-        misses = []
         for goal, size in zip(self.goals, sizes, strict=True):
             if goal.low is not None:
                 valid = valid & (size >= goal.low)
             if goal.high is not None:
                 valid = valid & (size <= goal.high)
-            if goal.target is not None:
-                misses.append(np.abs(size - goal.target).astype(float) / goal.target)
-        if misses:
-            largest, total = reduce(np.maximum, misses), sum(misses)
+        good: Array
+        if self.by_shape:
+            good = np.broadcast_to(self.shape.distance(self._named(codes)) <= self.worst, valid.shape)
         else:
-            largest = total = np.broadcast_to(self._distance(codes), valid.shape)
-        good: Array = largest <= self.worst
+            good = self._misses(sizes)[0] <= self.worst
         chosen = np.flatnonzero(valid & good)
         if len(chosen):
-            arrays = [largest, total, *codes, *sizes]
-            picked = [np.broadcast_to(array, valid.shape).reshape(-1)[chosen] for array in arrays]
-            shape = np.broadcast_to(self._distance(picked[2 : 2 + len(codes)]), len(chosen))
-            self.held.append([*picked[:2], shape, *picked[2:]])
+            columns = [np.broadcast_to(one, valid.shape).reshape(-1)[chosen] for one in (*codes, *sizes)]
+            self.held.append([*self._keys(columns), *columns])
             if sum(len(columns[0]) for columns in self.held) > max(4 * self.most, _HELD):
                 self._prune()
         return good
 
-    def _distance(self, codes: Sequence[Array]) -> Any:
-        """How far numeric fields are from their usual values, in factors."""
-        total: Any = 0.0
-        for axis, code in zip(self.axes, codes, strict=True):
-            if axis.numeric and len(axis.values) > 1:
-                total = total + np.abs(np.log(np.maximum(code, 0.5) / self.usual[axis.name]))
-        return total
+    def _misses(self, sizes: Sequence[Array]) -> tuple[Any, Any]:
+        """The largest relative miss of each point, and their sum."""
+        wanted = [(goal.target, size) for goal, size in zip(self.goals, sizes, strict=True)]
+        misses = [np.abs(size - one).astype(float) / one for one, size in wanted if one is not None]
+        return (reduce(np.maximum, misses), sum(misses)) if misses else (0.0, 0.0)
+
+    def _keys(self, columns: Sequence[Array]) -> list[Array]:
+        codes, sizes = columns[: len(self.axes)], columns[len(self.axes) :]
+        misses, strain = self._misses(sizes), self.shape.strain(self._named(codes))
+        keys = [strain, *misses] if self.by_shape else [*misses, strain]
+        return [np.broadcast_to(key, len(columns[0])) for key in keys]
+
+    def _named(self, codes: Sequence[Array]) -> dict[str, Array]:
+        return {axis.name: code for axis, code in zip(self.axes, codes, strict=True)}
 
     def _prune(self) -> None:
         columns = [np.concatenate(parts) for parts in zip(*self.held, strict=True)]
-        keys = columns[: 3 + len(self.axes)]
-        order = np.lexsort(keys[::-1])[: self.most]
+        keys = columns[: _KEYS + len(self.axes)]
+        order = np.lexsort(keys[::-1])
+        if self.distinct:
+            told = np.stack([columns[_KEYS + number][order] for number in self.distinct])
+            firsts = np.unique(told, axis=1, return_index=True)[1]
+            order = order[np.sort(firsts)]
+        order = order[: self.most]
         self.held = [[column[order] for column in columns]]
         if len(order) == self.most:
             self.worst = float(self.held[0][0][-1])
@@ -84,12 +109,15 @@ class Best:
             return []
         self._prune()
         ranked = []
-        for _, _, shape, *row in zip(*(column.tolist() for column in self.held[0]), strict=True):
+        for first, *rest in zip(*(column.tolist() for column in self.held[0]), strict=True):
+            row = rest[_KEYS - 1 :]
+            strain = first if self.by_shape else rest[_KEYS - 2]
             codes, sizes = row[: len(self.axes)], row[len(self.axes) :]
             named = zip(self.axes, codes, strict=True)
             values = {axis.name: code if axis.numeric else axis.values[code] for axis, code in named}
             pairs = zip(self.goals, sizes, strict=True)
             misses = [goal.miss(size) for goal, size in pairs if goal.target is not None]
-            found = Found(values, tuple(sizes), max(misses, default=Fraction(0)))
-            ranked.append(((found.miss, sum(misses), shape, *codes), found))
-        return [found for _, found in sorted(ranked)]
+            found = Found(values, tuple(sizes), max(misses, default=Fraction(0)), strain)
+            exact = (found.miss, sum(misses))
+            ranked.append(((strain, *exact, *codes) if self.by_shape else (*exact, strain, *codes), found))
+        return [found for _, found in sorted(ranked, key=lambda one: one[0])]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from archspec.errors import SweepError
-from archspec.models.model import Model
+from archspec.configs.origin import RawConfig
+from archspec.errors import ArchspecError, SweepError
+from archspec.models.model import Model, load
 from archspec.quantities import BUDGETS, QUANTITIES
-from archspec.solving.goals import MAX_BUDGET, Goal, goal, size_of
+from archspec.solving.goals import MAX_BUDGET, Goal, goal, number_of, size_of
 from archspec.solving.laws import Optimum, optimum
+from archspec.specs.library import Library
+from archspec.sweeping.axes import axes_of
+from archspec.sweeping.subject import Subject
 
 MEMORY = "bytes + cache_bytes"  # what is held while a model serves
 TRAINING = "training_flops"
+Size = Callable[[Mapping[str, int]], int | None]  # with some fields set; None where that is refused
 
 
 class Plan(NamedTuple):
@@ -87,6 +91,7 @@ class Budgets(TypedDict, total=False):
 
     params: str | float | None
     active_params: str | float | None
+    non_embedding_params: str | float | None
     bytes: str | float | None
     flops: str | float | None
     tokens: str | float | None
@@ -136,10 +141,67 @@ def exact(model: Model, quantity: str, dtype: str | None, lengths: Mapping[str, 
 
 def _whole(text: str | float | None, name: str, example: str) -> int:
     """A number as people write it, which may be larger than 64 bits."""
-    try:
-        number = int(Fraction(str(text)))
-    except (ValueError, ZeroDivisionError, OverflowError):
-        number = 0
+    number = number_of(str(text)) or 0
     if not 0 < number < 10**40:
         raise SweepError(f"{text} is no number of {name}", help=f"write {example}")
     return number
+
+
+class Counted(NamedTuple):
+    """What a plan counts: a goal's size of a config with some fields set, at a dtype and for a call."""
+
+    config: RawConfig
+    architecture: str | None
+    goal: Goal
+    dtype: str | None
+    lengths: Mapping[str, int]
+    library: Library
+
+    @property
+    def target(self) -> int:
+        """The size to come near, or what lies within the bounds."""
+        bounds = [end for end in (self.goal.low, self.goal.high) if end is not None]
+        return self.goal.target or sum(bounds) // len(bounds)
+
+    def sized(self, settled: Mapping[str, Any], ties: Mapping[str, str]) -> Size:
+        """Counts configs with some fields settled, and others that follow."""
+        axes = axes_of({name: [value] for name, value in settled.items()})
+        subject = Subject(
+            self.config, axes, self.architecture, ties, lengths=self.lengths, specs=self.library
+        )
+
+        def size(values: Mapping[str, int]) -> int | None:
+            try:
+                settings = subject.settled({**settled, **values})
+                model = load(subject.config, subject.architecture, settings, subject.library)
+                return exact(model, self.goal.quantity, self.dtype, self.lengths)
+            except ArchspecError:
+                return None
+
+        return size
+
+
+def nearest(size: Callable[[int], int | None], target: int, own: int, most: int) -> int:
+    """The turn at which a size that grows with turns first reaches a target, or ``most`` of them.
+
+    Where transformers refuses a config, the next one that it takes speaks for it; where it takes none, the
+    config's ``own`` turn is as good as any.
+
+    >>> nearest(lambda turn: turn**3, 1000, 32, 99), nearest(lambda turn: None, 5, 32, 99)
+    (10, 32)
+    """
+
+    def reached(turn: int) -> bool | None:
+        sizes = (size(other) for other in range(turn, turn + 4))
+        return next((one >= target for one in sizes if one is not None), None)
+
+    low, high, taken = 0, 1, False
+    while high < most and not (there := reached(high)):
+        taken = taken or there is not None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        there = reached(middle)
+        taken = taken or there is not None
+        low, high = (low, middle) if there else (middle, high)
+    return high if taken or high == 1 else own

@@ -6,7 +6,7 @@ their bounds between two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import count
 from typing import Any
@@ -40,6 +40,9 @@ class FirstAxis:
         if not isinstance(values, range):
             raise Unsolvable("is no range")
         self.steps = values
+        self.turns = best.most + 1
+        if best.by_shape and (kind := best.shape.round.get(subject.axes[0].name)):
+            self.turns *= kind.full  # a round number may be as many steps away
 
     def solve(self) -> None:
         """Offers the best points. Errors: :class:`Unsolvable` where sizes are no such polynomials."""
@@ -80,16 +83,27 @@ class FirstAxis:
             if goal.low is not None:
                 low = np.maximum(low, self._reached(size, goal.low, box))
         possible = mask & (low <= high)
-        start = np.clip(self._root(sizes, box), low, np.maximum(low, high))
+        high = np.maximum(low, high)
+        if self.best.by_shape:
+            start = self._usual(codes, low, high)
+        else:
+            start = np.clip(self._root(sizes, box), low, high)
         for down in (True, False):
             open_ = possible
-            for turn in range(self.best.most + 1):
+            for turn in range(self.turns):
                 at = start - 1 - turn if down else start + turn
                 open_ = open_ & (at >= low) & (at <= high)
                 if not open_.any():
                     break
                 here = self.steps.start + at * self.steps.step
                 open_ = open_ & self.best.offer([size(at) for size in sizes], [here, *codes], open_)
+
+    def _usual(self, codes: Sequence[Array], low: Array, high: Array) -> Array:
+        """The position whose shape is nearest the usual one: every size within the bounds is as good."""
+        first, *others = self.subject.axes
+        named = {axis.name: code for axis, code in zip(others, codes, strict=True)}
+        ends = [self.steps.start + at * self.steps.step for at in (low, high)]
+        return (self.best.shape.preferred(first.name, named, *ends) - self.steps.start) // self.steps.step
 
     def _size(self, size: Any, box: Box) -> Along:
         """A size along the axis, by Horner's scheme with the coefficients that it has in a box."""
@@ -115,9 +129,6 @@ class FirstAxis:
         """Where the largest miss is first one of too much: the best position is there, or a step before."""
         targets = [(goal.target, size) for goal, size in zip(self.best.goals, sizes, strict=True)]
         wanted = [(target, size) for target, size in targets if target is not None]
-        if not wanted:  # every size that keeps the bounds is as good: the usual shape decides
-            usual = self.best.usual[self.subject.axes[0].name]
-            return np.full(box.shape, (usual - self.steps.start) // self.steps.step)
 
         def over(at: Array) -> Array:
             off = [_above(size(at), target) / target for target, size in wanted]

@@ -30,27 +30,31 @@ class Grid(NamedTuple):
 def free_grid(
     config: RawConfig,
     architecture: str | None,
-    fields: Any,
+    given: Sequence[Axis],
     free: Sequence[str],
     multiple: Mapping[str, int],
+    usual_steps: Mapping[str, int],
     library: Library,
 ) -> Grid:
-    """The grid of some free fields, in steps of ``multiple``; ``fields`` gives values of these and of others.
+    """The grid of some free fields, in steps of ``multiple``; ``given`` are values of these and of others.
+
+    A field without values and without a multiple takes its usual step.
 
     Errors: :class:`SweepError` for a field that is free twice or has no values.
     """
     if twice := next((name for name in free if list(free).count(name) > 1), None):
         raise SweepError(f"{twice} is free twice", help="name each field once")
-    given = {one.name: _rising(one) for one in axes_of(fields)}
-    config = read_config(config, {one.name: one.values[0] for one in given.values() if len(one.values) == 1})
-    axes: dict[str, Sequence[Any]] = {one.name: one.values for one in given.values()}
+    rising = {one.name: _rising(one) for one in given}
+    config = read_config(config, {one.name: one.values[0] for one in given if len(one.values) == 1})
+    axes: dict[str, Sequence[Any]] = {name: one.values for name, one in rising.items()}
     usual: dict[str, int] = {}
     for name in free:
-        step = multiple.get(name, 1)
+        one = rising.get(name)
+        step = multiple.get(name, 1 if one else usual_steps.get(name, 1))
         if type(step) is not int or step < 1:
             message = f"--multiple {name}={step} is no positive whole number"
             raise SweepError(message, help="write --multiple hidden_size=128")
-        own, one = _own(config, architecture, name, library), given.get(name)
+        own = _own(config, architecture, name, library)
         if one is None or one.numeric or step > 1:
             axes[name] = values = _values(name, one, own, step)
             usual[name] = own if _is_size(own) else int(values[len(values) // 2])
@@ -95,12 +99,17 @@ def _is_size(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
+def scope_of(config: RawConfig, architecture: str | None, library: Library) -> Scope:
+    """A config as its spec sees it."""
+    chosen = choose(config, architecture, library)
+    return Scope(library.load(chosen.model_type), chosen.config.raw, chosen.config.origin)
+
+
 def _own(config: RawConfig, architecture: str | None, name: str, library: Library) -> Any:
     """The value that a config has for a field."""
     chosen = choose(config, architecture, library)
-    spec, config = library.load(chosen.model_type), chosen.config
-    check_overrides(spec, {name: 1}, config)
-    scope, leaf = owner(Scope(spec, config.raw, config.origin), name)
+    check_overrides(library.load(chosen.model_type), {name: 1}, chosen.config)
+    scope, leaf = owner(scope_of(config, architecture, library), name)
     if not scope.has(leaf):  # a field of every config, as dtype is
         raise SweepError(f"{name} is no size that is chosen", help="leave it out of --free")
     return scope.get(leaf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
@@ -11,9 +12,14 @@ from archspec.errors import Place, Problem, Source, SweepError
 from archspec.sweeping.subject import expression
 
 MAX_BUDGET = 2**62
-_UNITS = {"": 1, **{letter: 1000**power for power, letter in enumerate("kMGTP", 1)}}
-_UNITS |= {f"{letter}i": 1024**power for power, letter in enumerate("KMGTP", 1)} | {"K": 1000}
-_SIZE = re.compile(r"(?P<number>\d[\d_]*(?:\.\d+)?(?:[eE]\d+)?) ?(?P<unit>(?:[KMGTP]i|[kKMGTP])?)(?P<b>B?)$")
+_THOUSANDS = {letter: 1000**power for power, letter in enumerate("kmgtp", 1)}
+_BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("kmgtp", 1)}
+_UNITS = {"": 1, **_THOUSANDS, **_BINARY}
+_LONGEST = 64  # letters of a size: more of them are no number that a person means
+_SIZE = re.compile(
+    r"(?P<number>\d{1,3}(?:,\d{3})+|\d[\d_]*(?:\.\d+)?(?:[eE]\+?\d{1,2})?) ?"
+    r"(?P<unit>[kKMGTP]i?B?|[kmgtp]i?b?|[bB]?)$"  # not Gb, which are bits
+)
 
 
 class Goal(NamedTuple):
@@ -38,6 +44,18 @@ class Goal(NamedTuple):
         """The goal without its bounds."""
         return Goal(self.quantity, self.target)
 
+    def banded(self, tolerance: Fraction) -> Goal:
+        """The goal with the bounds that a miss of no more than a tolerance leaves.
+
+        >>> Goal("params", 1000, None, 1005).banded(Fraction(1, 100))
+        Goal(quantity='params', target=1000, low=990, high=1005)
+        """
+        if self.target is None:
+            return self
+        low, high = math.ceil(self.target * (1 - tolerance)), math.floor(self.target * (1 + tolerance))
+        least = low if self.low is None else max(low, self.low)
+        return self._replace(low=least, high=high if self.high is None else min(high, self.high))
+
     def miss(self, size: int) -> Fraction:
         """How far a size is from the target, relative to it."""
         return Fraction(abs(size - self.target), self.target) if self.target is not None else Fraction(0)
@@ -48,16 +66,29 @@ def size_of(text: str | float, quantity: str = "params") -> int:
 
     Errors: :class:`SweepError` for what is no positive whole number.
 
-    >>> size_of("7e9"), size_of("1.3B"), size_of("16GiB", "bytes"), size_of("350M")
+    >>> size_of("7e9"), size_of("1.3b"), size_of("16GiB", "bytes"), size_of("350M")
     (7000000000, 1300000000, 17179869184, 350000000)
     """
     shown = str(text).strip()
-    if match := _SIZE.match(shown):
-        billion = match["b"] and not match["unit"] and quantity != "bytes"
-        number = Fraction(match["number"].replace("_", "")) * (10**9 if billion else _UNITS[match["unit"]])
-        if number.denominator == 1 and 0 < number <= MAX_BUDGET:
-            return int(number)
+    number = number_of(shown, quantity == "bytes")
+    if number is not None and 0 < number <= MAX_BUDGET:
+        return number
     _refuse(shown, f"{shown} is no size", "write 7e9, 1.3B, 350M, 16GiB, or a range such as 6e9..7e9")
+
+
+def number_of(text: str, of_bytes: bool = False) -> int | None:
+    """A whole number as people write it, None for what is none; `b` is a billion, or a byte.
+
+    >>> number_of("7b"), number_of("7,000,000,000"), number_of("80gb", of_bytes=True), number_of("7x")
+    (7000000000, 7000000000, 80000000000, None)
+    """
+    match = _SIZE.match(text.strip())
+    if match is None or len(text) > _LONGEST:
+        return None
+    unit = match["unit"].lower()
+    factor = 10**9 if unit == "b" and not of_bytes else _UNITS[unit.removesuffix("b")]
+    number = Fraction(re.sub("[_,]", "", match["number"])) * factor
+    return int(number) if number.denominator == 1 else None
 
 
 def goal(quantity: str, text: str | float) -> Goal:

@@ -5,14 +5,14 @@ Where the grid is small enough, every point is looked at. Where it is not, one f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from archspec.errors import ArchspecError, SweepError
-from archspec.solving.best import Best, Found
+from archspec.solving.best import Best, Found, Order
 from archspec.solving.first_axis import FirstAxis, Unsolvable
 from archspec.solving.goals import Goal
 from archspec.sweeping.engine import Engine
@@ -29,7 +29,7 @@ class Searched(NamedTuple):
     refusal: ArchspecError | None
 
 
-def search(subject: Subject, goals: Sequence[Goal], most: int, usual: Mapping[str, int]) -> Searched:
+def search(subject: Subject, goals: Sequence[Goal], order: Order) -> Searched:
     """The best points of a subject's grid, whose columns are the goals' quantities.
 
     Errors: :class:`SweepError` for a grid that is too large to look at, and has no field to solve for.
@@ -44,7 +44,7 @@ def search(subject: Subject, goals: Sequence[Goal], most: int, usual: Mapping[st
             reasons.append(f"{axis.name} leaves {others:,} combinations of the others")
             continue
         try:
-            return _solved(subject, axis.name, goals, most, usual)
+            return _solved(subject, axis.name, goals, order)
         except Unsolvable as reason:
             reasons.append(f"{axis.name} {reason}")
     if points > MAX_POINTS:
@@ -54,19 +54,17 @@ def search(subject: Subject, goals: Sequence[Goal], most: int, usual: Mapping[st
         )
         help_ = "narrow it: --multiple field=128, --set field=first:last, fewer free fields"
         raise SweepError(message, help=help_)
-    best, engine = Best(axes, goals, most, usual), Engine(subject)
+    best, engine = Best(axes, goals, order), Engine(subject)
     for batch in engine.batches():
         codes = [batch.box.axis(number) for number in range(len(axes))]
         best.offer(batch.columns, codes, np.broadcast_to(batch.valid, batch.box.shape))
     return _searched(best, engine)
 
 
-def _solved(
-    subject: Subject, name: str, goals: Sequence[Goal], most: int, usual: Mapping[str, int]
-) -> Searched:
+def _solved(subject: Subject, name: str, goals: Sequence[Goal], order: Order) -> Searched:
     """Solves for one field at every combination of the others."""
     axes = sorted(subject.axes, key=lambda axis: axis.name != name)
-    best = Best(axes, goals, most, usual)
+    best = Best(axes, goals, order)
     solving = FirstAxis(subject.over(axes), best)
     solving.solve()
     return _searched(best, solving.engine)

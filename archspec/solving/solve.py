@@ -1,79 +1,43 @@
-"""`archspec.solve`: the configs that come nearest a budget."""
+"""`archspec.solve`: the configs that come near a budget, those of the family's own shape first."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NamedTuple, Unpack
 
 from archspec.configs.choice import source_of
+from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
-from archspec.errors import Problem, SweepError
+from archspec.errors import SweepError
 from archspec.models.model import load
-from archspec.solving.best import Found
-from archspec.solving.budgets import Budgets, Plan, exact, goals_of, planned
-from archspec.solving.completion import complete
+from archspec.quantities import BUDGETS
+from archspec.solving.best import Found, Order
+from archspec.solving.budgets import Budgets, Counted, Plan, exact, goals_of, planned
 from archspec.solving.diagnosis import Obstacles
-from archspec.solving.free_fields import free_grid
+from archspec.solving.free_fields import Grid, free_grid, scope_of
 from archspec.solving.goals import Goal, ratio_condition
+from archspec.solving.planning import Planned, plan_around
+from archspec.solving.proportions import parts, shape_of, told, usual_steps
 from archspec.solving.search import Searched, search
+from archspec.solving.solutions import Solution as Solution
+from archspec.solving.solutions import Solutions as Solutions
+from archspec.solving.solutions import complete
+from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
-from archspec.sweeping.files import whole_file
+from archspec.sweeping.axes import Axis, axes_of, axis
 from archspec.sweeping.subject import Subject
 from archspec.tree.counts import dtype_name
 
+_DEFAULTS = "no config is given: the proportions are transformers' defaults, which need not be a checkpoint's"
+NEAR = Fraction(1, 100)  # a miss that a config of the usual shape may have, unless said otherwise
 FAR = Fraction(1, 20)  # a miss that is worth a word
-
-
-class Solution(NamedTuple):
-    """A config that comes near the budget.
-
-    ``values`` are the free fields, ``config`` the whole config.json; ``miss`` is the largest relative
-    distance from a target, exactly; ``costs`` are those that a plan has a budget of.
-    """
-
-    values: dict[str, int]
-    params: int
-    active_params: int
-    bytes: int
-    miss: Fraction
-    config: dict[str, Any]
-    costs: dict[str, int] = {}  # noqa: RUF012  # never changed
-
-    def save(self, folder: str) -> str:
-        """Writes the config.json into a folder, which is made where it is missing; gives its path."""
-        try:
-            os.makedirs(folder, exist_ok=True)
-        except OSError as error:
-            raise SweepError(f"{folder}: {error.strerror or error}") from None
-        path = os.path.join(folder, "config.json")
-        with whole_file(path) as partial, open(partial, "w", encoding="utf-8") as file:
-            json.dump(self.config, file, indent=2, ensure_ascii=False)
-            file.write("\n")
-        return path
-
-
-class Solutions(list[Solution]):
-    """Solutions, the nearest first; :attr:`notes` says what keeps a far one from coming nearer."""
-
-    def __init__(self, found: Iterable[Solution], explain: Callable[[], list[Problem]]) -> None:
-        super().__init__(found)
-        self._explain = explain
-
-    @cached_property
-    def notes(self) -> list[str]:
-        if not self or self[0].miss <= FAR:
-            return []
-        return [problem.message for problem in self._explain()]
 
 
 def solve(
     config: Any,
-    free: str | Sequence[str],
+    free: str | Sequence[str] = (),
     *,
     dtype: str | None = None,
     set: Mapping[str, Any] | Sequence[str] = (),
@@ -81,65 +45,191 @@ def solve(
     ratio: Mapping[str, Any] | None = None,
     tie: Mapping[str, str] | None = None,
     where: str | Sequence[str] = (),
+    tolerance: float | None = None,
     within: float | None = None,
     top: int = 10,
     architecture: str | None = None,
     specs: Specs = (),
     **budgets: Unpack[Budgets],
 ) -> Solutions:
-    """The configs that come nearest a budget, the nearest first.
+    """The configs that come near a budget and look like the config: its own proportions come first.
 
-    ``free`` are the fields to choose, each between a sixteenth of its value in the config and sixteen times
-    that, unless ``set`` says otherwise, in steps of ``multiple``. ``params`` and ``active_params`` are
-    sizes to come near (``"7e9"``, ``"1.3B"``) or ranges to keep (``"6e9..7e9"``); ``bytes`` (at ``dtype``,
-    else the config's own) is not exceeded, and come near where no other size is; other budgets are those of
+    ``free`` are the fields to choose; where none is named, those that make the config's shape: width, depth,
+    feed-forward width, and the heads that follow. Of all configs that miss the budget by no more than
+    ``tolerance`` per cent (1, unless said otherwise) those come first whose proportions are nearest the
+    config's; where there are none, those that come nearest the budget. So it is, too, at a tolerance of 0,
+    which is meant where ``free`` is one field, or comes with a ``ratio``.
+
+    A free field is looked for between a sixteenth of its value in the config and sixteen times that, unless
+    ``set`` says otherwise, in steps of ``multiple``, else of the 64, 128 or 256 that its own value is a
+    multiple of where shape counts. ``params``, ``active_params`` and ``non_embedding_params`` are sizes to
+    come near (``"7e9"``, ``"1.3B"``) or ranges to keep (``"6e9..7e9"``); ``bytes`` (at ``dtype``, else the
+    config's own) is not exceeded, and come near where no other size is; other budgets are those of
     :class:`archspec.solving.budgets.Plan`. ``ratio`` keeps quotients of fields within ranges, ``where`` any
-    condition, ``tie`` makes fields follow others, ``set`` sets those that are not free; ``within`` is in per
-    cent. Of several sizes the largest relative miss counts; of equally near ones the usual shape is first.
+    condition, ``tie`` makes fields follow others, ``set`` sets those that are not free; ``within`` leaves out
+    what is further off, in per cent. Of several sizes the largest relative miss counts.
 
-    The sizes are exact, and so is the search: no config that was not found comes nearer.
+    The sizes are exact, and so is the search: no config of the grid that was not found is better.
 
     Errors: :class:`SweepError` when there is no solution; it says which constraint stands in the way.
 
     >>> import archspec
+    >>> best = archspec.solve("LlamaForCausalLM", params="7b", top=1)
+    >>> best[0].values["hidden_size"], best[0].values["num_hidden_layers"], best[0].params
+    (4096, 32, 6939742208)
     >>> best = archspec.solve("LlamaForCausalLM", ["hidden_size", "num_hidden_layers"], params="7e9",
     ...     top=1, multiple={"hidden_size": 128}, ratio={"hidden_size/num_hidden_layers": "100..140"},
     ...     tie={"intermediate_size": "8 * hidden_size // 3"})
     >>> best[0].values, best[0].params
     ({'hidden_size': 3840, 'num_hidden_layers': 38}, 6970049280)
     """
-    (plan, sizes), names, conditions = planned(budgets), _names(free), _conditions(ratio or {}, where)
-    goals, limit = goals_of(sizes, plan), _limit(top, within)
+    plan, sizes = planned(budgets)
     library = library_of(specs)
     source, architecture = source_of(config, architecture, library)
-    raw = read_config(source)
-    axes, usual = free_grid(raw, architecture, set, names, multiple or {}, library)
+    raw, given, names = read_config(source), axes_of(set), _names(free)
+    asked = Asked(raw, architecture, given, names, dict(tie or {}), multiple or {}, dtype, plan, library)
+    if not 1 <= top <= 1_000:
+        raise SweepError(f"{top} solutions are not listed", help="ask for 1 to 1,000")
+    limit = None if within is None else _percent("within", within)
+    nearest = bool(names) and (bool(ratio) or len(names) == 1)
+    near = NEAR if tolerance is None else _percent("a tolerance of", tolerance)
+    near = Fraction(0) if tolerance is None and nearest else near if limit is None else min(near, limit)
+    return Solving(asked, goals_of(sizes, plan), _conditions(ratio or {}, where)).solutions(near, limit, top)
 
-    def subject(wanted: Sequence[Goal], under: Mapping[str, str]) -> Subject:
-        columns = {f"goal {number}": goal.quantity for number, goal in enumerate(wanted)}
-        return Subject(raw, axes, architecture, tie or {}, columns, under, dtype, plan.lengths, library)
 
-    def searched(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Searched:
-        return search(subject(wanted, under), wanted, at_most, usual)
+class Asked(NamedTuple):
+    """A config, the fields that are given values, those to choose, those that follow, and what it is for."""
 
-    found, _ = searched(goals, conditions, top)
-    obstacles = Obstacles(searched, axes, goals, conditions)
-    if not found:
-        raise SweepError(obstacles.none())
-    if found[0].miss > limit:
-        raise SweepError(obstacles.far(found[0], float(limit)))
-    whole = subject(goals, conditions)
-    listed = [_solution(whole, names, one, plan) for one in found if one.miss <= limit]
-    return Solutions(listed, lambda: obstacles.nearer(found[0]))
+    config: RawConfig
+    architecture: str | None
+    given: tuple[Axis, ...]
+    free: list[str]
+    tie: dict[str, str]
+    multiple: Mapping[str, int]
+    dtype: str | None
+    plan: Plan
+    library: Library
+
+
+class Solving:
+    """A search for configs that meet goals under conditions, which come by what messages call them."""
+
+    def __init__(self, asked: Asked, goals: Sequence[Goal], conditions: Mapping[str, str]) -> None:
+        self.asked, self.goals, self.conditions = asked, goals, conditions
+        self.outlook = Planned(asked.config, {}, asked.tie, ()) if asked.free else self._outlook()
+        self.free = asked.free or list(self.outlook.values)
+        self.parts = [*parts(scope_of(self.outlook.config, asked.architecture, asked.library))]
+
+    def _outlook(self) -> Planned:
+        """What to choose where that is not said."""
+        config, architecture, given, _, tie, _, dtype, plan, library = self.asked
+        by_name = {goal.quantity: goal for goal in self.goals}
+        goal = by_name.get("active_params", self.goals[0])
+        counted = Counted(config, architecture, goal, dtype, plan.lengths, library)
+        return plan_around(counted, given, tie, {"params", "active_params"} <= by_name.keys())
+
+    def _grid(self, by_shape: bool) -> Grid:
+        """The grid to search; where shape decides, in steps as people take them."""
+        given = {one.name: one for one in self.asked.given}
+        found = {name: axis(name, values) for name, values in self.outlook.values.items()}
+        steps = usual_steps(self.parts) if by_shape else {}
+        axes = [*{**found, **given}.values()]
+        multiple, architecture = self.asked.multiple, self.asked.architecture
+        return free_grid(
+            self.outlook.config, architecture, axes, self.free, multiple, steps, self.asked.library
+        )
+
+    def _subject(self, axes: Sequence[Axis], wanted: Sequence[Goal], under: Mapping[str, str]) -> Subject:
+        columns = {f"goal {rank}": goal.quantity for rank, goal in enumerate(wanted)}
+        ties, architecture, dtype = self.outlook.ties, self.asked.architecture, self.asked.dtype
+        lengths, library = self.asked.plan.lengths, self.asked.library
+        config = self.outlook.config
+        return Subject(config, axes, architecture, ties, columns, under, dtype, lengths, library)
+
+    def solutions(self, near: Fraction, limit: Fraction | None, top: int) -> Solutions:
+        """The best configs: those of the usual shape that miss the goals by no more than ``near``.
+
+        Where there are none, the nearest. Errors: :class:`SweepError` where these are beyond a limit.
+        """
+        axes, usual = self._grid(bool(near))
+        shape = shape_of(self.parts, axes, usual, self.outlook.ties)
+        order = Order(top, shape, distinct=self.outlook.distinct)
+
+        def searched(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Searched:
+            return search(self._subject(axes, wanted, under), wanted, order._replace(most=at_most))
+
+        whole, found = self._subject(axes, self.goals, self.conditions), list[Found]()
+        if near:
+            banded = [goal.banded(near) for goal in self.goals]
+            found = search(whole, banded, order._replace(by_shape=True)).found
+        shaped = bool(found)
+        found = found or searched(self.goals, self.conditions, top).found
+        obstacles = Obstacles(searched, axes, self.goals, self.conditions)
+        if not found:
+            raise SweepError(obstacles.none())
+        if limit is not None and found[0].miss > limit:
+            raise SweepError(obstacles.far(found[0], float(limit)))
+        listed = [self._solution(whole, one) for one in found if limit is None or one.miss <= limit]
+
+        def notes() -> Iterator[str]:
+            yield from self.outlook.notes
+            if shaped and not self.asked.config.raw.keys() - {"model_type"}:
+                yield _DEFAULTS
+            if near and not shaped:
+                yield f"nothing comes within {float(100 * near):g} % of the budget: these are the nearest"
+            if listed[0].miss > FAR:
+                yield from (problem.message for problem in obstacles.nearer(found[0]))
+
+        order_told, law = self._order(near) if shaped else "", self.asked.plan.optimum
+        return Solutions(listed, order_told, law, self._columns(listed), notes)
+
+    def _solution(self, subject: Subject, found: Found) -> Solution:
+        settled, dtype, plan = subject.settled(found.values), subject.dtype, self.asked.plan
+        model = load(subject.config, subject.architecture, settled, subject.library)
+        for one, size in zip(subject.columns.values(), found.sizes, strict=True):
+            counted = exact(model, one.text, dtype, plan.lengths)
+            if counted != size:
+                message = f"a bug of archspec: {one.text} is {counted:,} at {found.values}, and not {size:,}"
+                raise SweepError(message)
+        varied = [one.name for one in subject.axes if len(one.values) > 1 and one.name not in self.free]
+        chosen = [*self.free, *(name for name in self.outlook.ties if name not in self.asked.tie)]
+        if not self.asked.free:  # as people write shapes: width, depth, heads, feed-forward width
+            places = {
+                name: place for place, name in enumerate(one for part in self.parts for one in part.fields)
+            }
+            chosen.sort(key=lambda name: places.get(name, len(places)))
+        return Solution(
+            {name: settled[name] for name in [*varied, *chosen]},
+            model.params,
+            model.active_params,
+            model.non_embedding_params,
+            model.params_bytes(dtype),
+            found.miss,
+            complete(model, dtype_name(dtype) if dtype else None),
+            plan.costs(model, dtype),
+        )
+
+    def _columns(self, found: Sequence[Solution]) -> list[str]:
+        """The sizes that tell configs apart: those that were asked for, and all parameters."""
+        telling = {"params", *(goal.quantity for goal in self.goals)}
+        telling |= {"active_params" for one in found if one.active_params != one.params}
+        return [name for name in BUDGETS if name in telling]
+
+    def _order(self, near: Fraction) -> str:
+        """In which order configs come, where that is by their shape."""
+        own_ties = [name for name in self.outlook.ties if name not in self.asked.tie]
+        proportions = told(self.parts, [*self.free, *own_ties], self.asked.tie)
+        if not proportions:
+            return ""
+        aimed = any(goal.target is not None for goal in self.goals)
+        within = f"{float(100 * near):g} % of the budget" if aimed else "the budget's bounds"
+        first = f"of all within {within}, those nearest the config's own proportions come first"
+        return f"{first}: {', '.join(proportions)}"
 
 
 def _names(free: str | Sequence[str]) -> list[str]:
     listed = free.split(",") if isinstance(free, str) else free
-    names = [name.strip() for name in listed if name.strip()]
-    if not names:
-        help_ = "name those to choose: --free hidden_size,num_hidden_layers"
-        raise SweepError("no field is free", help=help_)
-    return names
+    return [name.strip() for name in listed if name.strip()]
 
 
 def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[str, str]:
@@ -148,28 +238,7 @@ def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[st
     return ratios | {text: text for text in ([where] if isinstance(where, str) else where)}
 
 
-def _limit(top: int, within: float | None) -> Fraction | float:
-    """The miss that a solution may have."""
-    if not 1 <= top <= 1_000:
-        raise SweepError(f"{top} solutions are not listed", help="ask for 1 to 1,000")
-    if within is None:
-        return math.inf
-    if not 0 <= within < math.inf:
-        message = f"within {within:g} % of the budget is nothing"
-        raise SweepError(message, help="give a percentage from 0")
-    return Fraction(str(within)) / 100
-
-
-def _solution(subject: Subject, free: Sequence[str], found: Found, plan: Plan) -> Solution:
-    settings, dtype = subject.settled(found.values), subject.dtype
-    model = load(subject.config, subject.architecture, settings, subject.library)
-    for one, size in zip(subject.columns.values(), found.sizes, strict=True):
-        counted = exact(model, one.text, dtype, plan.lengths)
-        if counted != size:
-            message = f"a bug of archspec: {one.text} is {counted:,} at {found.values}, and not {size:,}"
-            raise SweepError(message)
-    varied = [one.name for one in subject.axes if len(one.values) > 1 and one.name not in free]
-    values = {name: found.values[name] for name in [*varied, *free]}
-    written = complete(model, dtype_name(dtype) if dtype else None)
-    size, costs = model.params_bytes(dtype), plan.costs(model, dtype)
-    return Solution(values, model.params, model.active_params, size, found.miss, written, costs)
+def _percent(name: str, given: float) -> Fraction:
+    if not 0 <= given < math.inf:
+        raise SweepError(f"{name} {given:g} % of the budget is nothing", help="give a percentage from 0")
+    return Fraction(str(given)) / 100

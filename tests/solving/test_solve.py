@@ -15,8 +15,8 @@ import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError, SweepError
 from archspec.solving import search as search_module
-from archspec.solving.completion import complete
 from archspec.solving.goals import Goal, goal, ratio_condition, size_of
+from archspec.solving.solutions import complete
 from archspec.solving.solve import Solution, solve
 from archspec.specs.library import shipped
 from archspec.verifying.generate.sampling import Sampler
@@ -92,7 +92,7 @@ def test_nothing_comes_nearer(
         monkeypatch.setattr(search_module, "MAX_POINTS", 0)
     known = sorted(misses(model, {"params": target}) for _, model in every(LLAMA, fields, {}))
     try:
-        found = solve(LLAMA, list(fields), params=target, set=fields, top=20)
+        found = solve(LLAMA, list(fields), params=target, set=fields, tolerance=0, top=20)
     except SweepError as error:
         assert solved and "no field to solve for" in str(error) and list(fields) == ["hidden_size"]
         return
@@ -119,7 +119,7 @@ def test_two_targets_weigh_the_larger_miss(solved: bool, monkeypatch: pytest.Mon
     }
     targets = {"params": 500_000, "active_params": 100_000}
     known = sorted(misses(model, targets) for _, model in every(config, fields, {}))
-    found = solve(config, list(fields), params="500k", active_params="100k", set=fields, top=15)
+    found = solve(config, list(fields), params="500k", active_params="100k", set=fields, tolerance=0, top=15)
     assert [one.miss for one in found] == known[:15]
 
 
@@ -157,6 +157,7 @@ def test_bounds_ratios_ties_and_conditions_hold(solved: bool, monkeypatch: pytes
         ratio={"hidden_size/num_hidden_layers": "10..12.5"},
         tie={"intermediate_size": "8 * hidden_size // 3"},
         where="hidden_size != 80",
+        tolerance=0,
         top=25,
     )
     assert [one.miss for one in found] == sorted(miss for miss, _ in known)[:25]
@@ -181,6 +182,7 @@ def test_bytes_are_a_bound_where_another_size_is_the_target() -> None:
             bytes=room,
             dtype="bf16",
             set=fields,
+            tolerance=0,
             top=5,
         )
         assert [abs(one.params - target) for one in found] == [miss for miss, _ in sorted(known)[:5]]
@@ -209,7 +211,7 @@ def test_bytes_are_a_bound_where_another_size_is_the_target() -> None:
 )
 def test_what_is_far_off_says_what_keeps_it_there(options: dict[str, Any], notes: list[str]) -> None:
     asked: dict[str, Any] = {"params": "250k", "multiple": {"hidden_size": 4}, "dtype": "fp32"} | options
-    found = solve(LLAMA, ["hidden_size", "num_hidden_layers"], top=1, **asked)
+    found = solve(LLAMA, ["hidden_size", "num_hidden_layers"], top=1, tolerance=0, **asked)
     assert len(found.notes) == len(notes), found.notes
     assert all(said.startswith(note) for said, note in zip(found.notes, notes, strict=True)), found.notes
     assert bool(found.notes) == (found[0].miss > Fraction(1, 20))
@@ -300,6 +302,9 @@ def test_without_a_solution_the_constraint_is_named(options: dict[str, Any], mes
         (5, 5),
         (1e3, 1000),
         ("1.5T", 15 * 10**11),
+        ("7b", 7 * 10**9),
+        ("350m", 35 * 10**7),
+        ("7,000,000,000", 7 * 10**9),
     ],
 )
 def test_sizes_as_people_write_them(text: str | float, size: int) -> None:
@@ -307,7 +312,7 @@ def test_sizes_as_people_write_them(text: str | float, size: int) -> None:
 
 
 def test_bytes_have_units_of_their_own() -> None:
-    assert [size_of(text, "bytes") for text in ("16GiB", "16GB", "1 KiB", "7B", "2.5kB")] == [
+    assert [size_of(text, "bytes") for text in ("16GiB", "16gb", "1 KiB", "7B", "2.5kB")] == [
         2**34,
         16 * 10**9,
         1024,
@@ -320,7 +325,7 @@ def test_bytes_have_units_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "-3", "0", "7q", "1.5", "1e99", "nan", "2..1", "..", "1..2..3", "7 e9"]
+    "text", ["", "x", "-3", "0", "7q", "1.5", "1e99", "nan", "2..1", "..", "1..2..3", "7 e9", "1Gb", "1,2"]
 )
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(SweepError, match=r"is no size|is no range"):
@@ -338,7 +343,9 @@ def test_ratios_are_held_in_whole_numbers() -> None:
     ("options", "message"),
     [
         (["--free", "hidden_size"], "no budget is given"),
-        (["--params", "7e9"], "no field is free"),
+        (["--params", "7e9", "--tolerance", "-1"], "a tolerance of -1 % of the budget is nothing"),
+        (["--params", "7Gb"], "7Gb is no size"),
+        (["--params", "7,00,000"], "7,00,000 is no size"),
         (["--params", "7x", "--free", "hidden_size"], "7x is no size"),
         (["--params", "7e9", "--free", "hiden_size"], "did you mean hidden_size?"),
         (
@@ -403,7 +410,7 @@ def test_wrong_options_are_refused(
 
 
 def test_budgets_are_those_of_the_registry() -> None:
-    with pytest.raises(TypeError, match="takes no buffers; its budgets are params, active_params, bytes"):
+    with pytest.raises(TypeError, match="takes no buffers; its budgets are params, active_params, non_"):
         solve("LlamaForCausalLM", "hidden_size", buffers="1e6")
 
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from archspec.cli.arguments import add_dtype, add_json, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.verbs.sweep import add_class_and_config, add_grid, class_and_config, ties_of
 from archspec.quantities import BUDGETS, QUANTITIES
-from archspec.terminal import number, say, table
-
-if TYPE_CHECKING:
-    from archspec.solving.budgets import Plan
-    from archspec.solving.solve import Solution
+from archspec.terminal import say, show
 
 
 def add_arguments(takes: Arguments) -> None:
@@ -25,10 +21,13 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--bytes", "N", "do not exceed this many bytes: 16GiB")
     add_dtype(takes)
     add_plan(takes)
-    takes.value("--free", "FIELD,...", "the fields to choose", default="")
+    about_free = "the fields to choose (default: width, depth and feed-forward width; heads follow)"
+    takes.value("--free", "FIELD,...", about_free, default="")
     takes.repeated("--multiple", "FIELD=N", "a free field is a multiple of N")
     takes.repeated("--ratio", "A/B=LOW..HIGH", "keep a ratio: hidden_size/num_hidden_layers=100..140")
     add_grid(takes)
+    about_tolerance = "within this, the config's own proportions come first (1); 0: the nearest come first"
+    takes.value("--tolerance", "PERCENT", about_tolerance, type=float)
     takes.value("--within", "PERCENT", "only what misses the budget by no more than this", type=float)
     takes.value("--top", "N", "how many configs (default: 10)", type=int, default=10)
     takes.value("--out", "FOLDER", "write each config to FOLDER/1/config.json, FOLDER/2/config.json, ...")
@@ -56,9 +55,6 @@ def run(args: Values) -> int:
     budgets = {name: getattr(args, name) for name in BUDGETS}
     multiples: dict[str, Any] = pairs("--multiple", args.multiple, "--multiple hidden_size=128")
     plan = Plan(**{name: getattr(args, name) for name in Plan._fields})
-    if args.compute is not None and not args.free:
-        _print_law(plan, args.json)
-        return 0
     found = solve(
         source,
         args.free,
@@ -68,6 +64,7 @@ def run(args: Values) -> int:
         ratio=pairs("--ratio", args.ratio, "--ratio hidden_size/num_hidden_layers=100..140"),
         tie=ties_of(args.tie),
         where=args.where,
+        tolerance=args.tolerance,
         within=args.within,
         top=args.top,
         architecture=architecture,
@@ -75,48 +72,12 @@ def run(args: Values) -> int:
         **plan._asdict(),
         **budgets,
     )
-    paths = [""] * len(found)
-    if args.out:
-        paths = [one.save(os.path.join(args.out, str(rank))) for rank, one in enumerate(found, 1)]
+    folders = [os.path.join(args.out, str(rank)) for rank in range(1, len(found) + 1)] if args.out else []
+    paths = [one.save(folder) for one, folder in zip(found, folders, strict=False)]
     if args.json:
-        print_json([_as_json(one, path) for one, path in zip(found, paths, strict=True)])
+        print_json(found.as_json(paths))
     else:
-        if args.compute is not None:
-            _print_law(plan, False)
-            print()
-        _print(found, paths, {name for name, budget in budgets.items() if budget is not None})
+        show(found.blocks(paths))
     for note in found.notes:
         say(f"note: {note}", sys.stderr)
     return 0
-
-
-def _as_json(solution: Solution, path: str) -> dict[str, Any]:
-    found = solution._asdict() | {"miss": float(solution.miss)}
-    return found | ({"path": path} if path else {})
-
-
-def _print_law(plan: Plan, as_json: bool) -> None:
-    """The size and the tokens that a law gives the compute."""
-    best = plan.optimum
-    assert best is not None  # there is compute
-    if as_json:
-        print_json(best._asdict())
-        return
-    facts = [("law", best.law), ("source", best.source), ("compute", f"{best.compute:g}")]
-    facts += [(f"N, {best.counts}", number(best.params)), ("D, tokens", number(best.tokens))]
-    table("law|", facts, header=False)
-
-
-def _print(found: list[Solution], paths: list[str], asked: set[str]) -> None:
-    telling = {"params"} | {"active_params" for one in found if one.active_params != one.params}
-    shown = [name for name in BUDGETS if name in asked | telling]
-    costs = [name for name in found[0].costs if name not in shown]
-    columns = ["rank", *found[0].values, *shown, *costs, "off"]
-    rows = []
-    for rank, (one, path) in enumerate(zip(found, paths, strict=True), 1):
-        values = [number(value) if type(value) is int else str(value) for value in one.values.values()]
-        counts = [number(getattr(one, name)) for name in shown]
-        counts += [number(one.costs[name]) for name in costs]
-        off = f"{float(100 * one.miss):.3g}%"
-        rows.append([str(rank), *values, *counts, off, *([path] if path else [])])
-    table("|".join([*(f">{name}" for name in columns), *(["config"] if any(paths) else [])]), rows)

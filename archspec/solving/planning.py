@@ -1,0 +1,278 @@
+"""What is free where no field is named: the width, the depth and the feed-forward width; heads follow.
+
+A first config of about the budget's size is found by growing the config at its own proportions; the grid is
+what lies around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from math import lcm
+from typing import Any, NamedTuple
+
+from archspec.configs.origin import RawConfig
+from archspec.configs.reader import read_config
+from archspec.configs.scope import Scope
+from archspec.errors import SweepError
+from archspec.solving.budgets import Counted, Size, nearest
+from archspec.solving.free_fields import scope_of
+from archspec.solving.proportions import Roles, alike, is_shared, parts, usual_step
+from archspec.sweeping.axes import Axis
+
+_HEAD_SIZE = 32  # of which the size of heads is a multiple where their number is given
+_POWERS = (128, 64, 32, 16, 8, 4, 2)
+_PERIODS = ("period", "interval", "pattern")
+_NAME = "name the fields to choose: --free FIELD,..."
+# What is looked at, in shares of a first config of the budget's size.
+WIDTHS, DEPTHS, INNERS = (0.62, 1.6), (0.4, 2.5), (0.5, 2.2)
+FEW_DEPTHS, FEW_STEPS = (0.67, 1.5), 24  # where each depth takes its time
+STEPS = 64  # of which the first config's sizes have no more: larger ones are multiples of rounder numbers
+LARGEST, MOST = 1 << 17, 1 << 10  # the first config's width; its turns where that is given
+
+
+class Planned(NamedTuple):
+    """A config, the values of the fields to choose, and the fields that follow them.
+
+    ``distinct`` are fields of which no two configs are to have the same values.
+    """
+
+    config: RawConfig
+    values: dict[str, Sequence[int]]
+    ties: dict[str, str]
+    distinct: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def plan_around(counted: Counted, given: Sequence[Axis], ties: Mapping[str, str], experts: bool) -> Planned:
+    """The grid for a budget of a config some of whose fields are given, or tied to others.
+
+    Errors: :class:`SweepError` for a config without a width and a depth that make its size.
+    """
+    settled = {axis.name: axis.values[0] for axis in given if len(axis.values) == 1}
+    size = counted.sized(settled, ties)
+    listed = [
+        part for part in parts(scope_of(counted.config, counted.architecture, counted.library)) if part.depths
+    ]
+    by_weight = sorted(listed, key=lambda part: -(part.own(part.width) ** 2) * part.own(part.depths[0]))
+    grown = ((part, size({part.depths[0]: 2 * part.own(part.depths[0])})) for part in by_weight)
+    chosen = next((part for part, larger in grown if larger != size({})), None)
+    if chosen is None:
+        raise SweepError("the config has no width and depth that make its size", help=_NAME)
+    config, stays = _unlisted(counted.config, chosen)
+    planner = Planner(chosen, settled, [*ties, *stays], experts)
+    if not any((planner.width, planner.depth, planner.free_inner)):
+        raise SweepError("no width, depth or feed-forward width is left to choose", help=_NAME)
+    counted = counted._replace(config=config)
+    notes = tuple(f"{name} stays as it is: {lists} names each layer" for name, lists in stays.items())
+    values, own, distinct = planner.plan(lambda own: counted.sized(settled, {**own, **ties}), counted.target)
+    return Planned(config, values, {**own, **ties}, distinct, notes)
+
+
+def _unlisted(config: RawConfig, part: Roles) -> tuple[RawConfig, dict[str, str]]:
+    """The config without lists of layers that transformers would work out alike.
+
+    Also the depth, which stays as it is where there are others, with their names.
+    """
+    scope, depth = part.scope, part.own(part.depths[0])
+    lists = [name for name, value in scope.raw.items() if isinstance(value, list) and len(value) == depth > 1]
+    rest = {name: value for name, value in scope.raw.items() if name not in lists}
+    other = Scope(scope.spec, rest, scope.origin)
+    if any(not scope.has(name) or other.get(name) != scope.get(name) for name in lists):
+        return config, {part.depths[0]: ", ".join(lists)}
+    if not lists:
+        return config, {}
+    config = read_config(config)
+    inside = config.raw
+    for name in part.prefix.split(".")[:-1]:
+        inside = inside[name]
+    for name in lists:
+        inside.pop(scope.given.get(name, name), None)
+    return config, {}
+
+
+class Planner:
+    """Plans with the shape of one part of a config.
+
+    ``settled`` are fields that are given, ``tied`` others that are not to be chosen; with ``experts`` their
+    number is chosen, too.
+    """
+
+    def __init__(self, part: Roles, settled: Mapping[str, Any], tied: Iterable[str], experts: bool) -> None:
+        self.part, self.settled = part, {part.canonical(name): value for name, value in settled.items()}
+        self.given = {*self.settled, *(part.canonical(name) for name in tied)}
+        self.width, self.inner = self._free([part.width]), ""
+        self.depth = self._free(part.depths[:1])
+        self.experts = self._free(_experts(part)) if experts else ""
+
+    @property
+    def free_inner(self) -> list[str]:
+        """The feed-forward widths that are to be chosen, or follow the one that is."""
+        return [name for name in self.part.feed_forward if name not in self.given]
+
+    def _free(self, names: Iterable[str]) -> str:
+        """The first of some fields that is to be chosen; nothing where there is none."""
+        return next((name for name in names if name not in self.given), "")
+
+    def plan(
+        self, sized: Callable[[Mapping[str, str]], Size], target: int
+    ) -> tuple[dict[str, Sequence[int]], dict[str, str], tuple[str, ...]]:
+        """The grid around the first config that has the target's size; ``sized`` counts under some ties.
+
+        Gives the values of the fields to choose, the ties, and the width and depth.
+        """
+        size = sized({})
+        self.inner = max(
+            self.free_inner, key=lambda name: size({name: 2 * self.part.own(name)}) or 0, default=""
+        )
+        ties = self.ties()
+        size = sized(ties)
+        own, step = self.driver
+        most = max(1, LARGEST // step if self.width else MOST)
+        first = self.grown(nearest(lambda turn: size(self.grown(turn)), target, max(1, own // step), most))
+        return self.values(first), ties, tuple(filter(None, (self.width, self.depth)))
+
+    @cached_property
+    def group(self) -> int:
+        """The heads that share one of keys and values, 1 where that is for no fields of the config to say."""
+        heads, shared = self.part.heads, self.part.key_value_heads
+        whole = heads and shared and self.part.own(heads[0]) % self.part.own(shared[0]) == 0
+        return self.part.own(heads[0]) // self.part.own(shared[0]) if whole else 1
+
+    @cached_property
+    def width_step(self) -> int:
+        """A multiple of 128 or 64 that whole heads fit in, else of the powers of two in the width.
+
+        It is 64 where there is no feed-forward width to give way. Heads of a size of their own need not fit.
+        """
+        own, heads = self.part.own(self.part.width), [self.part.own(name) for name in self.part.heads]
+        shared = self.group if self.group < max(heads, default=1) else 1
+        for name, value in self.settled.items():
+            shared = lcm(shared, value) if is_shared(name) and value else shared
+        free = [self.part.own(name) for name in self.part.heads if name not in self.given]
+        sizes = [own // number * shared for number in free if own % number == 0]
+        sizes += [_HEAD_SIZE * self.settled[name] for name in self.part.heads if self.settled.get(name)]
+        own_sizes = alike(self.part.scope, "head_dim") or alike(self.part.scope, "qk_nope_head_dim")
+        wanted = [128, 64] if self.inner else [64]
+        steps = wanted if own_sizes else [*wanted, 32, 16, 8, 4, 2, 1]
+        fitting = (lcm(step, *sizes) for step in steps if own % step == 0)
+        return next((step for step in fitting if 4 * step <= own), usual_step(own, _POWERS))
+
+    def ties(self) -> dict[str, str]:
+        """The fields that follow the width, the depth or the heads, in the order in which they do."""
+        part, found = self.part, dict[str, str]()
+        if self.width or part.width in self.settled:
+            found |= {name: self._of_width(name, self._heads_step(name)) for name in part.heads}
+            found |= {name: self._of_width(name, inner_step(part.own(name))) for name in part.feed_forward}
+            found |= dict.fromkeys(_embeddings(part), part.width)
+        if self.inner:
+            own = part.own(self.inner)
+            same = [name for name in part.feed_forward if part.own(name) % own == 0]
+            found |= {name: f"{self.inner} * {part.own(name) // own}" for name in same}
+        if self.depth:
+            found |= {name: _scaled(name, part.depths[0], part, 1) for name in part.depths[1:]}
+        if part.heads and part.heads[0] not in self.given and 1 < self.group < part.own(part.heads[0]):
+            found |= dict.fromkeys(part.key_value_heads, f"{part.heads[0]} // {self.group}")
+        elif self.group == 1 and part.heads:
+            found |= dict.fromkeys(part.key_value_heads, part.heads[0])
+        chosen = {self.width, self.depth, self.inner, *self.given}
+        return {name: text for name, text in found.items() if name not in chosen}
+
+    def _of_width(self, name: str, step: int) -> str:
+        """A field that keeps its proportion to the width, in whole steps."""
+        own, width = self.part.own(name), self.part.own(self.part.width)
+        if width % own == 0 and self.width_step % (width // own) == 0:
+            return f"{self.part.width} // {width // own}"
+        if own % width == 0:
+            return f"{self.part.width} * {own // width}"
+        return _scaled(name, self.part.width, self.part, step)
+
+    def _heads_step(self, name: str) -> int:
+        own = self.part.own(name)
+        return lcm(self.group if self.group < own else 1, min(8, own & -own)) if own > 8 else 1
+
+    @property
+    def driver(self) -> tuple[int, int]:
+        """What grows with each turn: its value in the config, and its step."""
+        if self.width:
+            return self.part.own(self.width), self.width_step
+        if self.depth:
+            return self.part.own(self.depth), self.period
+        return 16, 1
+
+    def grown(self, turn: int) -> dict[str, int]:
+        """The config at its own proportions, larger with each turn."""
+        part, found = self.part, dict[str, int]()
+        own, step = self.driver
+        share = turn * step / own
+        if self.width:
+            found[self.width] = turn * step
+        if self.depth:
+            found[self.depth] = max(1, round(share * part.own(self.depth) / self.period)) * self.period
+        if self.inner:
+            if self.depth and not self.width:
+                share = self.settled.get(part.width, part.own(part.width)) / part.own(part.width)
+            step = inner_step(part.own(self.inner))
+            found[self.inner] = max(1, round(share * part.own(self.inner) / step)) * step
+        return found
+
+    @cached_property
+    def period(self) -> int:
+        """The layers after which kinds of layers come again."""
+        scope = self.part.scope
+        values = [scope.get(name) for name in scope.spec.fields if name.endswith(_PERIODS)]
+        own = self.part.own(self.part.depths[0])
+        return lcm(*(value for value in values if type(value) is int and value > 0 and own % value == 0))
+
+    @cached_property
+    def told_apart(self) -> bool:
+        """Whether a list says of each layer what it is: then each depth is counted on its own."""
+        scope, own = self.part.scope, self.part.own(self.part.depths[0])
+        values = (scope.get(name) for name, field in scope.spec.fields.items() if field.computed)
+        return any(isinstance(value, list) and len(value) == own for value in values)
+
+    def values(self, first: Mapping[str, int]) -> dict[str, Sequence[int]]:
+        """The values around those of a first config."""
+        found = dict[str, Sequence[int]]()
+        if self.width:
+            found[self.width] = _around(first[self.width], self.width_step, WIDTHS)
+        if self.depth:
+            shares, steps = (DEPTHS, STEPS) if not self.told_apart else (FEW_DEPTHS, FEW_STEPS)
+            found[self.depth] = _around(first[self.depth], self.period, shares, steps)
+        if self.inner:
+            found[self.inner] = _around(first[self.inner], inner_step(self.part.own(self.inner)), INNERS)
+        if self.experts:
+            own = self.part.own(self.experts)
+            step = max(1, own // 8)
+            found[self.experts] = range(step, 4 * own + 1, step)
+        return found
+
+
+def inner_step(own: int) -> int:
+    """The multiple of 256, 128 or 64 that a feed-forward width is; else any width is as good."""
+    return usual_step(own, (256, 128, 64))
+
+
+def _around(value: int, step: int, shares: tuple[float, float], steps: int = STEPS) -> list[int]:
+    """Values around one, some steps at least to either side."""
+    while value > steps * step:
+        step *= 2
+    low = min(value * shares[0], value - 3 * step)
+    high = max(value * shares[1], value + 4 * step)
+    return sorted({value, *range(max(1, round(low / step)) * step, round(high) + 1, step)})
+
+
+def _scaled(name: str, other: str, part: Roles, step: int) -> str:
+    """A field that keeps its proportion to another, rounded up to whole steps."""
+    own, base = part.own(name), part.own(other)
+    return other if own == base else f"-(-{other} * {own} // {base * step}) * {step}"
+
+
+def _embeddings(part: Roles) -> list[str]:
+    """The widths of embeddings that are as wide as the model."""
+    names = [part.prefix + name for name in alike(part.scope, "embedding_size")]
+    return [name for name in names if part.own(name) == part.own(part.width)]
+
+
+def _experts(part: Roles) -> list[str]:
+    return [part.prefix + name for name in alike(part.scope, "num_experts")]

@@ -1,0 +1,239 @@
+"""The shape of a config: its width, depth, heads and feed-forward width, and their proportions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from archspec.configs.scope import Scope, SubConfig
+from archspec.errors import ArchspecError
+from archspec.render.notation import standard
+from archspec.sweeping.axes import Axis
+from archspec.sweeping.boxes import Array
+
+_FEED_FORWARD = re.compile(r"intermediate_size|ffn_(dim|hidden)|feed_?forward|^(mlp_dim|hidden_dim|d_inner)$")
+_HEADS = re.compile(r"(^|_)(n|num)_([a-z_]+_)?heads$|attention_heads$")
+_SHARED = re.compile(r"(kv|key_value)_heads$")
+
+
+class Roles(NamedTuple):
+    """The fields that make the shape of one config, by their dotted paths.
+
+    Only those with a size of their own: what transformers works out from other fields follows by itself.
+    """
+
+    scope: Scope
+    prefix: str
+    width: str
+    depths: tuple[str, ...]
+    heads: tuple[str, ...]
+    key_value_heads: tuple[str, ...]
+    feed_forward: tuple[str, ...]
+
+    def own(self, path: str) -> int:
+        """The value that the config has for a field."""
+        return int(self.scope.get(path.removeprefix(self.prefix)))
+
+    def canonical(self, path: str) -> str:
+        """A field's path under the name that its spec gives it."""
+        if not path.startswith(self.prefix):
+            return path
+        return self.prefix + self.scope.canonical(path.removeprefix(self.prefix))
+
+    @property
+    def fields(self) -> list[str]:
+        """All fields, the width first."""
+        return [self.width, *self.depths, *self.heads, *self.key_value_heads, *self.feed_forward]
+
+    def ratios(self) -> Iterator[tuple[str, str]]:
+        """The pairs of fields whose quotients are the proportions."""
+        for depth in self.depths[:1]:
+            yield self.width, depth
+        for depth in self.depths[1:]:
+            yield depth, self.depths[0]
+        for heads in self.heads:
+            yield self.width, heads
+        for heads in self.key_value_heads:
+            yield from ((above, heads) for above in self.heads[:1])
+        for inner in self.feed_forward:
+            yield inner, self.width
+
+
+def roles(scope: Scope, prefix: str = "") -> Roles | None:
+    """The fields that make a config's shape, None for one without a width; known by the symbols of notation.
+
+    >>> import archspec
+    >>> found = roles(archspec.load("GPT2LMHeadModel").scope)
+    >>> found.width, found.depths, found.heads, found.feed_forward
+    ('n_embd', ('n_layer',), ('n_head',), ())
+    """
+    widths = alike(scope, "hidden_size")
+    if not widths:
+        return None
+    fields = [name for name in scope.spec.fields if _is_own_size(scope, name)]
+    heads = [*alike(scope, "num_attention_heads"), *(name for name in fields if _HEADS.search(name))]
+    inner = [*alike(scope, "intermediate_size"), *(name for name in fields if _FEED_FORWARD.search(name))]
+    found = [
+        [*alike(scope, "num_hidden_layers")[:1], *alike(scope, "decoder_layers")],
+        [name for name in heads if not is_shared(name)],
+        [name for name in heads if is_shared(name)],
+        inner,
+    ]
+    return Roles(scope, prefix, prefix + widths[0], *(_paths(prefix, names) for names in found))
+
+
+def is_shared(name: str) -> bool:
+    """Whether a field is a number of heads of keys and values, which others share."""
+    return _SHARED.search(name) is not None
+
+
+def alike(scope: Scope, usual: str) -> list[str]:
+    """The sizes of a config that share a symbol, the one that transformers calls by its usual name first."""
+    glyphs = standard()
+    names = [name for name in glyphs if glyphs[name].text == glyphs[usual].text]
+    return [name for name in dict.fromkeys([scope.canonical(usual), *names]) if _is_own_size(scope, name)]
+
+
+def parts(scope: Scope, prefix: str = "") -> Iterator[Roles]:
+    """A config that has a width, and its sub-configs that do."""
+    if (own := roles(scope, prefix)) is not None:
+        yield own
+    for name in scope.spec.fields:
+        try:
+            value = scope.get(name)
+            inner = value.scope if isinstance(value, SubConfig) else None
+        except ArchspecError:
+            continue  # a part that is wrong is said where it is built
+        if inner is not None:
+            yield from parts(inner, f"{prefix}{name}.")
+
+
+def _paths(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(prefix + name for name in dict.fromkeys(names))
+
+
+def _is_own_size(scope: Scope, name: str) -> bool:
+    """Whether a field is a size that the config has, and not one that is worked out."""
+    field = scope.spec.fields.get(name)
+    if field is None or (field.computed and scope.raw.get(name) is None):
+        return False
+    value = scope.get(name)
+    return type(value) is int and value > 0
+
+
+class Proportion(NamedTuple):
+    """A quotient of two fields and what it is in the config; the ends that no axis varies are numbers."""
+
+    above: str | int
+    below: str | int
+    own: float
+
+
+class Round(NamedTuple):
+    """What a number costs that is not round: as much for each power of two up to ``full`` that is missing."""
+
+    full: int
+    cost: float
+
+
+DEPTH, WIDTH, INNER = Round(4, 0.02), Round(1024, 0.01), Round(256, 0.01)
+
+
+class Shape(NamedTuple):
+    """What the configs of a grid are measured by: the proportions of the config, and how round numbers are.
+
+    ``usual`` are the fields that no proportion speaks of, with the values that the config has.
+    """
+
+    proportions: tuple[Proportion, ...]
+    usual: dict[str, int]
+    round: dict[str, Round]
+
+    def distance(self, codes: Mapping[str, Any]) -> Any:
+        """How far configs are from the proportions: the sum of the logarithms of what they differ by."""
+        total: Any = 0.0
+        for above, below, own in self.proportions:
+            quotient = _number(above, codes) / _number(below, codes)
+            total = total + np.abs(np.log(quotient / own))
+        for name, usual in self.usual.items():
+            total = total + np.abs(np.log(np.maximum(codes[name], 0.5) / usual))
+        return total
+
+    def strain(self, codes: Mapping[str, Any]) -> Any:
+        """The distance, and what numbers that are not round add to it."""
+        total = self.distance(codes)
+        for name, (full, cost) in self.round.items():
+            missing = np.log2(full / np.gcd(codes[name], full))
+            total = total + cost * missing
+        return total
+
+    def preferred(self, name: str, codes: Mapping[str, Any], low: Array, high: Array) -> Array:
+        """The value of one field between two at which the distance is least, the others being given."""
+        usual = self.usual.get(name)
+        ends = [low, high] if usual is None else [low, high, np.full(low.shape, usual)]
+        for above, below, own in self.proportions:
+            if above == name:
+                ends.append(np.rint(own * _number(below, codes)).astype(np.int64))
+            elif below == name:
+                ends.append(np.rint(_number(above, codes) / own).astype(np.int64))
+        tried = np.stack([np.clip(np.broadcast_to(end, low.shape), low, high) for end in ends])
+        distances = [np.broadcast_to(self.distance({**codes, name: one}), low.shape) for one in tried]
+        best = np.argmin(np.stack(distances), axis=0)
+        return np.asarray(np.take_along_axis(tried, best[None], axis=0)[0])
+
+
+def _number(end: str | int, codes: Mapping[str, Any]) -> Any:
+    return end if isinstance(end, int) else np.maximum(codes[end], 0.5)
+
+
+def shape_of(
+    listed: Sequence[Roles], axes: Sequence[Axis], usual: Mapping[str, int], tied: Collection[str]
+) -> Shape:
+    """The shape that configs of a grid are measured by; fields that are tied to others are left out."""
+    varied = {axis.name for axis in axes if axis.numeric and len(axis.values) > 1}
+    settled = {axis.name: axis.values[0] for axis in axes if axis.numeric and len(axis.values) == 1}
+    found, spoken_of, round_ = [], set[str](), dict[str, Round]()
+    for part in listed:
+        names = {part.canonical(name): name for name in [*varied, *settled, *tied]}
+        free = {canonical: name for canonical, name in names.items() if name in varied}
+        for above, below in part.ratios():
+            ends = [free.get(end) or settled.get(names.get(end, ""), part.own(end)) for end in (above, below)]
+            follows = any(names.get(end) in tied for end in (above, below))
+            if follows or not {above, below} & free.keys() or 0 in ends:
+                continue
+            found.append(Proportion(ends[0], ends[1], part.own(above) / part.own(below)))
+            spoken_of |= {free[end] for end in (above, below) if end in free}
+        kinds = {**dict.fromkeys(part.depths, DEPTH), part.width: WIDTH}
+        kinds |= dict.fromkeys(part.feed_forward, INNER)
+        round_ |= {free[name]: kind for name, kind in kinds.items() if name in free}
+    others = {name: usual[name] for name in varied - spoken_of}
+    return Shape(tuple(found), others, round_)
+
+
+def told(listed: Sequence[Roles], chosen: Iterable[str], tied: Collection[str]) -> list[str]:
+    """The proportions of a config that a search keeps to, as texts: of fields that are chosen, not tied."""
+    found = list[str]()
+    for part in listed:
+        moved, follows = ({part.canonical(name) for name in names} for names in (chosen, tied))
+        for above, below in part.ratios():
+            if {above, below} & moved and not {above, below} & follows:
+                quotient = f"{above}/{below.removeprefix(part.prefix)}"
+                found.append(f"{quotient} = {part.own(above) / part.own(below):.5g}")
+    return found
+
+
+def usual_steps(listed: Sequence[Roles]) -> dict[str, int]:
+    """The steps in which people take widths: the largest of some powers of two that the config's own has."""
+    found = dict[str, int]()
+    for part in listed:
+        found[part.width] = usual_step(part.own(part.width), (128, 64))
+        found |= {name: usual_step(part.own(name), (256, 128, 64)) for name in part.feed_forward}
+    return found
+
+
+def usual_step(own: int, steps: Sequence[int]) -> int:
+    """The first of some steps that a number is a multiple of, else 1."""
+    return next((step for step in steps if own % step == 0), 1)

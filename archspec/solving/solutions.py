@@ -1,0 +1,173 @@
+"""The configs that were found: written out in full as transformers reads them, and as a table."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from archspec.configs.scope import Scope, SubConfig
+from archspec.errors import ArchspecError, SweepError
+from archspec.models.model import Model, load
+from archspec.render.html import blocks_html
+from archspec.reports import Block, Table, plain
+from archspec.solving.laws import Optimum
+from archspec.specs.library import TRANSFORMERS_VERSION, Library
+from archspec.specs.records import SpecLibrary
+from archspec.sweeping.files import whole_file
+from archspec.terminal import number
+
+
+class Solution(NamedTuple):
+    """A config that comes near the budget.
+
+    ``values`` are the free fields, ``config`` the whole config.json; ``miss`` is the largest relative
+    distance from a target, exactly; ``costs`` are those that a plan has a budget of.
+    """
+
+    values: dict[str, int]
+    params: int
+    active_params: int
+    non_embedding_params: int
+    bytes: int
+    miss: Fraction
+    config: dict[str, Any]
+    costs: dict[str, int] = {}  # noqa: RUF012  # never changed
+
+    @property
+    def off(self) -> str:
+        """The miss in per cent, as it is shown."""
+        return f"{float(100 * self.miss):.3g}%"
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())
+        return f"{values} with {self.params:,} parameters, {self.off} off"
+
+    def save(self, folder: str) -> str:
+        """Writes the config.json into a folder, which is made where it is missing; gives its path."""
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise SweepError(f"{folder}: {error.strerror or error}") from None
+        path = os.path.join(folder, "config.json")
+        with whole_file(path) as partial, open(partial, "w", encoding="utf-8") as file:
+            json.dump(self.config, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+        return path
+
+
+class Solutions(list[Solution]):
+    """Solutions, the best first; printed they are a table.
+
+    ``order`` says which come first, ``law`` what a scaling law gave the compute, where there was some.
+    ``columns`` are the sizes to show; :attr:`notes` says what keeps a far one from coming nearer.
+    """
+
+    def __init__(
+        self,
+        found: Iterable[Solution],
+        order: str,
+        law: Optimum | None,
+        columns: Sequence[str],
+        explain: Callable[[], Iterable[str]],
+    ) -> None:
+        super().__init__(found)
+        self.order, self.law, self.columns, self._explain = order, law, list(columns), explain
+
+    @cached_property
+    def notes(self) -> list[str]:
+        return [*self._explain()]
+
+    def blocks(self, paths: Sequence[str] = ()) -> Iterator[Block]:
+        """What is printed; ``paths`` are those of the configs, where they are written."""
+        if (law := self.law) is not None:
+            facts = [("law", law.law), ("source", law.source), ("compute", f"{law.compute:g}")]
+            facts += [(f"N, {law.counts}", number(law.params)), ("D, tokens", number(law.tokens))]
+            yield Table("law|", facts, header=False)
+            yield ""
+        costs = [name for name in self[0].costs if name not in self.columns]
+        heads = [f">{name}" for name in ("rank", *self[0].values, *self.columns, *costs, "off")]
+        rows = []
+        for rank, one in enumerate(self, 1):
+            counts = [getattr(one, name) for name in self.columns] + [one.costs[name] for name in costs]
+            shown = [_shown(value) for value in (*one.values.values(), *counts)]
+            rows.append([str(rank), *shown, one.off, *paths[rank - 1 : rank]])
+        yield Table("|".join([*heads, "config"] if paths else heads), rows)
+        if self.order:
+            yield self.order
+
+    def as_json(self, paths: Sequence[str] = ()) -> Any:
+        """Plain data, as `archspec solve --json` prints it; of a law, its optimum with the configs."""
+        found = [one._asdict() | {"miss": float(one.miss)} for one in self]
+        if paths:
+            found = [one | {"path": path} for one, path in zip(found, paths, strict=True)]
+        return found if self.law is None else {**self.law._asdict(), "configs": found}
+
+    def __str__(self) -> str:
+        return plain(self.blocks())
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} configs, the first: {self[0] if self else 'none'}>"
+
+    def _repr_html_(self) -> str:
+        return blocks_html(self.blocks())
+
+
+def _shown(value: Any) -> str:
+    return number(value) if type(value) is int else str(value)
+
+
+def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
+    """The config.json of a model: every field that a count depends on, with what else the config says.
+
+    A default that transformers works out from other fields is left to it. The result is read back and
+    counted.
+
+    Errors: :class:`SweepError` when the written config has another count, which is a bug.
+
+    >>> import archspec
+    >>> written = complete(archspec.load("GPT2LMHeadModel", set={"n_layer": 24}))
+    >>> written["architectures"], written["n_layer"], written["n_embd"]
+    (['GPT2LMHeadModel'], 24, 768)
+    """
+    for fields in (_fields(model.scope), _given(model.scope)):  # a default that is named may change others
+        config = {"architectures": [model.architecture], "model_type": model.model_type, **fields}
+        if dtype:
+            config.pop("torch_dtype", None)
+            config["dtype"] = dtype
+        config["transformers_version"] = TRANSFORMERS_VERSION
+        found = _params(config, model.spec.library)
+        if found == model.params:
+            return config
+    raise SweepError(f"a bug of archspec: the written config has {found} parameters, not {model.params:,}")
+
+
+def _params(config: dict[str, Any], library: SpecLibrary) -> int | None:
+    assert isinstance(library, Library)
+    try:
+        return load(config, specs=library).params
+    except ArchspecError:
+        return None
+
+
+def _given(scope: Scope) -> dict[str, Any]:
+    """What the config says, under the names that it has there."""
+    rest = {name: value for name, value in scope.raw.items() if name not in ("architectures", "model_type")}
+    return {scope.given.get(name, name): value for name, value in rest.items()}
+
+
+def _fields(scope: Scope) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, field in scope.spec.fields.items():
+        given, written = scope.raw.get(name), scope.given.get(name, name)
+        if name in {*scope.spec.fixed, *scope.spec.readonly} or (given is None and field.computed):
+            continue  # worked out, be it from what the config says
+        value = scope.get(name)
+        if isinstance(value, SubConfig):
+            found[written] = {"model_type": value.model_type, **_fields(value.scope)}
+        elif value is not None or name in scope.raw:
+            found[written] = value
+    return found | {name: value for name, value in _given(scope).items() if name not in found}

@@ -1,0 +1,173 @@
+"""Without free fields the shape is chosen: what a person would train comes first, exact and complete."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.cli.main import main
+from archspec.errors import SweepError
+from archspec.solving.solve import solve
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "params", "shape"),
+    [
+        ("LlamaForCausalLM", "7b", (4096, 32)),
+        ("LlamaForCausalLM", "13b", (5120, 40)),
+        ("GPT2LMHeadModel", "124M", (768, 12)),
+        ("BertForMaskedLM", "110M", (768, 12)),
+        ("MixtralForCausalLM", "47b", (4096, 32)),
+        ("DeepseekV3ForCausalLM", "671b", (7168, 61)),
+        ("T5ForConditionalGeneration", "3b", (2048, 24)),
+        ("ViTForImageClassification", "86M", (768, 12)),
+        ("Qwen3NextForCausalLM", "80b", (2048, 48)),
+    ],
+)
+def test_shapes_of_the_family_come_first(architecture: str, params: str, shape: tuple[int, int]) -> None:
+    (first,) = solve(architecture, params=params, top=1)
+    assert tuple(first.values.values())[:2] == shape
+
+
+def test_configs_have_numbers_that_run_well_and_are_complete() -> None:
+    found = solve("LlamaForCausalLM", params="70b")
+    shapes = [(one.values["hidden_size"], one.values["num_hidden_layers"]) for one in found]
+    assert len({*shapes}) == len(found) == 10
+    for one in found:
+        width, _, heads, inner = one.values.values()
+        assert width % 128 == 0 and width == 128 * heads and inner % 256 == 0
+        assert abs(one.params - 70 * 10**9) <= 7 * 10**8 and one.miss <= Fraction(1, 100)
+        model = archspec.load(one.config)
+        assert (model.params, model.non_embedding_params) == (one.params, one.non_embedding_params)
+
+
+def test_named_fields_keep_to_the_proportions_too() -> None:
+    options: dict[str, Any] = {"params": 7e9, "multiple": {"hidden_size": 128}, "top": 1}
+    free = ["hidden_size", "num_hidden_layers"]
+    assert list(solve("LlamaForCausalLM", free, **options)[0].values.values()) == [4096, 33]
+    assert list(solve("LlamaForCausalLM", free, tolerance=0, **options)[0].values.values()) == [512, 388]
+    found = solve("GPT2LMHeadModel", ["n_embd", "n_layer"], params="350M", top=5)
+    assert found.order and {one.values["n_embd"] % 128 for one in found} == {0}
+
+
+def test_a_tolerance_that_nothing_meets_gives_the_nearest_and_says_so() -> None:
+    found = solve("GPT2LMHeadModel", params="45M", tolerance=0.001, top=3)
+    assert "nothing comes within 0.001 % of the budget: these are the nearest" in found.notes
+    assert [one.miss for one in found] == sorted(one.miss for one in found) and not found.order
+    assert solve("LlamaForCausalLM", params="7b", within=0.1, top=1)[0].miss <= Fraction(1, 1000)
+
+
+def test_what_is_given_stays_and_what_is_tied_follows() -> None:
+    found = solve(
+        "LlamaForCausalLM",
+        params="7b",
+        set={"num_hidden_layers": 40, "vocab_size": 128256},
+        tie={"intermediate_size": "4 * hidden_size"},
+        multiple={"hidden_size": 256},
+        top=2,
+        tolerance=5,
+    )
+    for one in found:
+        config = one.config
+        assert (config["num_hidden_layers"], config["vocab_size"]) == (40, 128256)
+        assert config["intermediate_size"] == 4 * config["hidden_size"] and config["hidden_size"] % 256 == 0
+
+
+def test_heads_fit_what_is_given() -> None:
+    given = {"hidden_size": 2048, "vocab_size": 50000}
+    for one in solve("LlamaForCausalLM", params="1b", set=given, top=2):
+        assert one.config["num_attention_heads"] == 16 and 5_000 <= one.config["intermediate_size"] <= 6_500
+    for one in solve("LlamaForCausalLM", params="8b", set={"num_key_value_heads": 8}, top=3, tolerance=3):
+        assert one.config["num_attention_heads"] % 8 == 0
+
+
+def test_heads_of_keys_and_values_keep_their_share() -> None:
+    for one in solve("MixtralForCausalLM", params="20b", top=5):
+        assert one.config["num_attention_heads"] == 4 * one.config["num_key_value_heads"]
+
+
+def test_stacks_of_encoder_and_decoder_grow_together() -> None:
+    for one in solve("BartForConditionalGeneration", params="1b", top=3):
+        for name in ("layers", "ffn_dim", "attention_heads"):
+            assert one.config[f"encoder_{name}"] == one.config[f"decoder_{name}"]
+
+
+def test_both_sizes_of_a_mixture_choose_the_experts_too() -> None:
+    (best,) = solve("MixtralForCausalLM", params="141b", active_params="39b", top=1)
+    assert best.values["num_local_experts"] == 8 and best.miss <= Fraction(1, 100)
+
+
+def test_a_list_of_layers_that_transformers_would_make_alike_is_left_to_it() -> None:
+    path = CONFIGS / "openai--gpt-oss-20b.json"
+    for one in solve(str(path), params="120b", top=2):
+        layers = one.config["num_hidden_layers"]
+        assert layers != 24 and len(one.config.get("layer_types", range(layers))) == layers
+    own = archspec.load(str(path)).config.raw | {"layer_types": ["full_attention"] * 24}
+    kept = solve(own, params="40b", top=1)
+    assert kept[0].config["num_hidden_layers"] == 24
+    assert "num_hidden_layers stays as it is: layer_types names each layer" in kept.notes
+
+
+def test_of_several_parts_the_largest_grows() -> None:
+    (found,) = solve("Gemma3ForConditionalGeneration", params="12b", top=1)
+    own = archspec.load("Gemma3ForConditionalGeneration").scope.get("vision_config").scope
+    assert all(name.startswith("text_config.") for name in found.values)
+    assert found.config["vision_config"]["hidden_size"] == own.get("hidden_size")
+
+
+@pytest.mark.parametrize(
+    ("architecture", "given", "message"),
+    [
+        ("ResNetModel", {}, "no width and depth that make its size"),
+        (
+            "LlamaForCausalLM",
+            {"hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 64},
+            "no width, depth or feed-forward width is left to choose",
+        ),
+    ],
+)
+def test_what_has_no_shape_to_choose_is_refused(architecture: str, given: Any, message: str) -> None:
+    with pytest.raises(SweepError, match=message) as refusal:
+        solve(architecture, params="1b", set=given)
+    assert "--free FIELD" in str(refusal.value)
+
+
+def test_the_order_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "LlamaForCausalLM", "--params", "7b", "--top", "1", "--tolerance", "2"]) == 0
+    said = capsys.readouterr()
+    heads, row, order = said.out.splitlines()
+    shape = ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"]
+    assert heads.split()[:5] == ["rank", *shape] and row.split()[:3] == ["1", "4,096", "32"]
+    assert order == (
+        "of all within 2 % of the budget, those nearest the config's own proportions come first: "
+        "hidden_size/num_hidden_layers = 128, hidden_size/num_attention_heads = 128, "
+        "intermediate_size/hidden_size = 2.6875"
+    )
+    assert "note: no config is given: the proportions are transformers' defaults" in said.err
+
+
+def test_solutions_are_a_list_that_people_can_read() -> None:
+    found = solve("BertForMaskedLM", params="110M", top=2)
+    assert len(found) == len(list(found)) == 2 and str(found).startswith("rank  hidden_size")
+    assert str(found[0]).startswith("hidden_size = 768, num_hidden_layers = 12")
+    assert "<th" in found._repr_html_() and "'config'" not in repr(found)
+    assert found.as_json()[0]["params"] == found[0].params
+
+
+def test_a_law_comes_with_configs_of_its_size() -> None:
+    found = solve("LlamaForCausalLM", compute="1e21", top=1)
+    assert found.law is not None and str(found).startswith("law       ")
+    assert found.as_json()["configs"][0]["costs"]["tokens"] == found.law.tokens
+    assert found[0].params == pytest.approx(found.law.params, rel=0.01)
+
+
+def test_parameters_without_embeddings_are_a_budget() -> None:
+    (best,) = solve("LlamaForCausalLM", non_embedding_params="1.3b", top=1)
+    assert archspec.load(best.config).non_embedding_params == best.non_embedding_params
+    assert best.non_embedding_params == pytest.approx(1.3e9, rel=0.01)
