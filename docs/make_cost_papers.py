@@ -9,7 +9,6 @@ import sympy
 import archspec
 from archspec.costs.records import Step
 from archspec.models.formula import Formula
-from archspec.render.assumptions import assume
 
 B, n = sympy.symbols("batch tokens")
 LLAMA_3_1_8B = {
@@ -26,7 +25,7 @@ LLAMA_3_1_8B = {
 
 def prefill(architecture: str, quantity: str, *assumed: str) -> Any:
     """FLOPs of a call without a past, in which heads divide the width."""
-    found = assume(archspec.formula(architecture, quantity), list(assumed)).expr
+    found = archspec.formula(architecture, quantity).assume(*assumed).expr
     whole = found.replace(sympy.floor, lambda inner: inner)
     return sympy.expand(whole.subs(sympy.Symbol("past"), 0))
 

@@ -15,7 +15,6 @@ import yaml
 
 import archspec
 from archspec.render.arrangements import by_component
-from archspec.render.assumptions import assume
 from archspec.render.growth import leading
 
 HERE = Path(__file__).parent
@@ -37,7 +36,7 @@ def megatron() -> tuple[Any, Any, Any]:
     """(the formula of the paper, GPT-2's under f = 4h, what GPT-2 has beyond it)."""
     h, layers, vocab, positions = symbols("n_embd n_layer vocab_size n_positions")
     paper = 12 * layers * h**2 * (1 + sympy.Rational(13) / (12 * h) + (vocab + positions) / (12 * layers * h))
-    found = assume(archspec.formula("GPT2LMHeadModel"), ["n_inner=4*n_embd"]).expr
+    found = archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd").expr
     return sympy.expand(paper), found, sympy.expand(found - paper)
 
 

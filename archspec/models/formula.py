@@ -2,18 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from archspec.models import elsewhere
+from archspec.models.elsewhere import Source
+from archspec.render.assumptions import assumed, piecewise
 from archspec.render.formats import written
 from archspec.symbolic.closed_form import ClosedForm
 
 
 class Formula(ClosedForm):
-    """A closed form (its fields are those of :class:`ClosedForm`) that can be printed.
+    """A closed form (its fields are those of :class:`ClosedForm`) that can be printed, and be had elsewhere.
+
+    ``notes`` say of a formula that :meth:`at` gave which branch it is of, and which fields do not enter it.
 
     >>> import archspec
     >>> f = archspec.formula("GPT2LMHeadModel")
     >>> f.evaluate(n_layer=48, n_embd=1600, n_head=25)
     1557611200
     """
+
+    source: Source | None = None
+    notes: tuple[str, ...] = ()
+
+    def evaluate(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> int:
+        """The quantity at the config with some fields set anew: the number of `archspec count --set`.
+
+        Any field of the config may be given, one of a sub-config by its path: ``{"text_config.hidden_size":
+        64}``. One that does not enter changes nothing; for a flag, a null or a size that takes another branch
+        it is the number of that branch, whose formula :meth:`at` gives. Fields that the config leaves to be
+        computed follow the given ones. Of costs, the lengths of the call may be given, too.
+
+        Errors: :class:`FormulaError` for what transformers refuses, an unknown field or a value that it does
+        not take, and for a field that the formula replaces.
+
+        >>> import archspec
+        >>> f = archspec.formula("LlamaForCausalLM")
+        >>> f.evaluate(max_position_embeddings=8192) == f.evaluate()
+        True
+        >>> f.evaluate(tie_word_embeddings=True) - f.evaluate()
+        -131072000
+        """
+        fields = {**(set or {}), **fields}
+        return elsewhere.evaluated(self, fields) if fields else super().evaluate()
+
+    def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
+        """The formula at the config with some fields set anew, in the branch that is taken there.
+
+        Errors: those of :meth:`evaluate`, and :class:`FormulaError` where there is no closed form.
+
+        >>> import archspec
+        >>> f = archspec.formula("LlamaForCausalLM").at(tie_word_embeddings=True)
+        >>> print(f, f.notes)
+        L·(2·d·d_h·(h + h_kv) + 3·d·d_ff + 2·d) + V·d + d ('another branch: tie_word_embeddings = True',)
+        """
+        return elsewhere.at(self, {**(set or {}), **fields})
+
+    def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
+        """The formula at some fields, with their numbers in place of their symbols.
+
+        Errors: those of :meth:`at`.
+
+        >>> import archspec
+        >>> f = archspec.formula("GPT2LMHeadModel").substitute(n_layer=48, n_embd=1600, n_head=25)
+        >>> print(f)
+        1600·V + 1600·s + 48·(3201·d_ff + 10254400) + 3200
+        >>> f.evaluate()
+        1557611200
+        """
+        return elsewhere.substituted(self, {**(set or {}), **fields})
+
+    def assume(self, *texts: str | Mapping[str, str | int], **fields: str | int) -> Formula:
+        """The formula with fields replaced by expressions of others, all at once: ``a="b", b="a"`` swaps two.
+
+        It is the formula of the config in which they have these values, and refused where that is.
+
+        Errors: :class:`FormulaError` for what cannot be read, for fields that do not exist, and for what
+        transformers refuses.
+
+        >>> import archspec
+        >>> f = archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd")
+        >>> print(f)
+        L·(12·d² + 13·d) + d·(V + s) + 2·d
+        """
+        given = [texts_of(one) if isinstance(one, Mapping) else [one] for one in texts]
+        stated = [text for one in (*given, texts_of(fields)) for text in one]
+        if not stated:
+            return self
+        return elsewhere.under(self, assumed(stated, elsewhere.numbers(self)), stated)
+
+    def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
+        """The formula for each combination of the yes/no flags that change it.
+
+        Errors: :class:`FormulaError` where more than ``limit`` flags do.
+
+        >>> import archspec
+        >>> [flags for flags, _ in archspec.formula("LlamaModel").piecewise()]
+        [{'attention_bias': False, 'mlp_bias': False}, {'attention_bias': True, 'mlp_bias': False}, \
+{'attention_bias': False, 'mlp_bias': True}, {'attention_bias': True, 'mlp_bias': True}]
+        """
+        return piecewise(self, self.at, limit)
 
     def latex(self) -> str:
         """LaTeX in the usual symbols, without delimiters."""
@@ -47,3 +136,8 @@ class Formula(ClosedForm):
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
+
+
+def texts_of(fields: Mapping[str, Any]) -> list[str]:
+    """Assumptions as they are typed."""
+    return [f"{name}={value}" for name, value in fields.items()]

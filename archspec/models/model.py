@@ -13,6 +13,7 @@ from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.models.costs import Costs
 from archspec.quantities import COSTS, QUANTITIES
+from archspec.specs.library import Library
 from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
 from archspec.tree.builder import Builder
@@ -49,6 +50,8 @@ class Model(Costs):
         self, config: RawConfig, spec: Spec, architecture: str, chosen: tuple[str, ...] = ()
     ) -> None:
         self.chosen = chosen  # what is to be said of how the class was found
+        self.set_notes: tuple[str, ...] = ()  # of fields that were set and enter no count
+        self.whole = config  # what that is a part of, where the class is that of a part
         self.config, self.spec, self.architecture = config, spec, architecture
         self.model_type = spec.model_type
         self.scope = Scope(spec, config.raw, config.origin)
@@ -73,6 +76,18 @@ class Model(Costs):
     @cached_property
     def _counts(self) -> dict[str, int]:
         return quantities_of(self._tensors)
+
+    def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Model:
+        """The same class at the config with other fields, as :func:`load` gives it with ``set``.
+
+        >>> import archspec
+        >>> archspec.load("GPT2Model").at(n_layer=24).params
+        209494272
+        """
+        fields = {**(set or {}), **fields}
+        library = self.spec.library
+        assert isinstance(library, Library)
+        return _chosen(read_config(self.whole, fields), self.architecture, fields, library)
 
     def tensors(self) -> list[Tensor]:
         """Every parameter in torch's order, tied ones with `tied_to` set, then the persistent buffers.
@@ -135,6 +150,11 @@ class Model(Costs):
         >>> sorted(map(str, kept.expr.free_symbols))
         ['batch', 'kv_lora_rank', 'num_hidden_layers', 'past', 'qk_rope_head_dim', 'tokens']
         """
+        found = self._closed_form(name, lengths)
+        found.source = self
+        return found
+
+    def _closed_form(self, name: str, lengths: dict[str, Any]) -> Formula:
         from archspec.models.formula import Formula
 
         if name not in COSTS:
@@ -218,17 +238,29 @@ def load(
     """
     library = library_of(specs)
     source, architecture = source_of(config, architecture, library)
-    found = read_config(source, set)
+    return _chosen(read_config(source, set), architecture, set or {}, library, source is not config)
+
+
+def _chosen(
+    found: RawConfig,
+    architecture: str | None,
+    fields: Mapping[str, Any],
+    library: Library,
+    by_name: bool = False,
+) -> Model:
+    """The model of a config that has fields written in; ``by_name`` where a name alone is given."""
     chosen = choose(found, architecture, library)
-    told = chosen.notes if source is config else (default_note(chosen, library, bool(set)),)
-    spec = library.load(chosen.model_type)
-    if set:
+    told = (default_note(chosen, library, bool(fields)),) if by_name else chosen.notes
+    spec, idle = library.load(chosen.model_type), tuple[str, ...]()
+    if fields:
         from archspec.configs.overrides import check_overrides, override_notes
 
         whole = spec if chosen.config is found else library.load(found.raw["model_type"])
-        check_overrides(whole, set, found)
-        told = (*told, *override_notes(whole, tuple(set), found).values())
-    return Model(chosen.config, spec, chosen.architecture, told)
+        check_overrides(whole, fields, found)
+        idle = tuple(override_notes(whole, tuple(fields), found).values())
+    model = Model(chosen.config, spec, chosen.architecture, (*told, *idle))
+    model.whole, model.set_notes = found, idle
+    return model
 
 
 def formula(

@@ -14,62 +14,85 @@ from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_nodes import Scalar
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.closed_form import ClosedForm
+from archspec.symbolic.closed_form import ClosedForm, exactly
+from archspec.symbolic.formal import Formal
 from archspec.symbolic.path_conditions import Number
 
 AnyForm = TypeVar("AnyForm", bound=ClosedForm)
 
 
-class _Names(Evaluator):
-    """The right side of an assumption: an expression over the formula's fields."""
+class _Part(str):
+    """The beginning of a dotted name."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
+
+class _Names(Evaluator):
+    """The right side of an assumption: an expression over the numbers of a config and of its parts."""
+
+    def __init__(self, values: Mapping[str, int | float]) -> None:
         self.values, self.path = values, Assumptions()
+        self.domain = Formal(self.path)
 
     def name(self, name: str, node: ast.Name) -> Any:
-        if name not in self.values:
-            self.fail(f"{name} is no field of this formula", node, did_you_mean(name, self.values))
-        return self.path.field(name, self.values[name])
+        return self.known(name, node)
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
-        return self.fail("write a field of a sub-config on the left side only", node)
+        if isinstance(value, _Part):
+            return self.known(f"{value}.{name}", node)
+        return self.fail(f"`{ast.unparse(node.value)}` is a number and has no {name}", node)
+
+    def known(self, name: str, node: ast.expr) -> Any:
+        if name in self.values:
+            return self.path.field(name, self.values[name])
+        if any(other.startswith(f"{name}.") for other in self.values):
+            return _Part(name)
+        items: list[Any] = []
+        while (item := f"{name}[{len(items)}]") in self.values:
+            items.append(self.path.field(item, self.values[item]))
+        return items or self.fail(
+            f"{name} is no number of this config", node, did_you_mean(name, self.values)
+        )
 
 
-def assume(formula: AnyForm, assumptions: Iterable[str]) -> AnyForm:
-    """The formula with fields replaced by expressions of others: `intermediate_size=4*hidden_size`.
+def assumed(texts: Iterable[str], values: Mapping[str, int | float]) -> dict[str, Any]:
+    """Field -> the expression of others that replaces it, of texts as `intermediate_size=4*hidden_size`.
 
-    Errors: :class:`FormulaError` with line and column for an assumption that cannot be read, and for
-    fields that do not exist.
+    ``values`` are the numbers that may stand on the right, by name. Errors: :class:`FormulaError` with line
+    and column for an assumption that cannot be read.
+
+    >>> assumed(["intermediate_size = 4*hidden_size"], {"hidden_size": 64})
+    {'intermediate_size': 4*hidden_size}
     """
-    result = formula
-    known = {**dict.fromkeys(formula.unused, 1), **formula.symbols}
-    for text in assumptions:
+    found: dict[str, Any] = {}
+    for text in texts:
         left, equals, right = text.partition("=")
         left, stated = left.strip(), right.strip()
         place = Place(Source("--assume", text), 1, len(left) + 2, max(1, len(right)))
         if not equals or not stated:
             help_ = "write field=expression, e.g. intermediate_size=4*hidden_size"
             raise FormulaError(f"{text!r} is no assumption", help=help_)
-        if left not in known:
-            help_ = did_you_mean(left, known)
-            raise FormulaError(f"{left} is no field of this formula", place._replace(column=1), help=help_)
-        expr = _expression(Scalar(stated, place, False, stated), known)
-        if not isinstance(expr, sympy.Expr) or sympy.Symbol(left) in expr.free_symbols:
-            message = f"{left} cannot be replaced by {stated}"
-            raise FormulaError(message, place, help="use other fields on the right")
-        result = result.replaced({sympy.Symbol(left): expr}, f"{left} = {stated}")
-    return result
+        if left in found:
+            raise FormulaError(f"{left} is given twice", place._replace(column=1))
+        expr = _expression(Scalar(stated, place, False, stated), values)
+        if not isinstance(expr, sympy.Expr):
+            help_ = "write a number, or sums, products, quotients, min and max of other fields"
+            raise FormulaError(f"{left} cannot be replaced by {stated}", place, help=help_)
+        found[left] = expr
+    return found
 
 
-def _expression(text: Scalar, known: Mapping[str, int | float]) -> Any:
-    names = _Names({name: max(int(value), 1) for name, value in known.items() if name.isidentifier()})
+def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
+    names = _Names(values)
     try:
         value = names.evaluate(parse(text))
     except EvaluationError as error:
         raise FormulaError(error.problem()) from None
     except SpecError as error:
         raise FormulaError(error.problems) from None
-    return ClosedForm.plain(names.path.shown(value) if isinstance(value, Number) else value)
+    if names.path.words:  # it would hold at the config's values alone
+        return None
+    if isinstance(value, bool | str | list | None):
+        return None
+    return ClosedForm.plain(names.path.shown(value) if isinstance(value, Number) else exactly(value))
 
 
 def piecewise(

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from itertools import product
 from typing import Any, Self
 
 import sympy
 
-from archspec.configs.json_text import as_json
-from archspec.configs.origin import RawConfig
-from archspec.configs.overrides import owner
-from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
-from archspec.errors import ArchspecError, FormulaError, Problem
+from archspec.errors import FormulaError, Problem
 from archspec.quantities import COSTS, FORMULAS
 from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
 from archspec.symbolic.counts import Loops
@@ -49,6 +46,7 @@ class ClosedForm:
         self.model_type = self.scope.spec.model_type
         self.expr = self.plain(sympy.expand(sympy.Add(*map(FORMULAS[quantity].term, tensors))))
         self.replacements: dict[Any, Any] = {}
+        self.stated: list[str] = []
         self.scale = 1
         self.quantity_name = quantity
         entering = {symbol.name for symbol in self.expr.free_symbols}
@@ -107,97 +105,25 @@ class ClosedForm:
             {symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols}
         )
 
-    def evaluate(self, **values: int | float) -> int:
-        """The quantity at the config with the given fields set, where the formula holds there.
+    def evaluate(self) -> int:
+        """The quantity at the config."""
+        return self.substituted(self.symbols)
 
-        Fields that the config leaves to be computed follow the given ones, as in :func:`archspec.load`.
-
-        Errors: :class:`FormulaError` for a name that does not enter, for a config that is refused with these
-        values, and where an assumption no longer holds, so that the formula would give a wrong number.
-        """
-        lengths = self.call.lengths() if self.call else {}
-        known = {*self.symbols, *self.unused, *self.pinned, *lengths} - set(self.definitions)
-        if unknown := sorted(set(values) - known):
-            fields = [name for name in self.symbols if name in known]
-            raise FormulaError(
-                f"{', '.join(unknown)} does not enter this formula; it has {', '.join(fields)}"
-            )
-        return self._at(values) if values else self.substituted(self.symbols)
-
-    def _at(self, values: dict[str, int | float]) -> int:
-        """The quantity at the config with other numbers, held against its exact count there."""
-        said = ", ".join(f"{name}={value}" for name, value in values.items())
-        lengths = {n: int(value) for n, value in values.items() if self.call and n in self.call.lengths()}
-        call = self.call.at(lengths) if self.call else None
-        values = {name: value for name, value in values.items() if name not in lengths}
-        try:
-            scope = self._with(values)
-            if self.replacements:  # what follows from other fields is set to what follows
-                known = self._numbers(
-                    scope, [name for name in self.config_values if name not in self.definitions], call
-                )
-                table = {sympy.Symbol(name): _exact(value) for name, value in known.items()}
-                follows = {
-                    symbol.name: expr.subs(table, simultaneous=True)
-                    for symbol, expr in self.replacements.items()
-                }
-                scope = self._with(
-                    {**{name: int(value) for name, value in follows.items() if value.is_Integer}, **values}
-                )
-            wanted = exact(scope, self.architecture, self.quantity, call) * self.scale
-            numbers = self._numbers(scope, list(self.symbols), call)
-            if len(numbers) == len(self.symbols) and self.substituted(numbers) == wanted:
-                return wanted
-            there = self.of(scope, self.architecture, self.quantity, call)
-        except ArchspecError as error:
-            raise FormulaError(
-                Problem(f"at {said}: {error.problems[0].message}", help=error.problems[0].help)
-            ) from None
-        broken = [text for text in self.assumptions if text not in there.assumptions]
-        message = (
-            f"at {said} this formula does not hold: it assumes {'; '.join(broken[:3]) or 'other layers'}"
-        )
-        raise FormulaError(Problem(message, help="build the formula of a config with these values"))
-
-    def _numbers(self, scope: Scope, names: list[str], call: Call | Step | None) -> dict[str, Any]:
-        """What symbols are worth at another config and call; those that it lacks are left out."""
-        if self.definitions:
-            found = self.of(scope, self.architecture, self.quantity, call).config_values
-        else:
-            lengths = call.lengths() if call else {}
-            found = {name: lengths.get(name, value_at(scope, name)) for name in names}
-        return {name: found[name] for name in names if isinstance(found.get(name), int | float)}
-
-    def _with(self, values: dict[str, int | float]) -> Scope:
-        """The config with some of its numbers set anew; one of a list changes the list."""
-        overrides: dict[str, Any] = {}
-        for path, value in values.items():
-            field, indices = _indexed(path)
-            if not indices:
-                overrides[field] = value
-                continue
-            whole = overrides.setdefault(field, as_json(value_at(self.scope, field)))
-            for index in indices[:-1]:
-                whole = whole[index]
-            whole[indices[-1]] = value
-        raw, origin = read_config(RawConfig(dict(self.scope.raw), self.scope.origin), overrides)
-        scope = Scope(self.scope.spec, raw, origin)
-        scope.validate()
-        return scope
-
-    def replaced(self, replacement: dict[Any, Any], assumption: str) -> Self:
-        """The formula with a symbol replaced by an expression of others."""
-        other = copy.copy(self)
-        other.expr = sympy.expand(self.expr.subs(replacement))
-        other.replacements = {
-            **{old: new.subs(replacement) for old, new in self.replacements.items()},
-            **replacement,
-        }
-        other.assumptions = [*self.assumptions, assumption]
+    def replaced(self, replacement: dict[Any, Any], stated: Iterable[str]) -> Self:
+        """The formula with symbols replaced by expressions of others, all at once, which is stated so."""
+        other, stated = copy.copy(self), list(stated)
+        other.expr = sympy.expand(self.expr.xreplace(replacement))
+        other.replacements = self.composed(replacement)
+        other.stated, other.assumptions = [*self.stated, *stated], [*self.assumptions, *stated]
         left = {symbol.name for symbol in other.expr.free_symbols}
-        values = {**self.config_values, **self.symbols}
+        values = {**self.symbols, **self.config_values}
         other.symbols = {name: values[name] for name in sorted(left) if name in values}
+        other.unused = tuple(name for name in self.unused if name not in left)
         return other
+
+    def composed(self, replacement: dict[Any, Any]) -> dict[Any, Any]:
+        """What symbols are replaced by, where those of the result are replaced once more."""
+        return {**replacement, **{old: new.xreplace(replacement) for old, new in self.replacements.items()}}
 
     def in_bytes(self, dtype: str) -> Self:
         """The formula times the bytes of one element.
@@ -213,10 +139,13 @@ class ClosedForm:
             raise FormulaError("activations are bytes already: the dtype is one of the step")
         if self.quantity == "cache_elements" and self.call is not None:
             self._one_dtype(self.call)
+        return self.scaled(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
+
+    def scaled(self, times: int, name: str) -> Self:
+        """The formula so many times, under another name."""
         other = copy.copy(self)
-        other.scale = self.scale * dtype_bytes(dtype)
-        other.expr = sympy.expand(self.expr * dtype_bytes(dtype))
-        other.quantity_name = f"bytes of the {self.quantity} in {dtype}"
+        other.scale, other.quantity_name = self.scale * times, name
+        other.expr = sympy.expand(self.expr * times)
         return other
 
     def _one_dtype(self, call: Call) -> None:
@@ -228,11 +157,11 @@ class ClosedForm:
 
     def number(self, expr: Any) -> Any:
         """The exact value of any expression of this formula's symbols at the config's values."""
-        table = {sympy.Symbol(name): _exact(value) for name, value in self.symbols.items()}
+        table = {sympy.Symbol(name): exactly(value) for name, value in self.symbols.items()}
         return _summed(sympy.sympify(expr).xreplace(table))
 
     def substituted(self, values: dict[str, int | float]) -> int:
-        exact = {sympy.Symbol(name): _exact(value) for name, value in values.items()}
+        exact = {sympy.Symbol(name): exactly(value) for name, value in values.items()}
         number = _summed(self.expr.xreplace(exact))
         if not number.is_Integer:
             raise FormulaError(f"the formula gives {number}, which is no count: a size is out of its range")
@@ -252,22 +181,6 @@ def exact(scope: Scope, architecture: str, quantity: str, call: Call | Step | No
     return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
 
 
-def value_at(scope: Scope, path: str) -> Any:
-    """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
-    field, indices = _indexed(path)
-    scope, leaf = owner(scope, field)
-    value = scope.get(leaf) if scope.has(leaf) else scope.raw.get(leaf)
-    for index in indices:
-        value = value[index] if isinstance(value, list | tuple) and index < len(value) else None
-    return value
-
-
-def _indexed(path: str) -> tuple[str, list[int]]:
-    """The field and the indices of `field[0][1]`."""
-    field, *indices = path.replace("]", "").split("[")
-    return field, list(map(int, indices))
-
-
 def _summed(number: Any) -> Any:
     """A number whose sums over layers are written out, where SymPy knows no closed form of theirs."""
     if not number.has(sympy.Sum):
@@ -284,7 +197,8 @@ def _summed(number: Any) -> Any:
     return number.replace(sympy.Sum, terms)
 
 
-def _exact(value: int | float) -> Any:
+def exactly(value: int | float) -> Any:
+    """A number as SymPy has it: of a float the decimal number that it is written as."""
     return sympy.Rational(repr(value)) if isinstance(value, float) else sympy.Integer(value)
 
 

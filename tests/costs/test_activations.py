@@ -13,6 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.activations import Activations, StepActivations
 from archspec.costs.records import Step
 from archspec.errors import ArchspecError
+from archspec.models.formula import Formula
 from archspec.specs.index import CostRecord
 from archspec.specs.library import Library, shipped
 from archspec.symbolic.closed_form import ClosedForm
@@ -107,7 +108,7 @@ def test_an_undescribed_layer_is_refused_when_it_is_run_again(kept: Kept) -> Non
 def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpointing: bool) -> None:
     step = Step(2, 64, 0, "bfloat16", attention, checkpointing)
     model = archspec.load(architecture)
-    found = ClosedForm.of(model.scope, architecture, "activation_bytes", step)
+    found = Formula.of(model.scope, architecture, "activation_bytes", step)
     assert {symbol.name for symbol in found.expr.free_symbols} & {"past", "encoded", "memory"} == set()
     for batch, tokens in ((2, 64), (3, 17), (5, 1000)):
         there = step._replace(batch=batch, tokens=tokens)

@@ -32,8 +32,10 @@ def test_a_formula_holds_at_other_lengths_and_fields() -> None:
 def test_a_prefill_s_formula_is_none_of_a_step() -> None:
     found = archspec.formula("Mamba2ForCausalLM", "flops")
     step = archspec.load("Mamba2ForCausalLM").forward(1, 1, 9).flops
-    with pytest.raises(FormulaError, match="does not hold"):
-        found.evaluate(tokens=1, past=9)
+    assert found.evaluate(tokens=1, past=9) == step
+    assert found.at(tokens=1, past=9).expr != found.expr
+    with pytest.raises(FormulaError, match=r"tokens: 2\.5 is no length"):
+        found.evaluate(tokens=2.5)
     assert archspec.formula("Mamba2ForCausalLM", "flops", tokens=1, past=4).evaluate(past=9) == step
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, given, loaded, pairs, print_json
+from archspec.cli.arguments import add_model, loaded, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
@@ -46,13 +45,10 @@ def add_quantity(takes: Arguments) -> None:
     takes.repeated("--assume", "FIELD=EXPRESSION", "replace a field, e.g. intermediate_size=4*hidden_size")
 
 
-def chosen_formula(args: Values, settings: Iterable[str] = ()) -> Formula:
-    """The formula that the options choose, at a config with more fields set."""
-    from archspec.render.assumptions import assume
-
-    args.model = given(args.model)  # for all formulas that are asked for
-    model = loaded(args.model, args.architecture, [*args.set, *settings], args.specs)
-    formula = assume(model.quantity(args.quantity), args.assume)
+def chosen_formula(args: Values) -> Formula:
+    """The formula that the options choose."""
+    model = loaded(args.model, args.architecture, args.set, args.specs)
+    formula = model.quantity(args.quantity).assume(*args.assume)
     return formula.in_bytes(args.dtype) if args.dtype else formula
 
 
@@ -196,13 +192,9 @@ def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str,
 
 
 def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph]) -> None:
-    from archspec.render.assumptions import piecewise
     from archspec.render.formats import cases_latex, written
 
-    def rebuild(flags: dict[str, bool]) -> Formula:
-        return chosen_formula(args, (f"{name}={str(value).lower()}" for name, value in flags.items()))
-
-    cases = piecewise(formula, rebuild)
+    cases = formula.piecewise()
     if args.json:
         rows = [{"flags": f, "expression": str(case.expr), "value": case.evaluate()} for f, case in cases]
         names = ("architecture", "model_type", "quantity")

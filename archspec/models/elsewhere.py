@@ -1,0 +1,281 @@
+"""A formula at other fields of its config: the count there, and the closed form of its branch."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import sympy
+
+from archspec.configs.json_text import as_json
+from archspec.configs.origin import RawConfig
+from archspec.configs.overrides import as_typed, owner
+from archspec.configs.reader import read_config
+from archspec.configs.scope import Scope, SubConfig
+from archspec.costs.records import Call, Step
+from archspec.errors import ArchspecError, FormulaError, Problem
+from archspec.symbolic.closed_form import exact, exactly
+
+if TYPE_CHECKING:
+    from archspec.models.formula import Formula
+
+Fields = Mapping[str, Any]
+
+
+class Source(Protocol):
+    """What a formula's config came from: a model, which gives itself at other fields."""
+
+    @property
+    def scope(self) -> Scope: ...
+    @property
+    def set_notes(self) -> tuple[str, ...]: ...
+    def at(self, set: Fields | None = None, /, **fields: Any) -> Source: ...
+
+
+class OfScope:
+    """A config that no model was loaded from."""
+
+    set_notes: tuple[str, ...] = ()
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+    def at(self, set: Fields | None = None, /, **fields: Any) -> OfScope:
+        config = RawConfig(dict(self.scope.raw), self.scope.origin)
+        config = read_config(config, {**(set or {}), **fields})
+        scope = Scope(self.scope.spec, config.raw, config.origin)
+        scope.validate()
+        return OfScope(scope)
+
+
+class Spot(NamedTuple):
+    """A config at which a formula is asked for: as it is given, and as what follows from others follows.
+
+    ``notes`` are of fields that are given, and enter no count.
+    """
+
+    given: Source
+    scope: Scope
+    call: Call | Step | None
+    notes: tuple[str, ...]
+
+
+def evaluated(formula: Formula, fields: Fields) -> int:
+    """The exact count at other fields, which is the formula's own number where it holds there.
+
+    Errors: :class:`FormulaError` for what transformers refuses, and for a field that the formula replaces.
+    """
+    with _at_these(formula, fields):
+        spot = _spot(formula, fields)
+        count = exact(spot.scope, formula.architecture, formula.quantity, spot.call) * formula.scale
+        if not formula.definitions and _number(formula, _values(formula, spot)) == count:
+            return count
+        try:
+            there = _of(formula, spot)
+        except FormulaError:
+            return count  # there is no closed form there
+        same = there.assumptions == formula.assumptions and there.definitions == formula.definitions
+        if same and _number(formula, there.config_values) != count:
+            raise FormulaError(f"the closed form does not give the exact {formula.quantity}, {count:,}")
+        return count
+
+
+def at(formula: Formula, fields: Fields) -> Formula:
+    """The closed form at other fields. Errors: those of :func:`evaluated`."""
+    with _at_these(formula, fields):
+        spot = _spot(formula, fields)
+        there = _of(formula, spot)
+    known = {*formula.assumptions, *formula.stated}
+    new = [text for text in there.assumptions if text not in known]
+    there.notes = (*spot.notes, *([f"another branch: {'; '.join(new)}"] if new else ()))
+    return there
+
+
+@contextmanager
+def _at_these(formula: Formula, fields: Fields) -> Iterator[None]:
+    """Says with an error at which fields it is."""
+    try:
+        yield
+    except ArchspecError as error:
+        typed = [as_typed(name, as_json(value)) for name, value in fields.items()]
+        first = error.problems[0]
+        message = f"at {', '.join(typed or formula.stated)}: {first.message}"
+        raise FormulaError(Problem(message, help=first.help)) from None
+
+
+def substituted(formula: Formula, fields: Fields) -> Formula:
+    """The closed form at other fields, with their numbers in place of their symbols."""
+    there = at(formula, fields)
+    names = tuple(canonical(formula, path) for path in fields)
+    lists = tuple(f"{name}[" for name in names)
+    chosen = [name for name in there.symbols if name in names or name.startswith(lists)]
+    numbers = {name: there.symbols[name] for name in chosen if name not in there.definitions}
+    table = {sympy.Symbol(name): exactly(value) for name, value in numbers.items()}
+    return there.replaced(table, [f"{name} = {value}" for name, value in numbers.items()])
+
+
+def under(formula: Formula, replacement: Mapping[str, Any], stated: Iterable[str]) -> Formula:
+    """The closed form with fields replaced by expressions of others, all at once, where it is that there.
+
+    Errors: :class:`FormulaError` for what transformers refuses at the config's values.
+    """
+    named = {sympy.Symbol(canonical(formula, name)): expr for name, expr in replacement.items()}
+    for symbol in named:
+        if symbol in formula.replacements and symbol not in formula.expr.free_symbols:
+            raise FormulaError(f"{symbol} is replaced already", help="assume all of it at once")
+    other = copy.copy(formula)
+    said = [" = ".join(part.strip() for part in text.split("=", 1)) for text in stated]
+    other.replacements, other.stated = formula.composed(named), [*formula.stated, *said]
+    return at(other, {})
+
+
+def numbers(formula: Formula) -> dict[str, int | float]:
+    """The numbers of the config that may stand in an assumption, by the names of their symbols."""
+    names = [*formula.config_values, *formula.unused, *formula.pinned]
+    source = formula.source or OfScope(formula.scope)
+    found = {
+        n: _length_or_field(source.scope, formula.call, n) for n in names if n not in formula.definitions
+    }
+    return {name: value for name, value in found.items() if _is_number(value)}
+
+
+def canonical(formula: Formula, path: str) -> str:
+    """The name of a field's symbol, where other names are given: `n_embd` for `hidden_size`."""
+    scope, name, indices = formula.scope, *_indexed(path)
+    prefix = scope.origin.path if name.startswith(scope.origin.path) else ""
+    names = name.removeprefix(prefix).split(".")
+    for place, part in enumerate(names):
+        names[place] = scope.canonical(part)
+        value = scope.get(names[place]) if scope.has(names[place]) else None
+        scope = value.scope if isinstance(value, SubConfig) else scope
+    return prefix + ".".join(names) + "".join(f"[{index}]" for index in indices)
+
+
+def value_at(scope: Scope, path: str) -> Any:
+    """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
+    field, indices = _indexed(path.removeprefix(scope.origin.path))
+    try:
+        scope, leaf = owner(scope, field)
+    except (AttributeError, AssertionError):
+        return None  # of a part that this config does not have
+    value = scope.get(leaf) if scope.has(leaf) else scope.raw.get(leaf)
+    for index in indices:
+        value = value[index] if isinstance(value, list | tuple) and index < len(value) else None
+    return value
+
+
+def _spot(formula: Formula, fields: Fields) -> Spot:
+    """The config and the call with other fields, and with what follows from them by the assumptions."""
+    follows = {symbol.name: expr for symbol, expr in formula.replacements.items()}
+    read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
+    for path in fields:
+        if (name := canonical(formula, path)) in follows.keys() - read:
+            raise FormulaError(f"{path} is replaced: this formula has {name} = {follows[name]}")
+    lengths = formula.call.lengths() if formula.call else {}
+    call = _called(formula.call, {name: value for name, value in fields.items() if name in lengths})
+    fields = {name: value for name, value in fields.items() if name not in lengths}
+    source = formula.source or OfScope(formula.scope)
+    given = source.at(_paths(source.scope, fields)) if fields else source
+    if not follows:
+        return Spot(given, given.scope, call, given.set_notes if fields else ())
+    known = {name: _length_or_field(given.scope, call, name) for name in read}
+    table = {sympy.Symbol(name): exactly(value) for name, value in known.items() if _is_number(value)}
+    found = {name: _size(formula, name, expr.xreplace(table)) for name, expr in follows.items()}
+    call = _called(call, {name: value for name, value in found.items() if name in lengths})
+    found = {name: value for name, value in found.items() if name not in lengths}
+    there = source.at(_paths(source.scope, {**fields, **found}))
+    kept = {name: value for name, value in known.items() if name not in {*found, *lengths}}
+    if moved := {name: value for name, value in kept.items() if value_at(there.scope, name) != value}:
+        there = source.at(_paths(source.scope, {**fields, **found, **moved}))
+    return Spot(given, there.scope, call, given.set_notes if fields else ())
+
+
+def _size(formula: Formula, name: str, number: Any) -> int | float:
+    """What a replaced field comes to. Errors: :class:`FormulaError` where that is no whole number."""
+    if number.is_Integer:
+        return int(number)
+    if isinstance(formula.config_values.get(name), float) and number.is_Rational:
+        return float(number)
+    raise FormulaError(
+        f"{name} = {number} is no whole number", help="write // for a quotient that is rounded"
+    )
+
+
+def _of(formula: Formula, spot: Spot) -> Formula:
+    """The closed form at a config, under the assumptions of a formula and in its unit."""
+    there = type(formula).of(spot.scope, formula.architecture, formula.quantity, spot.call)
+    there.source = spot.given
+    if formula.replacements:
+        read = {symbol for expr in formula.replacements.values() for symbol in expr.free_symbols}
+        names = sorted(symbol.name for symbol in {*formula.replacements, *read})
+        given = {name: _length_or_field(spot.given.scope, formula.call, name) for name in names}
+        there.config_values = {**there.config_values, **{n: v for n, v in given.items() if _is_number(v)}}
+        there = there.replaced(formula.replacements, formula.stated)
+        count = exact(spot.scope, formula.architecture, formula.quantity, spot.call)
+        if there.evaluate() != count:
+            raise FormulaError(f"the closed form does not give the exact {formula.quantity}, {count:,}")
+    return there.scaled(formula.scale, formula.quantity_name)
+
+
+def _values(formula: Formula, spot: Spot) -> dict[str, Any]:
+    """What a formula's symbols are worth at a config; those that it lacks are left out."""
+    replaced = {symbol.name for symbol in formula.replacements}
+    scopes = {name: spot.given.scope if name in replaced else spot.scope for name in formula.symbols}
+    found = {name: _length_or_field(scope, spot.call, name) for name, scope in scopes.items()}
+    return {name: value for name, value in found.items() if _is_number(value)}
+
+
+def _number(formula: Formula, values: Mapping[str, Any]) -> Any:
+    """The formula's number at other values; None where it is none."""
+    if not formula.symbols.keys() <= values.keys():
+        return None
+    try:
+        return formula.substituted({name: values[name] for name in formula.symbols})
+    except FormulaError:
+        return None
+
+
+def _called(call: Call | Step | None, lengths: Fields) -> Call | Step | None:
+    if call is None or not lengths:
+        return call
+    for name, value in lengths.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise FormulaError(f"{name}: {value!r} is no length", help="write a whole number")
+    return call.at(dict(lengths))
+
+
+def _length_or_field(scope: Scope, call: Call | Step | None, name: str) -> Any:
+    lengths = call.lengths() if call else {}
+    return lengths[name] if name in lengths else value_at(scope, name)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _paths(scope: Scope, fields: Fields) -> dict[str, Any]:
+    """Fields as they are set: one item of a list changes the list."""
+    found: dict[str, Any] = {}
+    for path, value in fields.items():
+        field, indices = _indexed(path)
+        if not indices:
+            found[field] = value
+            continue
+        inner = found.setdefault(field, as_json(value_at(scope, field)))
+        for index in indices[:-1]:
+            inner = inner[index] if isinstance(inner, list) and index < len(inner) else None
+        if not isinstance(inner, list) or indices[-1] >= len(inner):
+            raise FormulaError(f"{path}: {field} has no such item")
+        inner[indices[-1]] = value
+    return found
+
+
+def _indexed(path: str) -> tuple[str, list[int]]:
+    """The field and the indices of `field[0][1]`."""
+    listed = re.fullmatch(r"([^\[\]]+)((?:\[\d+\])+)", path)
+    if listed is None:
+        return path, []
+    return listed[1], list(map(int, re.findall(r"\d+", listed[2])))
