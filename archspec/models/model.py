@@ -191,9 +191,8 @@ class Model(Costs):
         272623.0
         """
         from archspec.models.sensitivities import Sensitivities
-        from archspec.render.assumptions import assume as assumed
 
-        formula = assumed(self.quantity(quantity, **lengths), assume)
+        formula = self.quantity(quantity, **lengths).assume(*assume)
         return Sensitivities(formula.in_bytes(dtype) if dtype else formula)
 
     def __repr__(self) -> str:

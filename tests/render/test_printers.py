@@ -14,7 +14,6 @@ import pytest
 import sympy
 
 import archspec
-from archspec.render.assumptions import assume
 from archspec.render.code import counted_from, identifier
 from archspec.render.formats import written
 from archspec.render.notation import chosen
@@ -104,7 +103,7 @@ def test_spark(spark: Any, ansi: str) -> None:
 
 def beyond_64_bits() -> tuple[archspec.Formula, dict[str, int], int]:
     """A formula that is divided as a whole, a row of 32-bit numbers, and its value there."""
-    formula = assume(archspec.formula("LlamaForCausalLM"), ["intermediate_size=7*hidden_size/2"])
+    formula = archspec.formula("LlamaForCausalLM").assume("intermediate_size=7*hidden_size/2")
     row = {name: int(value) for name, value in values(formula).items()}
     row |= {"hidden_size": 2**31 - 2, "num_hidden_layers": 2**20 + 1, "vocab_size": 2**31 - 1}
     wanted = eval(written(formula, "python"), {"__builtins__": {}}, dict(row))
