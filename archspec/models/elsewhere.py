@@ -6,7 +6,7 @@ import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import sympy
 
@@ -17,10 +17,7 @@ from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
-from archspec.symbolic.closed_form import exact, exactly
-
-if TYPE_CHECKING:
-    from archspec.models.formula import Formula
+from archspec.symbolic.closed_form import ClosedForm, exact, exactly
 
 Fields = Mapping[str, Any]
 
@@ -51,6 +48,16 @@ class OfScope:
         return OfScope(scope)
 
 
+class Placed(ClosedForm):
+    """A closed form that knows where its config came from; ``notes`` are said of one that :func:`at` gave."""
+
+    source: Source | None = None
+    notes: tuple[str, ...] = ()
+
+
+Form = TypeVar("Form", bound=Placed)
+
+
 class Spot(NamedTuple):
     """A config at which a formula is asked for: as it is given, and as what follows from others follows.
 
@@ -63,7 +70,7 @@ class Spot(NamedTuple):
     notes: tuple[str, ...]
 
 
-def evaluated(formula: Formula, fields: Fields) -> int:
+def evaluated(formula: Placed, fields: Fields) -> int:
     """The exact count at other fields, which is the formula's own number where it holds there.
 
     Errors: :class:`FormulaError` for what transformers refuses, and for a field that the formula replaces.
@@ -83,7 +90,7 @@ def evaluated(formula: Formula, fields: Fields) -> int:
         return count
 
 
-def at(formula: Formula, fields: Fields) -> Formula:
+def at(formula: Form, fields: Fields) -> Form:
     """The closed form at other fields. Errors: those of :func:`evaluated`."""
     with _at_these(formula, fields):
         spot = _spot(formula, fields)
@@ -95,7 +102,7 @@ def at(formula: Formula, fields: Fields) -> Formula:
 
 
 @contextmanager
-def _at_these(formula: Formula, fields: Fields) -> Iterator[None]:
+def _at_these(formula: Placed, fields: Fields) -> Iterator[None]:
     """Says with an error at which fields it is."""
     try:
         yield
@@ -106,7 +113,7 @@ def _at_these(formula: Formula, fields: Fields) -> Iterator[None]:
         raise FormulaError(Problem(message, help=first.help)) from None
 
 
-def substituted(formula: Formula, fields: Fields) -> Formula:
+def substituted(formula: Form, fields: Fields) -> Form:
     """The closed form at other fields, with their numbers in place of their symbols."""
     there = at(formula, fields)
     names = tuple(canonical(formula, path) for path in fields)
@@ -117,7 +124,7 @@ def substituted(formula: Formula, fields: Fields) -> Formula:
     return there.replaced(table, [f"{name} = {value}" for name, value in numbers.items()])
 
 
-def under(formula: Formula, replacement: Mapping[str, Any], stated: Iterable[str]) -> Formula:
+def under(formula: Form, replacement: Mapping[str, Any], stated: Iterable[str]) -> Form:
     """The closed form with fields replaced by expressions of others, all at once, where it is that there.
 
     Errors: :class:`FormulaError` for what transformers refuses at the config's values.
@@ -132,7 +139,7 @@ def under(formula: Formula, replacement: Mapping[str, Any], stated: Iterable[str
     return at(other, {})
 
 
-def numbers(formula: Formula) -> dict[str, int | float]:
+def numbers(formula: Placed) -> dict[str, int | float]:
     """The numbers of the config that may stand in an assumption, by the names of their symbols."""
     names = [*formula.config_values, *formula.unused, *formula.pinned]
     source = formula.source or OfScope(formula.scope)
@@ -142,7 +149,7 @@ def numbers(formula: Formula) -> dict[str, int | float]:
     return {name: value for name, value in found.items() if _is_number(value)}
 
 
-def canonical(formula: Formula, path: str) -> str:
+def canonical(formula: Placed, path: str) -> str:
     """The name of a field's symbol, where other names are given: `n_embd` for `hidden_size`."""
     scope, name, indices = formula.scope, *_indexed(path)
     prefix = scope.origin.path if name.startswith(scope.origin.path) else ""
@@ -167,7 +174,7 @@ def value_at(scope: Scope, path: str) -> Any:
     return value
 
 
-def _spot(formula: Formula, fields: Fields) -> Spot:
+def _spot(formula: Placed, fields: Fields) -> Spot:
     """The config and the call with other fields, and with what follows from them by the assumptions."""
     follows = {symbol.name: expr for symbol, expr in formula.replacements.items()}
     read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
@@ -193,7 +200,7 @@ def _spot(formula: Formula, fields: Fields) -> Spot:
     return Spot(given, there.scope, call, given.set_notes if fields else ())
 
 
-def _size(formula: Formula, name: str, number: Any) -> int | float:
+def _size(formula: Placed, name: str, number: Any) -> int | float:
     """What a replaced field comes to. Errors: :class:`FormulaError` where that is no whole number."""
     if number.is_Integer:
         return int(number)
@@ -204,7 +211,7 @@ def _size(formula: Formula, name: str, number: Any) -> int | float:
     )
 
 
-def _of(formula: Formula, spot: Spot) -> Formula:
+def _of(formula: Form, spot: Spot) -> Form:
     """The closed form at a config, under the assumptions of a formula and in its unit."""
     there = type(formula).of(spot.scope, formula.architecture, formula.quantity, spot.call)
     there.source = spot.given
@@ -220,7 +227,7 @@ def _of(formula: Formula, spot: Spot) -> Formula:
     return there.scaled(formula.scale, formula.quantity_name)
 
 
-def _values(formula: Formula, spot: Spot) -> dict[str, Any]:
+def _values(formula: Placed, spot: Spot) -> dict[str, Any]:
     """What a formula's symbols are worth at a config; those that it lacks are left out."""
     replaced = {symbol.name for symbol in formula.replacements}
     scopes = {name: spot.given.scope if name in replaced else spot.scope for name in formula.symbols}
@@ -228,7 +235,7 @@ def _values(formula: Formula, spot: Spot) -> dict[str, Any]:
     return {name: value for name, value in found.items() if _is_number(value)}
 
 
-def _number(formula: Formula, values: Mapping[str, Any]) -> Any:
+def _number(formula: Placed, values: Mapping[str, Any]) -> Any:
     """The formula's number at other values; None where it is none."""
     if not formula.symbols.keys() <= values.keys():
         return None

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from archspec.models import elsewhere
-from archspec.models.elsewhere import Source
+from archspec.models.elsewhere import Placed
 from archspec.render.assumptions import assumed, piecewise
 from archspec.render.formats import written
-from archspec.symbolic.closed_form import ClosedForm
 
 
-class Formula(ClosedForm):
-    """A closed form (its fields are those of :class:`ClosedForm`) that can be printed, and be had elsewhere.
+class Formula(Placed):
+    """A closed form that can be printed, and had at other fields of its config.
 
+    Its fields are those of :class:`archspec.symbolic.closed_form.ClosedForm`.
     ``notes`` say of a formula that :meth:`at` gave which branch it is of, and which fields do not enter it.
 
     >>> import archspec
@@ -22,9 +22,6 @@ class Formula(ClosedForm):
     >>> f.evaluate(n_layer=48, n_embd=1600, n_head=25)
     1557611200
     """
-
-    source: Source | None = None
-    notes: tuple[str, ...] = ()
 
     def evaluate(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> int:
         """The quantity at the config with some fields set anew: the number of `archspec count --set`.
