@@ -8,6 +8,7 @@ from archspec.typing_light import NamedTuple
 
 Cells = Sequence[str]
 GAP = 2  # blanks between columns
+_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in r"\|*_<`"})  # what Markdown would take for its own
 
 
 class Table(NamedTuple):
@@ -35,6 +36,32 @@ def plain(blocks: Iterable[Block]) -> str:
     note: tied
     """
     return "\n".join("\n".join(lines(one)) if isinstance(one, Table) else one for one in blocks)
+
+
+def markdown(blocks: Iterable[Block]) -> str:
+    """A report as GitHub's Markdown: a table each, a paragraph each.
+
+    >>> print(markdown([Table("module|>params", [("h.*.mlp", "5")]), "note: tied"]))
+    | module | params |
+    | --- | ---: |
+    | h.\\*.mlp | 5 |
+    <BLANKLINE>
+    note: tied
+    """
+    texts = ("\n".join(_in_markdown(one)) if isinstance(one, Table) else _escaped(one) for one in blocks)
+    return "\n\n".join(text for text in texts if text)
+
+
+def _in_markdown(table: Table) -> Iterator[str]:
+    names = table.columns.split("|")
+    heads = [name.lstrip(">").strip() if table.header else "" for name in names]
+    rule = ["---:" if name.startswith(">") else "---" for name in names]
+    for cells in (heads, rule, *([_escaped(cell) for cell in row] for row in table.rows)):
+        yield f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    return text.strip().translate(_ESCAPES)
 
 
 def lines(table: Table) -> Iterator[str]:

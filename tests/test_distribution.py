@@ -78,7 +78,7 @@ def test_the_sdist_is_complete(built: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert files("archspec", "formulas", "configs", "tests", "tools", "docs", "benchmarks") | PAPERS <= names
-    assert {"check", "constraints.txt"} <= names
+    assert {"check", "constraints.txt", "action.yml", ".pre-commit-hooks.yaml"} <= names
 
 
 def test_the_wheel_runs(installed: Callable[..., str]) -> None:

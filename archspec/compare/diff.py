@@ -13,7 +13,7 @@ from archspec.compare.formulas import Forms, as_python, forms_or_reason
 from archspec.errors import ArchspecError
 from archspec.models.model import Model, Source, load
 from archspec.render.html import blocks_html
-from archspec.reports import Block, Table, plain
+from archspec.reports import Block, Table, markdown, plain
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
 from archspec.terminal import number, signed
@@ -125,6 +125,10 @@ class Diff:
             yield f"note: {name} is {_value(one)} in A, {_value(other)} in B"
         if self.forms.missing:
             yield f"note: there is no closed form: {self.forms.missing}"
+
+    def markdown(self) -> str:
+        """What is printed, as GitHub's Markdown."""
+        return markdown(self.blocks())
 
     def __str__(self) -> str:
         return plain(self.blocks())

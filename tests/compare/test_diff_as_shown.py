@@ -78,3 +78,10 @@ def test_what_makes_no_sense_is_refused() -> None:
         archspec.diff("BertModel", "BertForMaskedLM", config="bert", architecture="BertModel")
     with pytest.raises(ArchspecError, match="depth is -1"):
         archspec.diff("BertModel", "BertModel", depth=-1)
+
+
+def test_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "BertModel", "BertForMaskedLM", "--format", "markdown"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "| removed | pooler.dense | -590,592 | weight (768, 768), bias (768,) |" in "\n".join(lines)
+    assert "B - A = vocab\\_size + 2\\*hidden\\_size" in lines

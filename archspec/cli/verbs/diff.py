@@ -6,6 +6,8 @@ from archspec.cli.arguments import MODEL_HELP, add_choices, given, natural, pars
 from archspec.cli.command_line import Arguments, Values
 from archspec.terminal import show
 
+_APART = ("a", "b", "json", "json_schema", "format")  # options that diff() does not take by name
+
 
 def add_arguments(takes: Arguments) -> None:
     takes.value("a", "A", MODEL_HELP)
@@ -19,17 +21,23 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--batch", "B", "with --tokens: sequences (1)", type=int)
     takes.value("--past", "P", "with --tokens: positions in the cache before (0)", type=int)
     takes.value("--memory", "M", "with --tokens: positions of the encoder", type=int)
+    about_format = "what the difference is written in (default: text)"
+    takes.value("--format", None, about_format, default="text", choices=("text", "markdown"))
     add_choices(takes)
 
 
 def run(args: Values) -> int:
     from archspec.compare.diff import diff
 
-    others = ("a", "b", "json", "json_schema")
-    options = {name: value for name, value in vars(args).items() if name not in others}
+    options = {name: value for name, value in vars(args).items() if name not in _APART}
     settings = {name: parsed(options[name]) for name in ("set", "set_a", "set_b")}
     a = given(args.a)
     b = a if args.b == args.a else given(args.b)
     found = diff(a, b, **(options | settings | {"config": given(args.config)}))
-    print_json(found.as_json()) if args.json else show(found.blocks())
+    if args.json:
+        print_json(found.as_json())
+    elif args.format == "markdown":
+        print(found.markdown())
+    else:
+        show(found.blocks())
     return 1 if found.changes else 0
