@@ -107,7 +107,7 @@ def spark() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:  # pyspark asks whether there is a torch, and imports none
         finders = [finder for finder in sys.meta_path if not isinstance(finder, WithoutOracle)]
         patch.setattr(sys, "meta_path", finders)
-        session = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+        session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
         session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

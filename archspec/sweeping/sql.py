@@ -96,18 +96,22 @@ class _Query:
 
     def grid(self) -> str:
         """All combinations of the swept values."""
-        made = "unnest(generate_series({}))" if self.dialect == "duckdb" else "explode(sequence({}))"
         parts = []
         for number, axis in enumerate(self.axes):
             value = f"CAST(n AS {self.integer})" if axis.numeric else "n"
             if isinstance(axis.values, range) and len(axis.values) > 1:
-                series = f"{axis.values[0]}, {axis.values[-1]}, {axis.values.step}"
-                source = f"(SELECT {made.format(series)} AS n)"
+                source = self.series(axis.values)
             else:
                 listed = ", ".join(f"({self.literal(value)})" for value in axis.values)
                 source = f"(VALUES {listed}) AS v(n)"
             parts.append(f"(SELECT {value} AS {self.name(axis.name)} FROM {source}) AS a{number}")
         return f"(SELECT * FROM {' CROSS JOIN '.join(parts)})"
+
+    def series(self, values: range) -> str:
+        """The numbers of a range as a table. Spark shares out its `range`; a sequence is one task's."""
+        if self.dialect == "spark":
+            return f"(SELECT {values.start} + id * {values.step} AS n FROM range({len(values)}))"
+        return f"(SELECT unnest(generate_series({values[0]}, {values[-1]}, {values.step})) AS n)"
 
     def literal(self, value: Any) -> str:
         if value is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,12 +107,52 @@ def test_spark_gives_the_rows(spark: Any, ansi: str) -> None:
         assert found == plain(list(grid.rows())), (architecture, fields)
 
 
-def test_the_spark_query_is_sparks() -> None:
-    text = archspec.sweep(
-        "LlamaForCausalLM", ["hidden_size=100:4096:7", "num_attention_heads=1:8"], columns=["head_dim"]
-    ).sql("spark")
-    assert (
-        "explode(sequence(100, 4090, 7))" in text
-        and "`hidden_size` DIV `num_attention_heads`" in text
-        and '"' not in text
-    )
+PARTITIONED = archspec.sweep("LlamaForCausalLM", ["hidden_size=64:2048:32", "num_hidden_layers=1:8"])
+
+
+def test_duckdb_writes_a_partitioned_sweep(tmp_path: Path) -> None:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        to = f"'{tmp_path}/shapes' (FORMAT parquet, PARTITION_BY (num_hidden_layers))"
+        connection.execute(f"COPY ({PARTITIONED.sql()}) TO {to}")
+    assert folders(tmp_path / "shapes") == written(PARTITIONED)
+
+
+@pytest.mark.spark
+def test_spark_shares_out_a_sweep_and_writes_it_partitioned(spark: Any, tmp_path: Path) -> None:
+    found = spark.sql(PARTITIONED.sql("spark"))
+    assert found.rdd.getNumPartitions() == spark.sparkContext.defaultParallelism > 1
+    found.write.partitionBy("num_hidden_layers").parquet(str(tmp_path / "shapes"))
+    assert folders(tmp_path / "shapes") == written(PARTITIONED)
+
+
+def written(grid: archspec.Sweep) -> dict[int, list[tuple[int, int]]]:
+    """The widths and sizes of each depth."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row in grid:
+        found.setdefault(row["num_hidden_layers"], []).append((row["hidden_size"], row["params"]))
+    return found
+
+
+def folders(folder: Path) -> dict[int, list[tuple[int, int]]]:
+    """The same from the Parquet files of a folder for each depth."""
+    import pyarrow.parquet as pq
+
+    found: dict[int, list[tuple[int, int]]] = {}
+    for depth in folder.glob("num_hidden_layers=*"):
+        files = [pq.ParquetFile(path).read().to_pylist() for path in depth.glob("*.parquet")]
+        rows = [(row["hidden_size"], row["params"]) for rows in files for row in rows]
+        found[int(depth.name.partition("=")[2])] = sorted(rows)
+    return found
+
+
+@pytest.mark.spark
+def test_the_job_of_the_docs_runs(spark: Any, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (job,) = (block for block in blocks if "SparkSession" in block)
+    names: dict[str, Any] = {}
+    exec(job.replace('"shapes")', f'"{tmp_path}/shapes")'), names)
+    assert spark.read.parquet(f"{tmp_path}/shapes").count() == len(names["grid"]) > 1000
+    assert len(list((tmp_path / "shapes").glob("num_hidden_layers=*"))) == 8
