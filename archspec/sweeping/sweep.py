@@ -190,11 +190,17 @@ class Sweep:
         with whole_file(path) as target:
             return write(self.batches(progress), self.schema, swept, target, ending)
 
-    def plot(self, path: str | None = None, kind: str = "auto") -> Any:
-        """A matplotlib figure of the sweep, and a .png, .svg or .html file where a path is given."""
+    def plot(
+        self, path: str | None = None, kind: str = "auto", log: str = "", beside: Sequence[Sweep] = ()
+    ) -> Any:
+        """A matplotlib figure of the sweep, and a .png, .svg, .pdf or .html file where a path is given.
+
+        See :func:`archspec.sweeping.pictures.plot.draw`; ``beside`` are sweeps of other models over the same
+        fields, for the same picture.
+        """
         from archspec.sweeping.pictures.plot import draw
 
-        return draw(self, path, kind)
+        return draw([self, *beside], path, kind, log)
 
     def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:
         """The sweep as a SQL query; see :func:`archspec.sweeping.sql.query`."""

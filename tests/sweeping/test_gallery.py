@@ -8,6 +8,7 @@ import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from archspec.cli.main import main
 from archspec.errors import SweepError
 from archspec.sweeping.axes import axis
 from archspec.sweeping.engine import Engine
-from archspec.sweeping.pictures.panels import formatter, levels_of, thin
+from archspec.sweeping.pictures.panels import levels_of
+from archspec.sweeping.pictures.scales import formatter
+from archspec.sweeping.pictures.view import thin
 
 DOCS = Path(__file__).parents[2] / "docs"
 GALLERY = (DOCS / "gallery.md").read_text(encoding="utf-8")
@@ -46,25 +49,26 @@ def test_pictures_have_labels_units_and_prefixes(name: str, tmp_path: Path) -> N
     grid = archspec.sweep(
         "MixtralForCausalLM", fields, columns=columns, tie={"num_attention_heads": "hidden_size // 128"}
     )
-    for ending in ("png", "svg", "html"):
+    for ending in ("png", "svg", "pdf", "html"):
         grid.plot(str(tmp_path / f"picture.{ending}"), kind)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     svg = (tmp_path / "picture.svg").read_text(encoding="utf-8")
     page = (tmp_path / "picture.html").read_text(encoding="utf-8")
     for text in ("MixtralForCausalLM", columns[0]):
         assert text in svg and text in page
-    ticks = [" GB<" if columns[0] == "bytes" else "G<"]
+    ticks = [" GB<" if columns[0] == "bytes" else "B<"]
     labels = (
-        ["params (elements)"]
+        ["params"]
         if kind == "pareto"
         else [field.partition("=")[0] for field in fields if "per_tok" not in field]
     )
     for text in [*ticks, *labels]:
         assert text in svg
     assert "<script" not in page and "src=" not in page and page.count("<svg") == 1
-    first = svg
-    grid.plot(str(tmp_path / "picture.svg"), kind)
-    assert (tmp_path / "picture.svg").read_text(encoding="utf-8") == first, "pictures are the same every time"
+    for ending in ("svg", "pdf"):
+        first = (tmp_path / f"picture.{ending}").read_bytes()
+        grid.plot(str(tmp_path / f"picture.{ending}"), kind)
+        assert (tmp_path / f"picture.{ending}").read_bytes() == first, "pictures are the same every time"
 
 
 def test_a_picture_of_a_large_grid_looks_at_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,5 +155,81 @@ def test_lines_are_levels_between_the_values() -> None:
 
 def test_ticks_have_prefixes_and_units() -> None:
     shown = [formatter("params")(value, 0) for value in (0, 500, 1_000, 7_500_000_000, 0.05)]
-    assert shown == ["0", "500", "1k", "7.5G", "0.05"]
+    assert shown == ["0", "500", "1K", "7.5B", "0.05"]
+    assert [formatter("params")(value, 0) for value in (3e6, 1.2e12, 5e15)] == ["3M", "1.2T", "5000T"]
     assert [formatter("bytes")(value, 0) for value in (0, 16e9)] == ["0 B", "16 GB"]
+    assert formatter("flops")(3e12, 0) == "3 TFLOP"
+
+
+def texts(side: Any) -> list[str]:
+    """The ticks of an axis that are seen."""
+    low, high = sorted(side.get_view_interval())
+    return [side.get_major_formatter()(at, 0) for at in side.get_major_locator()() if low <= at <= high]
+
+
+def test_logarithmic_axes_have_round_ticks() -> None:
+    grid = archspec.sweep("LlamaForCausalLM", ["hidden_size=512:8192:32", "num_hidden_layers=10:50"])
+    wide, deep = grid.plot(kind="lines", log="xy").axes
+    assert wide.get_xscale() == wide.get_yscale() == "log"
+    assert texts(wide.xaxis) == ["512", "1,024", "2,048", "4,096", "8,192"]
+    assert texts(deep.xaxis) == ["10", "20", "50"] and {"1B", "2B", "5B", "10B"} <= {*texts(wide.yaxis)}
+    x = wide.get_lines()[0].get_xdata()
+    assert np.median(x) < 3000, "values lie evenly on a logarithmic axis"
+    only = grid.plot(kind="lines", log="y").axes[0]
+    assert (only.get_xscale(), only.get_yscale()) == ("linear", "log")
+
+
+def test_a_zero_has_no_place_on_a_logarithmic_axis() -> None:
+    grid = archspec.sweep("LlamaForCausalLM", ["num_hidden_layers=0:8", "vocab_size=1000:9000:1000"])
+    for line in grid.plot(kind="lines", log="x").axes[0].get_lines():
+        assert list(line.get_xdata()) == [*range(1, 9)]
+
+
+def test_columns_of_one_unit_share_a_panel() -> None:
+    columns = ["params", "active_params", "bytes", "flops"]
+    figure = archspec.sweep("MixtralForCausalLM", ["num_local_experts=4:16"], columns=columns).plot()
+    assert [place.get_ylabel() for place in figure.axes] == ["parameters", "bytes", "flops"]
+    assert [len(place.get_lines()) for place in figure.axes] == [2, 1, 1]
+    for place in figure.axes:  # the FLOPs are the same everywhere
+        low, high = place.get_ylim()
+        assert low == 0 and all(max(line.get_ydata()) < 0.99 * high for line in place.get_lines())
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == columns[:2]
+
+
+@pytest.mark.parametrize("kind", ["auto", "pareto"])
+def test_models_share_a_picture(kind: str, tmp_path: Path) -> None:
+    fields, columns = ["num_hidden_layers=2:24", "hidden_size=768:1536:768"], "params,active_params"
+    options = [part for field in fields for part in ("--set", field)]
+    options += ["--columns", columns, "--kind", kind, "--plot", str(tmp_path / "models.pdf")]
+    assert main(["sweep", "GPT2LMHeadModel", "--beside", "MixtralForCausalLM", *options]) == 0
+    assert (tmp_path / "models.pdf").read_bytes().startswith(b"%PDF")
+    grids = [
+        archspec.sweep(name, fields, columns=columns) for name in ("GPT2LMHeadModel", "MixtralForCausalLM")
+    ]
+    figure = grids[0].plot(kind=kind, beside=grids[1:])
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert len(named) == 4 and len({name.replace(":", ",").partition(",")[0] for name in named}) == 2
+    if kind == "auto":
+        line = figure.axes[0].get_lines()[2]
+        known = {"hidden_size": 768, "num_hidden_layers": 2}
+        assert line.get_ydata()[0] == archspec.load("MixtralForCausalLM", set=known).params
+
+
+def test_no_panel_is_empty() -> None:
+    """No number of heads divides the middle width: a neighbour is drawn. The last panel fills its row."""
+    fields = {"hidden_size": [512, 771, 1024], "num_attention_heads": "4:32", "num_hidden_layers": "2:8"}
+    figure = archspec.sweep("BertModel", fields).plot()
+    assert len(figure.axes) == 4 and all(place.axison for place in figure.axes)
+    for place in figure.axes[:3]:
+        assert place.get_lines() and all(len(line.get_xdata()) for line in place.get_lines())
+    figure = archspec.sweep("BertModel", fields).plot(kind="lines")
+    assert len(figure.axes) == 3 and figure.axes[2].get_subplotspec().colspan == range(2)
+
+
+def test_models_that_are_swept_otherwise_are_refused() -> None:
+    one = archspec.sweep("BertModel", "num_hidden_layers=2:9")
+    other = archspec.sweep("GPT2Model", "num_hidden_layers=2:8")
+    with pytest.raises(SweepError, match="GPT2Model is swept over other fields"):
+        one.plot(beside=[other])
+    with pytest.raises(SweepError, match="log is 'z'"):
+        one.plot(log="z")

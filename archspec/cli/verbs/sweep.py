@@ -33,8 +33,10 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--past", "P", "positions in its cache before (0)", type=int)
     takes.value("--memory", "M", "positions of its encoder (512)", type=int)
     takes.value("--out", "FILE", "write all rows to a .csv, .parquet, .jsonl or .arrow file")
-    takes.value("--plot", "FILE", "draw the sweep as a .png, .svg or .html file")
+    takes.value("--plot", "FILE", "draw the sweep as a .png, .svg, .pdf or .html file")
     takes.value("--kind", None, "what to draw: auto (default), lines, contour or pareto", default="auto")
+    takes.value("--log", "AXES", "with --plot: the axes that are logarithmic, x, y or xy", default="")
+    takes.repeated("--beside", "ARCH|CONFIG", "with --plot: a model to draw in the same picture")
     about_sql = "print a SQL query: duckdb (default) or spark"
     takes.value("--sql", "DIALECT", about_sql, nargs="?", const="duckdb")
     takes.value("--table", "NAME", "with --sql: read the swept fields from this table, a column each")
@@ -71,12 +73,14 @@ def ties_of(texts: list[str]) -> dict[str, str]:
 
 def run(args: Values) -> int:
     signal.signal(signal.SIGTERM, _stop)  # so that a file that is half written disappears
-    grid = _sweep(args)
+    grid = _sweep(args, *class_and_config(args))
     if args.sql:
         print(grid.sql(args.sql, args.table))
         return 0
     if args.table:
         raise SweepError("--table is the table of a SQL query", help="ask for one with --sql")
+    if (args.log or args.beside) and not args.plot:
+        raise SweepError("--log and --beside are of a picture", help="ask for one with --plot")
     if not 0 <= args.rows <= _MOST_SHOWN:
         help_ = f"up to {_MOST_SHOWN:,} are printed; --out FILE writes all"
         raise SweepError(f"--rows {args.rows}: no number of rows to print", help=help_)
@@ -86,7 +90,8 @@ def run(args: Values) -> int:
         print(f"{args.out}: {rows:,} rows", file=sys.stderr)
         _say(grid.remarks())
     if args.plot:
-        grid.plot(args.plot, args.kind)
+        others = [_sweep(args, given(model), None) for model in args.beside]
+        grid.plot(args.plot, args.kind, args.log, others)
         print(args.plot, file=sys.stderr)
     if args.out or args.plot:
         _say(grid.notes)
@@ -101,13 +106,12 @@ def _stop(*_: Any) -> NoReturn:
     raise SystemExit(143)
 
 
-def _sweep(args: Values) -> Sweep:
+def _sweep(args: Values, source: Any, architecture: str | None) -> Sweep:
     from archspec.sweeping.sweep import sweep
 
     if not args.set:
         help_ = "give at least one field its values: --set num_hidden_layers=2:96"
         raise SweepError("nothing is swept", help=help_)
-    source, architecture = class_and_config(args)
     conditions = args.where if len(args.where) < 2 else [f"({condition})" for condition in args.where]
     return sweep(
         source,

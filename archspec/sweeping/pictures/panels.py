@@ -1,153 +1,137 @@
-"""The panels of a picture: what they look at, and how they draw it."""
+"""The panels of a picture: each takes what it shows of the sweeps, and is None where that is nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from archspec.errors import ArchspecError, SweepError
-from archspec.models.model import load
-from archspec.sweeping.axes import Axis, axis, value_at
-from archspec.sweeping.engine import Asked, Engine
+from archspec.sweeping.engine import Asked
+from archspec.sweeping.pictures.scales import field_axis, formatter, quantity_axis
+from archspec.sweeping.pictures.view import SCATTER, View, nothing_to_draw, short, thin
 
-FINE, LINES, SCATTER = 200, 5, 20_000
+FINE, LINES = 200, 5
 _APART = 0.05  # lines that are closer than this share of the largest say nothing
-_COLOURS = ("#1b6ca8", "#d1495b", "#66a182", "#8d6a9f", "#edae49")
+_COLOURS = ("#1b6ca8", "#d1495b", "#66a182", "#8d6a9f", "#edae49", "#4c4c4c", "#00798c", "#a05a2c")
+_PALE = "#b9c4cc"
+_DASHES = ("-", "--", ":", "-.")
+_MARKED = 30  # points of a line that are few enough to be marked
+_FRAME = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.9}
+Panel = Callable[[Any], None]
 
 
-def thin(one: Axis, most: int) -> Axis:
-    """About so many of an axis's values, evenly: both ends, and between them round ones, which heads divide.
+class Picture(NamedTuple):
+    """What is drawn: sweeps over the same fields, around a point that all can build."""
 
-    >>> thin(axis("hidden_size", range(64, 8193)), 5).values
-    (64, 2048, 4096, 6144, 8192)
+    sweeps: list[Asked]
+    columns: list[str]
+    centre: list[Any]
+    log_x: bool
+    log_y: bool
+
+    def on_axes(self, x: Any, y: Any) -> Any:
+        """Which values logarithmic axes have a place for."""
+        return ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
+
+
+class Curve(NamedTuple):
+    """One line under its name, where it is known."""
+
+    x: Any
+    y: Any
+    label: str | None
+    colour: str
+    dash: str = "-"
+
+    def draw(self, place: Any) -> None:
+        marker = "o" if len(self.x) <= _MARKED else None
+        style = {"color": self.colour, "ls": self.dash, "label": self.label, "lw": 1.8}
+        place.plot(self.x, self.y, marker=marker, ms=3.5, **style)
+
+    def shown(self, picture: Picture) -> Curve:
+        """Without the points that have no count, and those that no logarithmic axis has."""
+        known = ~np.isnan(self.y) & picture.on_axes(self.x, self.y)
+        return self._replace(x=self.x[known], y=self.y[known])
+
+
+def lines(picture: Picture, columns: list[str], number: int, spreads: Mapping[int, float]) -> Panel | None:
+    """Columns of one unit against a field: a line for each column and model; models have one legend for all.
+
+    Where there is one of both, a line for each of a few values of another field that matters.
     """
-    count = len(one.values)
-    if count <= most:
-        return one
-    places = np.linspace(0, count - 1, most)
-    if isinstance(one.values, range):
-        start, step = one.values.start, abs(one.values.step)
-        unit = 2 ** int(np.log2(max(1, (count - 1) / (most - 1) / (1 if most > 20 else 4))))
-        first = start // step if start % step == 0 and one.values.step > 0 else 0
-        places = np.append((np.round((places + first) / unit) * unit - first)[1:-1], [0, count - 1])
-    chosen = np.unique(np.clip(places.round(), 0, count - 1).astype(int))
-    return axis(one.name, [one.values[int(place)] for place in chosen])
-
-
-class View:
-    """A small part of the grid, with its columns as floats: some axes thinned, the others at one value.
-
-    ``fine`` says of how many values the thinned ones are, by their numbers; ``columns`` are those to draw.
-    """
-
-    def __init__(self, sweep: Asked, fine: Mapping[int, int]) -> None:
-        numbered = list(enumerate(sweep.subject.axes))
-        self.axes = [thin(one, fine[n]) if n in fine else _middle(sweep, one) for n, one in numbered]
-        self.fixed = [one for n, one in enumerate(self.axes) if n not in fine]
-        engine = Engine(sweep.subject.over(self.axes))
-        names = list(sweep.subject.columns)
-        held = {name: np.full(engine.grid.shape, np.nan) for name in sweep.asked[:2]}
-        for batch in engine.batches():
-            for name, values in held.items():
-                try:
-                    shown = batch.columns[names.index(name)].astype(float)
-                except (TypeError, ValueError):
-                    message = f"{name} is no number, and cannot be drawn"
-                    raise SweepError(message, help="name a count first") from None
-                values[batch.box.picks] = np.where(np.broadcast_to(batch.valid, shown.shape), shown, np.nan)
-        shape = [len(one.values) for one in self.axes]
-        self.columns = {name: values.reshape(shape) for name, values in held.items()}
-
-    def along(self, *axes: int) -> Any:
-        """The first column over one axis, or over several."""
-        first = next(iter(self.columns.values()))
-        values = np.moveaxis(first, axes, range(len(axes)))
-        return values.reshape(values.shape[: len(axes)])
-
-    def label(self, number: int) -> str:
-        """The name of an axis, and at which values of the fixed ones this is."""
-        fixed = ", ".join(f"{one.name} = {short(one.values[0])}" for one in self.fixed)
-        return self.axes[number].name + (f"   (at {fixed})" if fixed else "")
-
-
-def _middle(sweep: Asked, one: Axis) -> Axis:
-    """The config's own value where the grid has it, else the middle one."""
-    try:
-        own = value_at(
-            load(sweep.subject.config, sweep.architecture, specs=sweep.subject.library).scope, one.name
-        )
-    except (ArchspecError, AttributeError, KeyError):
-        own = ...
-    return axis(one.name, [own if own in one.values else one.values[len(one.values) // 2]])
-
-
-def short(value: Any) -> str:
-    return f"{value:,}" if type(value) is int else str(value)
-
-
-def _field(side: Any, label: str) -> None:
-    """Labels an axis of a plot with a field, whose ticks are whole numbers."""
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
-    side.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
-    side.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    side.set_label_text(label)
-
-
-def _counted(side: Any, name: str) -> None:
-    """Labels an axis of a plot with a quantity, and its ticks with SI prefixes."""
-    side.set_major_formatter(formatter(name))
-    side.set_label_text(f"{name} (elements)" if name.endswith("params") else name)
-
-
-def formatter(name: str) -> Any:
-    """Numbers with SI prefixes from a thousand on: 7.5G."""
-    from matplotlib.ticker import EngFormatter, FuncFormatter
-
-    large = EngFormatter(unit="B" if name == "bytes" else "", sep="" if name != "bytes" else " ")
-    small = " B" if name == "bytes" else ""
-    return FuncFormatter(lambda value, _=None: large(value) if abs(value) >= 1000 else f"{value:g}{small}")
-
-
-def lines(place: Any, sweep: Asked, number: int, spreads: Mapping[int, float]) -> None:
-    """The first column against one field, a line for each of a few values of another that matters."""
     others = [other for other, spread in spreads.items() if other != number and spread > _APART]
-    other = max(others, key=lambda one: spreads[one], default=None)
-    view = View(sweep, {number: FINE} | ({} if other is None else {other: LINES}))
-    x = np.array(view.axes[number].values, dtype=float)
-    rows = [view.along(number)] if other is None else view.along(other, number)
-    for turn, values in reversed(list(enumerate(rows))):
-        known = ~np.isnan(values)
-        style = {"marker": "o" if known.sum() <= 30 else None, "ms": 3.5, "lw": 1.8}
-        label = None if other is None else short(view.axes[other].values[turn])
-        place.plot(x[known], values[known], color=_COLOURS[turn % 5], label=label, **style)
-    _field(place.xaxis, view.label(number))
-    _counted(place.yaxis, sweep.asked[0])
-    place.set_ylim(bottom=0)
-    place.set_title(f"against {view.axes[number].name}")
-    if other is not None:
-        place.legend(title=view.axes[other].name, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    if len(columns) > 1 or len(picture.sweeps) > 1 or not others:
+        title, view, curves = None, *_compared(picture, columns, number)
+    else:
+        other = max(others, key=lambda one: spreads[one])
+        fine, even = {other: LINES, number: FINE}, {number: picture.log_x}
+        view = View(picture.sweeps[0], fine, picture.centre, columns, even)
+        title, curves = view.axes[other].name, _family(view, columns[0], number, other)
+    curves = [shown for curve in curves if len((shown := curve.shown(picture)).x)]
+    if not curves:
+        return None
+
+    def draw(place: Any) -> None:
+        for curve in curves:
+            curve.draw(place)
+        field_axis(place, "x", view.label(number), np.concatenate([one.x for one in curves]), picture.log_x)
+        quantity_axis(place, "y", columns, picture.log_y)
+        place.set_title(f"against {view.axes[number].name}")
+        if title is not None:
+            place.legend(title=title, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        elif len(columns) > 1 and len(picture.sweeps) == 1:
+            place.legend(**_FRAME)
+
+    return draw
 
 
-def contour(place: Any, sweep: Asked, first: int, second: int) -> None:
+def _family(view: View, column: str, number: int, other: int) -> list[Curve]:
+    """A line for each value of another field, the largest first, as they lie."""
+    x, rows = view.values(number), view.along(column, other, number)
+    parts = zip(rows, view.axes[other].values, _COLOURS, strict=False)
+    return [Curve(x, y, short(value), colour) for y, value, colour in parts][::-1]
+
+
+def _compared(picture: Picture, columns: list[str], number: int) -> tuple[View, list[Curve]]:
+    """A line for each model and column: models by colour, columns by dashes, or by colour where they can."""
+    curves = []
+    several = len(picture.sweeps) > 1
+    for turn, sweep in enumerate(picture.sweeps):
+        view = View(sweep, {number: FINE}, picture.centre, columns, {number: picture.log_x})
+        for row, column in enumerate(columns):
+            named = ([sweep.architecture] if several else []) + ([column] if len(columns) > 1 else [])
+            colour = _COLOURS[(turn if several else row) % len(_COLOURS)]
+            dash = _DASHES[row % len(_DASHES)] if several else "-"
+            label = ", ".join(named) or None
+            curves.append(Curve(view.values(number), view.along(column, number), label, colour, dash))
+    return view, curves
+
+
+def contour(picture: Picture, first: int, second: int) -> Panel | None:
     """Lines of equal size over two fields."""
-    view = View(sweep, {first: FINE, second: FINE})
-    values = view.along(first, second)
+    column, sweep = picture.columns[0], picture.sweeps[0]
+    fine, even = {first: FINE, second: FINE}, {first: picture.log_y, second: picture.log_x}
+    view = View(sweep, fine, picture.centre, [column], even)
+    values = view.along(column, first, second)
     rows, columns = ~np.isnan(values).all(axis=1), ~np.isnan(values).all(axis=0)
+    y, x = view.values(first), view.values(second)
+    rows &= (y > 0) | (not picture.log_y)
+    columns &= (x > 0) | (not picture.log_x)
     values = np.ma.masked_invalid(values[rows][:, columns])
-    if min(values.shape) < 2:
-        message = "too few points can be built for lines of equal size"
-        raise SweepError(message, help="sweep more values")
-    x = np.array(view.axes[second].values, dtype=float)[columns]
-    y = np.array(view.axes[first].values, dtype=float)[rows]
-    levels = levels_of(values.compressed())
-    drawn = place.contour(x, y, values, levels=levels, colors=_COLOURS[0], linewidths=1.5)
-    place.clabel(drawn, fmt=formatter(sweep.asked[0]), fontsize=9, inline_spacing=8)
-    _field(place.xaxis, view.label(second))
-    _field(place.yaxis, view.axes[first].name)
-    place.set_title(f"lines of equal {sweep.asked[0]}")
+    x, y = x[columns], y[rows]
+    levels = levels_of(values.compressed()) if min(values.shape) > 1 else []
+    if not levels:
+        return None
+
+    def draw(place: Any) -> None:
+        field_axis(place, "x", view.label(second), x, picture.log_x)
+        field_axis(place, "y", view.axes[first].name, y, picture.log_y)
+        drawn = place.contour(x, y, values, levels=levels, colors=_COLOURS[0], linewidths=1.5)
+        place.clabel(drawn, fmt=formatter(column), fontsize=9, inline_spacing=8)
+        place.set_title(f"lines of equal {column}")
+
+    return draw
 
 
 def levels_of(values: Any) -> list[float]:
@@ -164,33 +148,38 @@ def levels_of(values: Any) -> list[float]:
     return [level for level in found if low < level < high]
 
 
-def pareto(place: Any, sweep: Asked) -> None:
+def pareto(picture: Picture) -> Panel:
     """The second column against the first, and the points that no other beats in both."""
-    axes = sweep.subject.axes
+    small, large = picture.columns[:2]
+    axes = picture.sweeps[0].subject.axes
     most = max(2, int(SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))))
-    view = View(sweep, dict.fromkeys(range(len(axes)), most))
-    small, large = sweep.asked[:2]
-    x, y = (view.columns[name].reshape(-1) for name in (small, large))
-    known = ~(np.isnan(x) | np.isnan(y))
-    x, y = x[known], y[known]
-    if not len(x):
+    whole = all(len(thin(one, most).values) == len(one.values) for one in axes)
+    clouds = []
+    for sweep in picture.sweeps:
+        view = View(sweep, dict.fromkeys(range(len(axes)), most), picture.centre, [small, large])
+        x, y = (view.columns[name].reshape(-1) for name in (small, large))
+        known = ~(np.isnan(x) | np.isnan(y)) & picture.on_axes(x, y)
+        clouds.append((sweep.architecture, x[known], y[known]))
+    if not any(len(x) for _, x, _ in clouds):
         raise nothing_to_draw()
-    whole = all(len(one.values) <= most for one in axes)
-    points = f"{len(x):,} points{'' if whole else ', evenly from the grid'}"
-    place.scatter(x, y, s=6, color="#b9c4cc", linewidths=0, label=points, rasterized=True)
-    front = unbeaten(x, y)
-    style = {"color": _COLOURS[1], "marker": "o", "ms": 3.5, "lw": 1.4, "ds": "steps-post"}
-    place.plot(x[front], y[front], label="no point has more for less", **style)
-    _counted(place.xaxis, small)
-    _counted(place.yaxis, large)
-    place.set_title(f"most {large} for the fewest {small}")
-    frame = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.9}
-    place.legend(loc="lower right", markerscale=2, **frame)
 
+    def draw(place: Any) -> None:
+        for turn, (name, x, y) in enumerate(clouds):
+            of = f"{name}: " if len(clouds) > 1 else ""
+            points = f"{of}{len(x):,} points{'' if whole else ', evenly from the grid'}"
+            front = unbeaten(x, y)
+            colour = _COLOURS[turn % len(_COLOURS)] if len(clouds) > 1 else _COLOURS[1]
+            faint = {"color": colour, "alpha": 0.3} if len(clouds) > 1 else {"color": _PALE}
+            place.scatter(x, y, s=6, linewidths=0, label=points, rasterized=True, **faint)
+            style = {"color": colour, "marker": "o", "ms": 3.5, "lw": 1.4, "ds": "steps-post"}
+            place.plot(x[front], y[front], label=f"{of}no point has more for less", **style)
+        quantity_axis(place, "x", [small], picture.log_x)
+        quantity_axis(place, "y", [large], picture.log_y)
+        place.set_title(f"most {large} for the fewest {small}")
+        if len(clouds) == 1:
+            place.legend(loc="lower right", markerscale=2, **_FRAME)
 
-def nothing_to_draw() -> SweepError:
-    message = "no point to draw can be built, or --where leaves none"
-    return SweepError(message, help="sweep other values")
+    return draw
 
 
 def unbeaten(small: Any, large: Any) -> list[int]:
