@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
+from archspec.terminal import say
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,8 +74,16 @@ def print_json(value: Any) -> None:
 
 
 def load_model(args: Values) -> Model:
-    """The model that the options of :func:`add_model` choose."""
-    return loaded(args.model, args.architecture, args.set, args.specs)
+    """The model that the options of :func:`add_model` choose; fields that were set in vain are said."""
+    model = loaded(args.model, args.architecture, args.set, args.specs)
+    say_idle(model)
+    return model
+
+
+def say_idle(model: Model) -> None:
+    """Says which of the fields that were set nothing depends on."""
+    for note in model.idle:
+        say(f"note: {note}", sys.stderr)
 
 
 def loaded(source: str | RawConfig, architecture: str | None, settings: list[str], specs: list[str]) -> Model:

@@ -119,7 +119,7 @@ class Diff:
             one, other = (prefix or "the whole" for prefix in self.prefixes)
             yield f"note: {one} of A is aligned with {other} of B"
         for label, model, total in zip("AB", (self.a, self.b), self.totals, strict=True):
-            for note in tie_notes(model.tensors(), total):
+            for note in [*model.idle, *tie_notes(model.tensors(), total)]:
                 yield f"note: in {label}, {note}"
         for name, (one, other) in self.fields.items() if self.changes else ():
             yield f"note: {name} is {_value(one)} in A, {_value(other)} in B"

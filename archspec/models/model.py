@@ -51,6 +51,7 @@ class Model(Costs):
     ) -> None:
         self.chosen = chosen  # what is to be said of how the class was found
         self.set_notes: tuple[str, ...] = ()  # of fields that were set and enter no count
+        self.idle: tuple[str, ...] = ()  # of these, on those that enter no costs either
         self.whole = config  # what that is a part of, where the class is that of a part
         self.config, self.spec, self.architecture = config, spec, architecture
         self.model_type = spec.model_type
@@ -250,15 +251,16 @@ def _chosen(
     """The model of a config that has fields written in; ``by_name`` where a name alone is given."""
     chosen = choose(found, architecture, library)
     told = (default_note(chosen, library, bool(fields)),) if by_name else chosen.notes
-    spec, idle = library.load(chosen.model_type), tuple[str, ...]()
+    spec, notes, idle = library.load(chosen.model_type), tuple[str, ...](), tuple[str, ...]()
     if fields:
-        from archspec.configs.overrides import check_overrides, override_notes
+        from archspec.configs.overrides import check_overrides, idle_fields, override_notes
 
         whole = spec if chosen.config is found else library.load(found.raw["model_type"])
         check_overrides(whole, fields, found)
-        idle = tuple(override_notes(whole, tuple(fields), found).values())
-    model = Model(chosen.config, spec, chosen.architecture, (*told, *idle))
-    model.whole, model.set_notes = found, idle
+        notes = tuple(override_notes(whole, tuple(fields), found).values())
+        idle = tuple(idle_fields(whole, fields, found).values())
+    model = Model(chosen.config, spec, chosen.architecture, (*told, *notes))
+    model.whole, model.set_notes, model.idle = found, notes, idle
     return model
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from archspec.configs.choice import choose
 from archspec.configs.origin import RawConfig
-from archspec.configs.overrides import check_overrides, owner
+from archspec.configs.overrides import check_overrides, idle_fields, owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import SweepError
@@ -108,7 +108,10 @@ def scope_of(config: RawConfig, architecture: str | None, library: Library) -> S
 def _own(config: RawConfig, architecture: str | None, name: str, library: Library) -> Any:
     """The value that a config has for a field."""
     chosen = choose(config, architecture, library)
-    check_overrides(library.load(chosen.model_type), {name: 1}, chosen.config)
+    spec = library.load(chosen.model_type)
+    check_overrides(spec, {name: 1}, chosen.config)
+    if idle := idle_fields(spec, [name], chosen.config):
+        raise SweepError(f"{idle[name]}: nothing is solved for it", help="free a field that counts depend on")
     scope, leaf = owner(scope_of(config, architecture, library), name)
     if not scope.has(leaf):  # a field of every config, as dtype is
         raise SweepError(f"{name} is no size that is chosen", help="leave it out of --free")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Unpack
 
 from archspec.configs.choice import source_of
 from archspec.configs.origin import RawConfig
+from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
 from archspec.errors import SweepError
 from archspec.models.model import load
@@ -173,6 +174,9 @@ class Solving:
 
         def notes() -> Iterator[str]:
             yield from self.outlook.notes
+            yield from idle_fields(
+                whole.spec, [*(one.name for one in axes), *whole.ties], whole.config
+            ).values()
             if shaped and not self.asked.config.raw.keys() - {"model_type"}:
                 yield _DEFAULTS
             if near and not shaped:

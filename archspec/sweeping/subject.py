@@ -77,10 +77,12 @@ class Columns(Evaluator):
     def name(self, name: str, node: ast.Name) -> Any:
         if name in self.quantities:
             return self.quantities[name]
-        if not self.scope.has(name):
-            known = [*self.quantities, *self.scope.spec.fields, *self.scope.spec.attribute_map]
-            self.fail(f"{name} is neither a quantity nor a field", node, did_you_mean(name, known))
-        return self.scope.name(name, node)
+        if self.scope.has(name):
+            return self.scope.name(name, node)
+        if name in self.scope.raw:
+            return self.scope.raw[name]  # no count depends on it
+        known = [*self.quantities, *self.scope.spec.fields, *self.scope.spec.attribute_map]
+        self.fail(f"{name} is neither a quantity nor a field", node, did_you_mean(name, known))
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if isinstance(value, Scope):
@@ -200,17 +202,15 @@ class Subject:
             message = f"at {self.values(point)} a count takes more than {MAX_WORK:,} steps"
             raise SweepError(Problem(message, help="sweep smaller values"))
         if (failed is None) != (refusal is None):
-            raise SweepError(
-                f"a bug of archspec: at {self.values(point)} the sweep says {failed}, the count {refusal}"
-            )
+            said = f"the sweep says {failed}, the count {refusal}"
+            raise SweepError(f"a bug of archspec: at {self.values(point)} {said}")
         if refusal is not None or failed is not None:
             return Region(tuple(path.conditions), (), False, refusal, point)
         scope, quantities = found
         for name, value in exact.items():
             if here(quantities[name]) != value:
-                swept = here(quantities[name])
-                message = f"a bug of archspec: {name} is {swept} at {self.values(point)}, and not {value}"
-                raise SweepError(message)
+                swept = f"{name} is {here(quantities[name])} at {self.values(point)}, and not {value}"
+                raise SweepError(f"a bug of archspec: {swept}")
         return self._region(path, scope, quantities, point)
 
     def _exact(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import add_dtype, add_model, load_model, natural, print_json
+from archspec.cli.arguments import add_dtype, add_model, loaded, natural, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.terminal import show
 
@@ -15,6 +15,7 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def run(args: Values) -> int:
-    found = load_model(args).counts(args.dtype, args.depth)
+    model = loaded(args.model, args.architecture, args.set, args.specs)
+    found = model.counts(args.dtype, args.depth)
     print_json(found.as_json()) if args.json else show(found.blocks())
     return 0

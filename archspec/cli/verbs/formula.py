@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_model, loaded, pairs, print_json
+from archspec.cli.arguments import add_model, load_model, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
@@ -47,7 +47,7 @@ def add_quantity(takes: Arguments) -> None:
 
 def chosen_formula(args: Values) -> Formula:
     """The formula that the options choose."""
-    model = loaded(args.model, args.architecture, args.set, args.specs)
+    model = load_model(args)
     formula = model.quantity(args.quantity).assume(*args.assume)
     return formula.in_bytes(args.dtype) if args.dtype else formula
 
