@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from archspec.typing_light import NamedTuple
 
+_SHORT = 4  # lists of so many values are told as they are
 Cells = Sequence[str]
 GAP = 2  # blanks between columns
 _ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in r"\|*_<`"})  # what Markdown would take for its own
@@ -70,6 +72,39 @@ def lines(table: Table) -> Iterator[str]:
     shown = [[name.lstrip(">") for name in names], *table.rows] if table.header else table.rows
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return (aligned(names, row, widths) for row in shown)
+
+
+def stated(values: Mapping[str, object]) -> list[str]:
+    """Names and values as text, the items of a list with the list.
+
+    >>> stated({"kinds": ["a", "b"], "kinds[0]": "a", "kinds[1]": "b", "bias": True})
+    ["kinds = ['a', 'b']", 'bias = True']
+    """
+    lists = tuple(f"{name}[" for name, value in values.items() if isinstance(value, list))
+    alone = {name: value for name, value in values.items() if not name.startswith(lists)}
+    return [f"{n} = {shortened(v) if isinstance(v, list) else repr(v)}" for n, v in alone.items()]
+
+
+def shortened(values: Sequence[object]) -> str:
+    """A list on one line, with what comes again told once.
+
+    >>> shortened([1, 2, 3]), shortened(["a", "a", "b"] * 4 + ["a"])
+    ('[1, 2, 3]', "('a' × 2, 'b') × 4, 'a'")
+    """
+    if len(values) <= _SHORT:
+        return repr(list(values))
+    size = len(values)
+    periods = (n for n in range(1, size // 2 + 1) if all(values[i] == values[i + n] for i in range(size - n)))
+    period = next(periods, size)
+    times, block, rest = size // period, _runs(values[:period]), _runs(values[size - size % period :])
+    if times > 1:
+        block = f"({block}) × {times}" if period > 1 else f"{values[0]!r} × {size}"
+    return ", ".join(filter(None, [block, rest]))
+
+
+def _runs(values: Sequence[object]) -> str:
+    runs = [(key, len(list(same))) for key, same in groupby(values)]
+    return ", ".join(f"{key!r} × {times}" if times > 1 else repr(key) for key, times in runs)
 
 
 def aligned(names: Sequence[str], row: Cells, widths: Sequence[int]) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from archspec.models import elsewhere
 from archspec.models.elsewhere import Placed
+from archspec.render.arrangements import by_repetition
 from archspec.render.assumptions import assumed, piecewise
-from archspec.render.formats import written
+from archspec.render.formats import Layout, typeset, written
 
 
 class Formula(Placed):
@@ -101,9 +102,21 @@ class Formula(Placed):
         """
         return piecewise(self, self.at, limit)
 
-    def latex(self) -> str:
-        """LaTeX in the usual symbols, without delimiters."""
-        return written(self, "latex")
+    def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
+        r"""LaTeX in the usual symbols: alone without delimiters, in an environment, in a document of its own.
+
+        ``env`` is `align`, `equation` or one of these with a `*`. Lines are at most ``width`` digits wide:
+        48 is a column of two, 69 the text of LaTeX's article, which an environment has by default.
+        Errors: :class:`FormulaError` for another environment, and for a width that is less than 16.
+
+        >>> import archspec
+        >>> print(archspec.formula("GPT2Model").latex(env="align*", width=40))
+        \begin{align*}
+          N_{\mathrm{params}} &= L (4 d^2 + 2 d\,d_{\mathrm{ff}} + 9 d + d_{\mathrm{ff}}) \\
+            &+ d (V + s) + 2 d
+        \end{align*}
+        """
+        return typeset(self, by_repetition(self), None, Layout(env, width, standalone))
 
     def text(self) -> str:
         """Plain text with `·` and powers, in the usual symbols.

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from archspec.render.arrangements import Part, by_component
 from archspec.render.code import INTEGERS, LANGUAGES, c_source, code, identifier
 from archspec.render.factors import shortest
 from archspec.render.notation import Glyph, chosen
-from archspec.render.printers import latex, mathml, text
+from archspec.render.printers import mathml, text
 from archspec.render.terms import arranged
+from archspec.render.tex.document import PAGE, Cases, cases, document, shown
+from archspec.render.tex.printer import latex
+from archspec.render.tex.tables import Cells, booktabs
 from archspec.symbolic.closed_form import ClosedForm
 
 Own = Mapping[str, Glyph] | None  # a user's symbols, over the usual ones
@@ -18,7 +22,9 @@ Own = Mapping[str, Glyph] | None  # a user's symbols, over the usual ones
 
 def glyphs(formula: ClosedForm, own: Own = None) -> dict[str, Glyph]:
     """The symbols that a formula is written in."""
-    return chosen([symbol.name for symbol in formula.expr.free_symbols], own)
+    found = chosen([symbol.name for symbol in formula.expr.free_symbols], own)
+    own_meanings = {name: _meaning(text) for name, text in formula.definitions.items() if name in found}
+    return {**found, **{name: found[name]._replace(meaning=text) for name, text in own_meanings.items()}}
 
 
 def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
@@ -57,40 +63,79 @@ def program(formula: ClosedForm, parts: Sequence[Part], language: str) -> str:
     return "\n".join(f"{name} = {text}" for name, text in zip(names, texts, strict=True))
 
 
-def tabled(formula: ClosedForm, parts: list[Part], form: str, own: Own) -> str:
-    """A table of the parts with formula, value at the config and share, in LaTeX (booktabs) or Markdown."""
+class Layout(NamedTuple):
+    """How LaTeX is laid out: in an environment, in lines so many digits wide, in a document of its own.
+
+    ``relation`` is that of the formula to its left side, ``value`` what a document says that it gives.
+    """
+
+    env: str | None = None
+    width: float | None = None
+    standalone: bool = False
+    relation: str = "="
+    value: int | None = None
+
+
+PLAIN = Layout()
+
+
+def typeset(formula: ClosedForm, parts: Sequence[Part], own: Own = None, layout: Layout = PLAIN) -> str:
+    """A formula or its parts in LaTeX.
+
+    Errors: :class:`FormulaError` for an environment or a width that there is not.
+    """
+    env, width, standalone, relation, value = layout
+    symbols = glyphs(formula, own)
+    if layout[:3] == PLAIN[:3] and not any(part.label for part in parts):
+        return latex(parts[0].terms or shortest(parts[0].expr), symbols)
+    if not standalone:
+        return shown(formula, parts, symbols, env, width, relation)
+    text = shown(formula, parts, symbols, env or "align*", width or PAGE, relation)
+    return document(formula, text, symbols, value)
+
+
+def typeset_cases(formula: ClosedForm, forms: Cases, own: Own = None, layout: Layout = PLAIN) -> str:
+    """A formula for each combination of some flags in LaTeX; the document is that of the formula itself."""
+    env, width, standalone, *_ = layout
+    names = {symbol.name for _, form in forms for symbol in form.expr.free_symbols}
+    symbols = {**chosen(names, own), **glyphs(formula, own)}
+    if not standalone:
+        return cases(forms, symbols, env, width)
+    return document(formula, cases(forms, symbols, env or "align*", width or PAGE), symbols)
+
+
+def tabled(formula: ClosedForm, parts: list[Part], form: str, own: Own = None, layout: Layout = PLAIN) -> str:
+    """A table of the parts with formula, value at the config and share, in LaTeX (booktabs) or Markdown.
+
+    In LaTeX it is as wide as the text of LaTeX's article at most, or as ``layout`` says.
+    """
     parts = parts if any(part.label for part in parts) else by_component(formula)
-    total = formula.evaluate()
+    total, symbols = formula.evaluate(), glyphs(formula, own)
     rows = []
     for part in parts:
         value = int(formula.number(part.expr))
-        latex = f"${written_part(formula, part, 'latex', own)}$"
-        rows.append((part.label, latex, f"{value:,}", f"{value / max(1, total):.2%}"))
-    rows.append(("total", "", f"{total:,}", "100.00%"))
-    return _markdown(rows) if form == "markdown" else _booktabs(rows)
+        terms = part.terms or shortest(part.expr)
+        rows.append(Cells(part.label, terms, f"{value:,}", f"{value / max(1, total):.2%}"))
+    rows.append(Cells("total", (), f"{total:,}", "100.00%"))
+    if form == "markdown":
+        return _markdown(rows, symbols)
+    table = booktabs(rows, symbols, layout.width)
+    return document(formula, table, symbols) if layout.standalone else table
 
 
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
+def _markdown(rows: Sequence[Cells], symbols: Mapping[str, Glyph]) -> str:
     head = ["| component | formula | value | share |", "| --- | --- | ---: | ---: |"]
-    return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in rows)])
+    for label, terms, value, share in rows:
+        formula = f"${latex(terms, symbols)}$" if terms else ""
+        head.append(f"| {label} | {formula} | {value} | {share} |")
+    return "\n".join(head)
 
 
-def _booktabs(rows: Sequence[Sequence[str]]) -> str:
-    escaped = [(_escaped(label), *cells, share.replace("%", r"\%")) for label, *cells, share in rows]
-    *body, total = (" & ".join(row) + r" \\" for row in escaped)
-    head = [r"\begin{tabular}{llrr}", r"\toprule", r"component & formula & value & share \\", r"\midrule"]
-    return "\n".join([*head, *body, r"\midrule", total, r"\bottomrule", r"\end{tabular}"])
+def _meaning(definition: str) -> str:
+    """What a symbol that is no field stands for, in the words of a legend.
 
-
-def cases_latex(cases: Sequence[tuple[dict[str, bool], ClosedForm]], own: Own = None) -> str:
-    """A formula for each combination of some flags, in LaTeX."""
-    lines = []
-    for flags, case in cases:
-        signs = {True: "", False: "\\lnot "}
-        held = [f"{signs[value]}\\mathrm{{{_escaped(name)}}}" for name, value in flags.items()]
-        lines.append(f"{written(case, 'latex', own)} & " + (r" \land ".join(held) or r"\text{always}"))
-    return "\\begin{cases}\n" + " \\\\\n".join(lines) + "\n\\end{cases}"
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{c}" if c in "_{}#%&" else c for c in text)
+    >>> _meaning("number of i in range(num_hidden_layers) with layer_types[i] == 'mamba'")
+    "layers with layer_types[i] == 'mamba'"
+    """
+    counted = re.fullmatch(r"number of \w+ in range\(.*layers\) with (.+)", definition)
+    return f"layers with {counted[1]}" if counted else definition

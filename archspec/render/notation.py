@@ -16,6 +16,7 @@ from archspec.specs.library import NOTATION, shipped
 
 # of formulas; `sql` is of DuckDB, `spark` of Spark
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
+ENVIRONMENTS = ("align", "align*", "equation", "equation*")  # of LaTeX
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*$")
 _NAME = r"\texttt"
 _ESCAPES = {
@@ -25,6 +26,7 @@ _ESCAPES = {
     "~": r"\textasciitilde{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "×": r"$\times$",
 }
 _HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
 

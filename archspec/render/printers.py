@@ -1,12 +1,10 @@
-"""The terms of a closed form as text, Unicode, LaTeX or MathML, in the usual symbols of its fields."""
+"""The terms of a closed form as text, Unicode or MathML, in the usual symbols of its fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import sympy
-from sympy.printing.latex import LatexPrinter
 from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.str import StrPrinter
 
@@ -15,9 +13,6 @@ from archspec.render.order import arguments, ordered, product
 from archspec.render.terms import joined
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_ROUNDED = (sympy.floor, sympy.ceiling)
-_NO_GLYPH = Glyph("", "", "")
-_BRACKETS = (r"\biggl", r"\Biggl"), (r"\Bigl", r"\biggl"), (r"\bigl", r"\Bigl"), ("(", r"\bigl")
 
 
 class TextPrinter(StrPrinter):  # type: ignore[misc]
@@ -71,101 +66,6 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         return self._call("min", expr)
 
 
-class TexPrinter(LatexPrinter):  # type: ignore[misc]
-    r"""`L \bigl(4 d^2 + 9 d\bigr) + V\,d`: no `\left`, so that a line may break within a bracket."""
-
-    def __init__(self, symbols: Mapping[str, Glyph]) -> None:
-        super().__init__({"order": "none"})
-        self.symbols = symbols
-
-    def terms(self, terms: Sequence[Any]) -> str:
-        return joined(str(self._print(term)) for term in terms)
-
-    def _print_Symbol(self, expr: Any, style: str = "plain") -> str:
-        return self.symbols[expr.name].latex if expr.name in self.symbols else super()._print_Symbol(expr)
-
-    def _print_Add(self, expr: Any, order: Any = None) -> str:
-        return self.terms(ordered(expr.args))
-
-    def _print_Mul(self, expr: Any) -> str:
-        negative, over, under = product(expr)
-        text = self.factors(over)
-        if under:
-            text = rf"\frac{{{text}}}{{{self.factors(under)}}}"
-        return f"-{text}" if negative else text
-
-    def factors(self, factors: Sequence[Any]) -> str:
-        text = ""
-        for before, factor in zip([None, *factors], factors, strict=False):
-            text += self.between(before, factor) if text else ""
-            text += (
-                bracketed(self._print(factor)) if factor.is_Add and len(factors) > 1 else self._print(factor)
-            )
-        return text
-
-    def between(self, before: Any, after: Any) -> str:
-        """What makes two factors two: nothing at a bracket, a thin space, or a dot next to a name."""
-        if before.is_Number:
-            return r" \cdot " if after.is_Number or (after.is_Pow and after.base.is_Number) else " "
-        if self.named(before) or self.named(after):
-            return r" \cdot "
-        return " " if before.is_Add or after.is_Add else r"\,"
-
-    def named(self, factor: Any) -> bool:
-        base = factor.base if factor.is_Pow else factor
-        return bool(base.is_Symbol and self.symbols.get(base.name, _NO_GLYPH).named)
-
-    def _print_Pow(self, expr: Any) -> str:
-        if expr.exp.is_Rational and expr.exp.is_negative:
-            return self._print_Mul(expr)
-        if not expr.exp.is_Integer:
-            return str(super()._print_Pow(expr))
-        base = self._print(expr.base)
-        power = f"{expr.exp}" if expr.exp < 10 else f"{{{expr.exp}}}"
-        closed = expr.base.is_Symbol or expr.base.is_Number or isinstance(expr.base, _ROUNDED)
-        return f"{base if closed else bracketed(base)}^{power}"
-
-    def _rounded(self, expr: Any, sides: str) -> str:
-        """A quotient is written with a slash: it stands in a line of text height."""
-        (inner,) = expr.args
-        negative, over, under = product(inner)
-        if inner.is_Add or negative or not under:
-            return rf"\l{sides} {self._print(inner)} \r{sides}"
-        divisor = self.factors(under)
-        shown = bracketed(divisor) if len(under) > 1 or under[0].is_Add else divisor
-        dividend = bracketed(self.factors(over)) if over[0].is_Add else self.factors(over)
-        return rf"\l{sides} {dividend} / {shown} \r{sides}"
-
-    def _print_floor(self, expr: Any, exp: Any = None) -> str:
-        return self._rounded(expr, "floor")
-
-    def _print_ceiling(self, expr: Any, exp: Any = None) -> str:
-        return self._rounded(expr, "ceil")
-
-    def _print_Max(self, expr: Any, exp: Any = None) -> str:
-        return rf"\max{bracketed(', '.join(map(self._print, arguments(expr))))}"
-
-    def _print_Min(self, expr: Any, exp: Any = None) -> str:
-        return rf"\min{bracketed(', '.join(map(self._print, arguments(expr))))}"
-
-
-def bracketed(text: str) -> str:
-    """LaTeX in brackets that are larger than those within.
-
-    >>> bracketed("a (b + c)")
-    '\\\\bigl(a (b + c)\\\\bigr)'
-    """
-    size = bracket(text)
-    return f"{size}({text}{size[:-1] + 'r' if size else ''})"
-
-
-def bracket(text: str) -> str:
-    r"""The size of a bracket around LaTeX: nothing, `\bigl`, …"""
-    if r"\frac" in text and r"\bigg" not in text:
-        return r"\biggl" if r"\Bigl" in text else r"\Bigl"
-    return next((outer for inner, outer in _BRACKETS if inner in text), "")
-
-
 class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
     """Presentation MathML: a symbol with its subscript, a name as a word."""
 
@@ -212,6 +112,21 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
         shown = self._factors(over)
         return self._element("mfrac", shown, self._factors(under)) if under else shown
 
+    def _call(self, name: str, expr: Any) -> Any:
+        row = self._element("mrow", self._element("mi", name), self._element("mo", "("))
+        for index, part in enumerate(arguments(expr)):
+            if index:
+                row.appendChild(self._element("mo", ","))
+            row.appendChild(self._print(part))
+        row.appendChild(self._element("mo", ")"))
+        return row
+
+    def _print_Max(self, expr: Any) -> Any:
+        return self._call("max", expr)
+
+    def _print_Min(self, expr: Any) -> Any:
+        return self._call("min", expr)
+
     def _factors(self, factors: Sequence[Any]) -> Any:
         row = self._element("mrow")
         for factor in factors:
@@ -223,11 +138,6 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
 
 def text(terms: Sequence[Any], symbols: Mapping[str, Glyph], unicode: bool) -> str:
     return TextPrinter(symbols, unicode).terms(terms)
-
-
-def latex(terms: Sequence[Any], symbols: Mapping[str, Glyph]) -> str:
-    """LaTeX without delimiters."""
-    return TexPrinter(symbols).terms(terms)
 
 
 def mathml(terms: Sequence[Any], symbols: Mapping[str, Glyph]) -> str:

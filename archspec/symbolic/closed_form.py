@@ -15,6 +15,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
 from archspec.errors import FormulaError, Problem
 from archspec.quantities import COSTS, FORMULAS
+from archspec.reports import stated
 from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
@@ -61,7 +62,7 @@ class ClosedForm:
         self.pinned = builder.path.pinned - entering
         known = entering | self.pinned
         self.unused = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
-        self.assumptions = [f"{name} = {value!r}" for name, value in self.flags.items()]
+        self.assumptions = stated(self.flags)
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
 
     @classmethod

@@ -50,3 +50,24 @@ def test_cases_are_counted_in_bytes_too(capsys: pytest.CaptureFixture[str]) -> N
         found.append(json.loads(capsys.readouterr().out)["cases"])
     assert [case["flags"] for case in found[0]] == [case["flags"] for case in found[1]]
     assert [2 * case["value"] for case in found[0]] == [case["value"] for case in found[1]]
+
+
+def test_latex_is_laid_out(capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(*options: str) -> str:
+        assert main(["formula", "GPT2LMHeadModel", *options]) == 0
+        return capsys.readouterr().out
+
+    assert printed("--env", "align", "--width", "40").count("\\notag") == 1
+    assert printed("--by", "component", "--format", "latex").startswith("\\begin{aligned}\n")
+    assert printed("--standalone").startswith("\\documentclass")
+    assert "\\begin{tabular}" in printed("--standalone", "--table", "latex")
+    assert "\\begin{cases}" in printed("--piecewise", "--standalone", "--width", "90")
+    assert "\\approx" in printed("--leading", "--env", "equation")
+
+
+@pytest.mark.parametrize(
+    "options", [["--format", "python"], ["--json"], ["--table", "markdown"], ["--format", "text"]]
+)
+def test_other_formats_have_no_environment(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formula", "GPT2LMHeadModel", "--width", "48", *options]) == 2
+    assert "--width" in capsys.readouterr().err

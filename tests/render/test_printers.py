@@ -191,3 +191,37 @@ def test_latex_of_names_with_underscores() -> None:
         r"L_{\mathrm{self\_attn}}",
         r"\texttt{no\_usual\_letter}",
     ]
+
+
+def test_what_was_counted_at_the_config_is_never_wrong_elsewhere(
+    duckdb_value: Callable[[str], Any], tmp_path: Path
+) -> None:
+    """The layers of a kind are counted at 48 layers: with others, code gives no number."""
+    formula = archspec.formula("Qwen3NextForCausalLM")
+    elsewhere = {**values(formula), "num_hidden_layers": 24}
+    with pytest.raises(KeyError):
+        eval(formula.python(), {"__builtins__": {}}, elsewhere)
+    assert duckdb_value(over_a_row(formula, "sql", elsewhere, "BIGINT")) is None
+    source = tmp_path / "formula.c"
+    call = f"params({', '.join(map(str, elsewhere.values()))})"
+    source.write_text(f"{written(formula, 'c')}\nint main(void) {{ return {call} == 0; }}\n")
+    subprocess.run(["cc", "-o", str(tmp_path / "formula"), str(source)], check=True)
+    assert subprocess.run([str(tmp_path / "formula")], capture_output=True).returncode < 0
+
+
+def test_parts_are_code_under_their_labels(duckdb_value: Callable[[str], Any]) -> None:
+    from archspec.render.arrangements import by_component
+    from archspec.render.formats import program
+
+    formula = archspec.formula("LlamaForCausalLM")
+    parts, row = by_component(formula), values(formula)
+    wanted = {part.label.replace("-", "_"): int(formula.number(part.expr)) for part in parts}
+    namespace: dict[str, Any] = {**row}
+    exec(program(formula, parts, "python"), {"__builtins__": {}}, namespace)
+    assert {name: namespace[name] for name in wanted} == wanted
+    columns = ", ".join(f"{value} AS {name}" for name, value in row.items())
+    sql = (
+        f"SELECT {' + '.join(wanted)} FROM (SELECT {program(formula, parts, 'sql')} FROM (SELECT {columns}))"
+    )
+    assert duckdb_value(sql) == formula.evaluate()
+    assert program(formula, parts, "c").count("long long feed_forward(") == 1

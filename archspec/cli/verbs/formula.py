@@ -8,12 +8,13 @@ from archspec.cli.arguments import add_model, load_model, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
-from archspec.render.notation import FORMATS, Glyph, read
+from archspec.render.notation import ENVIRONMENTS, FORMATS, Glyph, read
 from archspec.terminal import say, table
 
 if TYPE_CHECKING:
     from archspec.models.formula import Formula
     from archspec.render.arrangements import Part
+    from archspec.render.formats import Layout
     from archspec.render.growth import Leading
 
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
@@ -33,6 +34,10 @@ def add_arguments(takes: Arguments) -> None:
     )
     takes.value("--leading", "FIELDS", about_leading, nargs="?", const="")
     takes.value("--table", None, "a table of the parts: formula, value, share", choices=("latex", "markdown"))
+    takes.value("--env", None, "the LaTeX environment that it stands in", choices=ENVIRONMENTS)
+    about_width = "of lines of LaTeX, in digits: 48 is a column of two, 69 the text of an article (default)"
+    takes.value("--width", "N", about_width, type=int)
+    takes.flag("--standalone", "a LaTeX document: the formula, its symbols and what it relies on")
     takes.flag("--piecewise", "a case for each combination of the yes/no flags that matter")
     takes.value("--notation", "FILE", "symbols of your own, in the form of formulas/notation.yaml")
     takes.repeated("--symbol", "FIELD=LATEX", "one symbol of your own, e.g. hidden_size=h")
@@ -54,18 +59,21 @@ def chosen_formula(args: Values) -> Formula:
 
 def run(args: Values) -> int:
     from archspec.render.code import LANGUAGES
-    from archspec.render.formats import program, tabled, written_part
+    from archspec.render.formats import PLAIN, program, tabled, typeset, written_part
 
+    layout = _layout(args)
     formula, own = chosen_formula(args), _notation(args)
     left = _leading(formula, args)
+    if layout is not None and left is not None:
+        layout = layout._replace(relation=r"\approx", value=left.value)
     if args.piecewise:
-        _piecewise(args, formula, own)
+        _piecewise(args, formula, own, layout)
         return 0
     parts = _parts(formula, args)
     if left is not None:
         parts = [cut for part in parts if (cut := left.part(part)).expr != 0]
     if args.table:
-        print(tabled(formula, parts, args.table, own))
+        print(tabled(formula, parts, args.table, own, layout or PLAIN))
     elif args.json:
         values = [int(formula.number(part.expr)) for part in parts]
         listed = [
@@ -73,6 +81,8 @@ def run(args: Values) -> int:
             for part, value in zip(parts, values, strict=True)
         ]
         print_json({**_as_json(formula, own), **_leading_json(left), "parts": listed})
+    elif layout is not None:
+        print(typeset(formula, parts, own, layout))
     elif args.format in ("text", "unicode"):
         _explain(formula, parts, left, args, own)
     elif args.format in LANGUAGES:
@@ -82,6 +92,20 @@ def run(args: Values) -> int:
             label = f"{part.label}: " if part.label else ""
             print(label + written_part(formula, part, args.format, own))
     return 0
+
+
+def _layout(args: Values) -> Layout | None:
+    """How LaTeX is laid out; None for another format. Errors: :class:`FormulaError` where it is another."""
+    from archspec.render.formats import Layout
+
+    asked = args.env or args.standalone or args.width is not None
+    other = args.json or args.format not in ("unicode", "latex") or (args.table and args.env)
+    if asked and (other or args.table == "markdown"):
+        message = "--env, --width and --standalone are of formulas in LaTeX"
+        raise FormulaError(message, help="leave out --json, --table or the other --format")
+    if not asked and args.format != "latex":
+        return None
+    return Layout(args.env, args.width, args.standalone)
 
 
 def _parts(formula: Formula, args: Values) -> list[Part]:
@@ -164,7 +188,8 @@ def _explain(
     say(f"{here}\n" if left is None else f"≈ {left.value:,} at the values below, exactly {exact}\n")
     symbols = glyphs(formula, own)
     values = formula.symbols.items()
-    rows = [(symbols[name].text, name, str(value), symbols[name].meaning) for name, value in values]
+    fields = {name: "" if name in formula.definitions else name for name in formula.symbols}
+    rows = [(symbols[name].text, fields[name], str(value), symbols[name].meaning) for name, value in values]
     table("symbol|field|>value|meaning", rows)
     notes = [f"{name} is the {text}" for name, text in formula.definitions.items()]
     notes += [] if left is None else _leading_notes(formula, left, args, own)
@@ -191,16 +216,16 @@ def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str,
     return [growing, f"dropped: {shown}, which is {value}"]
 
 
-def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph]) -> None:
-    from archspec.render.formats import cases_latex, written
+def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph], layout: Layout | None) -> None:
+    from archspec.render.formats import typeset_cases, written
 
     cases = formula.piecewise()
     if args.json:
         rows = [{"flags": f, "expression": str(case.expr), "value": case.evaluate()} for f, case in cases]
         names = ("architecture", "model_type", "quantity")
         print_json({**{name: getattr(formula, name) for name in names}, "cases": rows})
-    elif args.format == "latex":
-        print(cases_latex(cases, own))
+    elif layout is not None:
+        print(typeset_cases(formula, cases, own, layout))
     else:
         for flags, case in cases:
             held = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())

@@ -1,0 +1,1 @@
+"""LaTeX: formulas in lines, environments, tables and documents."""

@@ -1,0 +1,145 @@
+"""Formulas in LaTeX: lines, environments, tables and documents, set by LaTeX without a complaint."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import archspec
+from archspec.errors import FormulaError
+from archspec.render.arrangements import by_component, by_module
+from archspec.render.formats import Layout, tabled, typeset, typeset_cases
+from archspec.render.tex.lines import width
+
+FAMILIES = [
+    "BertModel",
+    "GPT2LMHeadModel",
+    "LlamaForCausalLM",
+    "MixtralForCausalLM",
+    "DeepseekV3ForCausalLM",
+    "Qwen3NextForCausalLM",
+    "Gemma3ForConditionalGeneration",
+    "T5ForConditionalGeneration",
+    "Mamba2ForCausalLM",
+    "ViTForImageClassification",
+    "WhisperForConditionalGeneration",
+    "CLIPModel",
+]
+COLUMN = 240  # points: a column of two, 48 digits
+ARTICLE = 345  # points: 69 digits
+
+
+def cases(architecture: str, layout: Layout) -> str:
+    formula = archspec.formula(architecture)
+    return typeset_cases(formula, formula.piecewise(), None, layout)
+
+
+def pieces(architecture: str) -> list[tuple[int, str]]:
+    """What an author may paste, each with the width of the column that it is for."""
+    formula = archspec.formula(architecture)
+    component = by_component(formula)
+    return [
+        (COLUMN, formula.latex(env="align", width=48)),
+        (ARTICLE, formula.latex(env="equation")),
+        (ARTICLE, rf"\[{formula.latex(width=69)}\]"),
+        (ARTICLE, typeset(formula, component, None, Layout("align*"))),
+        (COLUMN, typeset(formula, component, None, Layout("align*", 48))),
+        (
+            ARTICLE,
+            rf"\[{typeset(formula, by_module(formula, 2), None, Layout(width=69))}\]"
+            if architecture == "BertModel"
+            else "",
+        ),
+        (ARTICLE, rf"\noindent{tabled(formula, component, 'latex', None)}"),
+    ]
+
+
+@pytest.mark.latex
+def test_a_dozen_families_are_set_without_a_complaint(tmp_path: Path) -> None:
+    bodies, box = [], r"\begin{{minipage}}{{{}pt}}{}\end{{minipage}}"
+    for architecture in FAMILIES:
+        document = archspec.formula(architecture).latex(standalone=True)
+        head, _, body = document.partition(r"\begin{document}")
+        bodies.append(body.removesuffix("\\end{document}"))
+        bodies += [box.format(points, piece) for points, piece in pieces(architecture)]
+    both = Layout(env="align*", width=90)
+    bodies.append(cases("GPT2LMHeadModel", both))
+    source = tmp_path / "formulas.tex"
+    source.write_text(head + r"\begin{document}" + "\n\n".join(bodies) + r"\end{document}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "formulas.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    log = (tmp_path / "formulas.log").read_text(errors="replace")
+    assert done.returncode == 0, log[-2000:]
+    assert not re.findall(r"^! .*|LaTeX Warning.*", log, re.MULTILINE)
+    too_wide = re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\).*", log)
+    assert [points for points in too_wide if float(points) > 3] == []
+
+
+def test_lines_keep_within_their_width() -> None:
+    for architecture in FAMILIES:
+        formula = archspec.formula(architecture)
+        for most in (40, 48, 69):
+            for line in formula.latex(env="align*", width=most).splitlines()[1:-1]:
+                left, _, right = line.removesuffix(r" \\").partition("&")
+                assert width(r"N_{\mathrm{params}} ") + width(right) <= most + 1, left
+
+
+def test_lines_break_at_the_outermost_sign() -> None:
+    formula = archspec.formula("LlamaForCausalLM")
+    assert formula.latex(env="align", width=32) == "\n".join(
+        [
+            r"\begin{align}",
+            r"  N_{\mathrm{params}} &= L \bigl(2 d\,d_h (h + h_{\mathrm{kv}}) \notag \\",
+            r"    &\quad + 3 d\,d_{\mathrm{ff}} + 2 d\bigr) \notag \\",
+            r"    &+ 2 V\,d + d",
+            r"\end{align}",
+        ]
+    )
+
+
+def test_broken_lines_are_the_whole_formula() -> None:
+    for architecture in FAMILIES:
+        formula = archspec.formula(architecture)
+        broken = formula.latex(env="align*", width=40).split("=", 1)[1].removesuffix("\\end{align*}")
+        joined = re.sub(r"\\\\\n|&|\\quad", "", broken)
+        assert joined.split() == formula.latex().split()
+
+
+def test_an_equation_is_numbered_once() -> None:
+    formula = archspec.formula("DeepseekV3ForCausalLM")
+    lines = formula.latex(env="align").splitlines()[1:-1]
+    assert len(lines) > 2 and [r"\notag" in line for line in lines] == [True] * (len(lines) - 1) + [False]
+    assert r"\begin{split}" in formula.latex(env="equation")
+    assert "&" not in archspec.formula("GPT2Model").latex(env="equation*")
+
+
+def test_parts_are_equations_below_each_other() -> None:
+    formula = archspec.formula("BertModel")
+    total, *parts = typeset(formula, by_component(formula)).splitlines()[1:-1]
+    assert [line.split(" &= ")[0].strip() for line in parts] == [
+        rf"N_{{\text{{{part.label}}}}}" for part in by_component(formula)
+    ]
+    assert all(part.split(" &= ")[0].strip() in total for part in parts)
+
+
+def test_a_document_says_all_that_the_formula_relies_on() -> None:
+    formula = archspec.formula("Qwen3NextForCausalLM")
+    document = formula.latex(standalone=True).replace("\\", "")
+    for field in formula.symbols.keys() - formula.definitions.keys():
+        assert f"texttt{{{field}}}" in document.replace("\\", "")
+    assert "('linear_attention' $times$ 3, 'full_attention') $times$ 12" in document
+    assert "79{,}674{,}391{,}296" in document and "intermediate_size}; " in document
+
+
+def test_bytes_and_flops_have_left_sides_of_their_own() -> None:
+    formula = archspec.formula("GPT2Model").in_bytes("bfloat16")
+    assert formula.latex(env="equation").splitlines()[1].startswith(r"  M_{\mathrm{params}} =")
+
+
+@pytest.mark.parametrize("wrong", [{"env": "gather"}, {"width": 5}])
+def test_what_cannot_be_laid_out_is_refused(wrong: dict[str, str]) -> None:
+    with pytest.raises(FormulaError):
+        archspec.formula("GPT2Model").latex(**wrong)  # type: ignore[arg-type]
