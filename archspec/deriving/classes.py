@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from archspec.deriving.own import find_own
 from archspec.deriving.target import Target
@@ -14,7 +16,7 @@ from archspec.extras import required
 _HELP = "name a class or a model type of transformers, or package.module:Class for one of your own"
 
 
-def find(name: str, config: str = "") -> Target:
+def find(name: str, config: str = "", kwargs: Mapping[str, Any] | None = None) -> Target:
     """A transformers class, a model type with all its classes, or `package.module:Class`.
 
     Errors: :class:`ArchspecError` for what is not there, or has no default config; and where torch or
@@ -24,7 +26,9 @@ def find(name: str, config: str = "") -> Target:
     required("torch")
     transformers = required("transformers")
     if ":" in name:
-        return find_own(name, config)
+        return find_own(name, config, kwargs)
+    if kwargs:
+        raise ArchspecError(Problem(f"--kwargs is for a class of your own; {name} has a config", help=_HELP))
     if config:
         raise ArchspecError(Problem(f"--config is for a class of your own; {name} has its own", help=_HELP))
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)

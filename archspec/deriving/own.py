@@ -3,6 +3,7 @@ own."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import importlib
 import inspect
@@ -10,10 +11,13 @@ import os
 import re
 import sys
 import typing
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError, Problem, did_you_mean
+from archspec.specs.exported import exported
 
 _CONFIG_HELP = (
     "annotate the constructor's first parameter with the config class, "
@@ -21,8 +25,15 @@ _CONFIG_HELP = (
 )
 
 
-def find_own(name: str, config: str = "") -> Target:
+class Keywords:
+    """The base of configs that are the keyword arguments of a constructor."""
+
+
+def find_own(name: str, config: str = "", kwargs: Mapping[str, Any] | None = None) -> Target:
     """The class `package.module:Class`, with the config class that its constructor says, or that is named.
+
+    Of a constructor without a config the keyword arguments are the config: ``kwargs`` has the defaults of
+    those that have none, and other defaults.
 
     Errors: :class:`ArchspecError` for what is not there, is no module, or has no default config.
     """
@@ -34,8 +45,11 @@ def find_own(name: str, config: str = "") -> Target:
             f"{name} is not a torch.nn.Module", "name a class of which an instance holds the parameters"
         )
     config_cls = _named(config) if config else _config_class(cls)
+    if config_cls is not None and kwargs:
+        told = f"{name} takes a {config_cls.__name__}, and no keyword arguments"
+        raise _problem(told, "leave --kwargs out: the defaults are those of the config class")
     if config_cls is None:
-        raise _problem(f"{name}: the class of its config is not known", _CONFIG_HELP)
+        config_cls = _keywords(name, cls, dict(kwargs or {}))
     try:
         made = config_cls()
     except Exception as error:  # whatever the user's own config raises
@@ -43,8 +57,52 @@ def find_own(name: str, config: str = "") -> Target:
         raise _problem(
             told, "give every field of it a default: the draft starts from the default config"
         ) from None
-    model_type = getattr(config_cls, "model_type", "") or _snake(cls.__name__)
+    model_type = getattr(config_cls, "model_type", "") or _free(_snake(cls.__name__))
     return Target(model_type, made, [cls], True)
+
+
+def _keywords(name: str, cls: type, kwargs: dict[str, Any]) -> type:
+    """A config class of the keyword arguments of a constructor.
+
+    What has a default that no JSON can say, as a class, stays as it is. Errors: :class:`ArchspecError` for
+    arguments without a value.
+    """
+    parameters = list(inspect.signature(inspect.getattr_static(cls, "__init__")).parameters.values())[1:]
+    named = {p.name: p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    if unknown := next((key for key in kwargs if key not in named), None):
+        raise _problem(f"{name} has no keyword argument {unknown}", did_you_mean(unknown, named))
+    missing = [key for key, p in named.items() if p.default is p.empty and key not in kwargs]
+    if missing == [parameters[0].name] and not kwargs:
+        raise _problem(f"{name}: the class of its config is not known", _CONFIG_HELP)
+    if missing:
+        example = ",".join(f"{key}=64" for key in missing)
+        raise _problem(f"{name}: there is no value of {', '.join(missing)}", f"give them: --kwargs {example}")
+    defaults = {key: kwargs.get(key, p.default) for key, p in named.items()}
+    fields = [
+        (key, _annotation(named[key], value), dataclasses.field(default_factory=partial(copy.copy, value)))
+        for key, value in defaults.items()
+        if isinstance(value, int | float | str | list | tuple | dict | None)
+    ]
+    return dataclasses.make_dataclass(
+        f"{cls.__name__}Keywords", fields, bases=(Keywords,), namespace={"__module__": cls.__module__}
+    )
+
+
+def _annotation(parameter: inspect.Parameter, value: Any) -> Any:
+    """What a keyword argument is annotated with, or else the kind of its value."""
+    if parameter.annotation is not parameter.empty:
+        return parameter.annotation
+    return Any if value is None else type(value)
+
+
+def maker(cls: type, config_cls: type) -> Any:
+    """What makes an instance of a class of a config object."""
+    return (lambda config: cls(**vars(config))) if issubclass(config_cls, Keywords) else cls
+
+
+def _free(model_type: str) -> str:
+    """A name for a model type that transformers does not have."""
+    return f"own_{model_type}" if model_type in exported() else model_type
 
 
 def _problem(message: str, help_: str) -> ArchspecError:
@@ -73,7 +131,10 @@ def _named(name: str) -> type:
 
 
 def _config_class(cls: type) -> Any:
-    """The class that the constructor's first parameter is annotated with."""
+    """The class that the constructor's first parameter is annotated with, or that is called as the class is.
+
+    None where there is none, as for a constructor of keyword arguments.
+    """
     found = getattr(cls, "config_class", None)
     if found is not None:
         return found
@@ -83,11 +144,22 @@ def _config_class(cls: type) -> Any:
         hints = typing.get_type_hints(init)
     except Exception:  # annotations may name what is not there
         hints = {}
-    return next((hint for p in parameters[:1] if inspect.isclass(hint := hints.get(p.name))), None)
+    hint = hints.get(parameters[0].name) if parameters else None
+    if inspect.isclass(hint) and hint.__module__.partition(".")[0] not in ("builtins", "torch", "typing"):
+        return hint
+    required = [p.name for p in parameters if p.default is p.empty]
+    if hint is not None or required != [p.name for p in parameters[:1]]:
+        return None
+    beside = getattr(sys.modules[cls.__module__], f"{cls.__name__}Config", None)
+    return beside if inspect.isclass(beside) else None
 
 
 def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    """
+    >>> [_snake(name) for name in ("TinyGPT", "Tiny2Model", "SimpleViT")]
+    ['tiny_gpt', 'tiny2_model', 'simple_vit']
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z][A-Za-z])", "_", name).lower()
 
 
 def configured(config_cls: type, raw: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ import ast
 import os
 from typing import Any
 
+from archspec.deriving.own import Keywords, fields, maker
 from archspec.deriving.reading import terms
 from archspec.deriving.reading.configs import Reader
 from archspec.deriving.reading.modules import Template
@@ -71,7 +72,8 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
             reader.scope = root
             try:
                 reader.model(type(config), config)
-                made = reader.construct(cls, [root], {})
+                given = keyword_arguments(reader, root)
+                made = reader.construct(cls, [] if given else [root], given)
                 read[cls] = made.template
             except Raised as error:
                 failed[cls.__name__] = f"the constructor raises {error}"
@@ -106,6 +108,12 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
             Problem(told, help="a draft needs a class with tensors that the default config builds")
         )
     return assembled(model_type, reader, emitter, written, failed, type(config))
+
+
+def keyword_arguments(reader: Reader, root: Config) -> dict[str, Any]:
+    """The fields of a config that is the keyword arguments of a constructor; none of another one."""
+    names = fields(root.real) if issubclass(root.cls, Keywords) else ()
+    return {name: reader.attribute(root, name) for name in names}
 
 
 def differing(emitter: Emitter, formal: dict[tuple[type, str], set[str]]) -> bool:
@@ -268,7 +276,7 @@ def output_lines(cls: type, config_class: type) -> list[str]:
     from archspec.oracle import Refused, Unavailable, built
 
     try:
-        model = built(cls, config_class())
+        model = built(maker(cls, config_class), config_class())
     except (Refused, Unavailable, TypeError):  # its own check says so
         return []
     if not hasattr(model, "get_output_embeddings"):

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_samples
+from archspec.cli.arguments import add_samples, parsed
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError, SpecError
 
@@ -23,6 +23,8 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("name", names, "a class of transformers, a model type, or your own class")
     about_config = "the config class of your own class, if not annotated"
     takes.value("--config", "MODULE:CLASS", about_config, default="")
+    about_kwargs = "keyword arguments of your own class where it takes no config, e.g. dim=192,depth=6"
+    takes.repeated("--kwargs", "NAME=VALUE,...", about_kwargs)
     about_output = "write <model_type>.yaml there, and those of its parts, instead of printing"
     takes.value("--output", "DIR", about_output)
     add_samples(takes, 10, "random configs to verify the draft with (10; 0: the default only)")
@@ -33,7 +35,7 @@ def add_arguments(takes: Arguments) -> None:
 def run(args: Values) -> int:
     from archspec.deriving import compiled, draft, find, overlay, params, verified
 
-    target = find(args.name, args.config)
+    target = find(args.name, args.config, parsed(args.kwargs))
     drafts = draft(target.model_type, target.config, target.classes)
     outcomes: list[Outcome] = []
     counts: dict[str, int | None] = {}

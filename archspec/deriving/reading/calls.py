@@ -28,6 +28,7 @@ from archspec.deriving.reading.values import (
     Super,
     Sym,
     Tensor,
+    TensorOf,
     Unsupported,
     constructor,
     symbolic,
@@ -40,6 +41,7 @@ _SILENT = (
     "transformers.initialization",
     "transformers.utils.logging",
 )
+_SIZES = ("numel", "nelement", "dim", "ndimension", "size", "element_size")  # of parameters that exist
 
 
 class Calls(ValueMethods):
@@ -75,6 +77,10 @@ class Calls(ValueMethods):
         if isinstance(node.func, ast.Name) and node.func.id == "locals":
             return dict(env.local)
         function = self.evaluate(node.func, env)
+        if function is print:  # what it shows is often counted from parameters, whose sizes are not read
+            return None
+        if getattr(function, "__module__", "") == "torch.nn.init":
+            return self.initialised(node, env)
         arguments: list[Any] = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
@@ -105,6 +111,15 @@ class Calls(ValueMethods):
             else:
                 raise Unsupported("`**` of something that is no dict")
         return self.call(function, arguments, keywords)
+
+    def initialised(self, node: ast.Call, env: Env_) -> None:
+        """What sets a tensor's values changes no size: what it is given is read for what it may refuse."""
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            mark = len(self.log)
+            try:
+                self.evaluate(argument, env)
+            except Unsupported:
+                self.rollback(mark)
 
     def super_of(self, node: ast.Call, env: Env_) -> Super:
         if node.args:
@@ -260,6 +275,8 @@ class Calls(ValueMethods):
             return self.module_method(bound, arguments, keywords)
         if isinstance(owner, Tensor):
             return self.tensor_call(bound.name, [owner, *arguments], keywords, None)
+        if isinstance(owner, Parameters | TensorOf) and bound.name in _SIZES:
+            return Sym(None, UNKNOWN)
         if isinstance(owner, Parameters | Element) or (not isinstance(owner, Sym | ListValue | dict | str)):
             return None
         if isinstance(owner, ListValue):

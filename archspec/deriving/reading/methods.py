@@ -12,7 +12,7 @@ from archspec.deriving.reading import terms, walks
 from archspec.deriving.reading.copies import base_of
 from archspec.deriving.reading.functions import source_of
 from archspec.deriving.reading.leaves import is_leaf
-from archspec.deriving.reading.modules import _SKIPPED, Modules, Template
+from archspec.deriving.reading.modules import _OF_ONES_OWN, _SKIPPED, Modules, Template
 from archspec.deriving.reading.state import Frame
 from archspec.deriving.reading.values import (
     MISSING,
@@ -48,7 +48,7 @@ class Methods(Modules):
         if name == "post_init":
             self.write(owner.attrs, "$post_init", True)
             return None
-        if name in _SKIPPED:
+        if name in _SKIPPED and not (name in _OF_ONES_OWN and is_own(bound.function)):
             return None
         if name in ("to", "half", "float", "eval", "train", "type", "cuda", "bfloat16"):
             return owner
@@ -318,6 +318,12 @@ class Methods(Modules):
             for target in statement.targets:
                 self.assign(target, Sym(None, UNKNOWN), env)
             self.skip(f"{ast.unparse(statement)[:80]} ({error})")
+
+
+def is_own(function: Any) -> bool:
+    """Whether a function is neither torch's nor transformers'."""
+    home = getattr(function, "__module__", None) or "torch"
+    return home.partition(".")[0] not in ("torch", "transformers", "timm")
 
 
 def _default(cls: type) -> Any:

@@ -44,6 +44,12 @@ _SKIPPED = frozenset([
 ])  # fmt: skip
 
 
+_OF_ONES_OWN = frozenset([  # of these names those that the user's own code defines are read
+    "init_weights", "initialize_weights", "tie_weights", "_tie_weights", "reset_parameters",
+    "_reset_parameters", "reset_parameter", "init_parameters",
+])  # fmt: skip
+
+
 class Template:
     """A class as read once: what its constructor leaves, in terms of its parameters and the config's
     fields."""

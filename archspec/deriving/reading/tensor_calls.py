@@ -56,7 +56,7 @@ class TensorCalls(Calls):
         if function is None and name in ("item", "tolist", "numel", "dim", "size", "nelement"):
             return self.read_off(name, arguments)
         if name == "meshgrid":
-            return self.meshgrid(arguments, keywords)
+            return self.meshgrid(function, arguments, keywords)
         arguments = [self.chosen(argument) for argument in arguments]
         arguments = [self.parameter(a) if isinstance(a, Leaf) else a for a in arguments]
         keywords = {
@@ -74,6 +74,8 @@ class TensorCalls(Calls):
             return pieces
         if real is not UNKNOWN and not isinstance(real, torch.Tensor):
             open_ = not all(map(self.certain, (*arguments, *keywords.values())))
+            if open_ and type(real).__name__ == "ndarray":
+                return Tensor(self.shape(name, function, arguments, keywords), real)
             return Sym(None, real) if isinstance(real, int | float | list | tuple) and open_ else real
         shape = self.shape(name, function, arguments, keywords)
         return Tensor(shape, None if real is UNKNOWN else real)
@@ -84,13 +86,12 @@ class TensorCalls(Calls):
             return argument.shape is not None and not any(isinstance(size, Sym) for size in argument.shape)
         return not symbolic(argument)
 
-    def meshgrid(self, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        import torch
-
+    def meshgrid(self, function: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         axes = self.sizes_given(arguments, {})
-        sizes = [axis.sizes()[0] for axis in axes]
-        real = self.seen(lambda *a: list(torch.meshgrid(*a, **keywords)), *axes)
-        shape = sizes[::-1] if keywords.get("indexing") == "xy" and len(sizes) == 2 else sizes
+        sizes = [axis.sizes()[0] if isinstance(axis, Tensor) else len(axis) for axis in axes]
+        real = self.seen(lambda *a: list(function(*a, **keywords)), *axes)
+        usual = "xy" if getattr(function, "__module__", "").startswith("numpy") else "ij"
+        shape = sizes[::-1] if keywords.get("indexing", usual) == "xy" and len(sizes) == 2 else sizes
         return ListValue(
             [Tensor(list(shape), None if real is UNKNOWN else real[index]) for index in range(len(sizes))]
         )

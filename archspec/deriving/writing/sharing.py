@@ -127,8 +127,17 @@ def repeated(module: Module, name: str, items: ListValue, given: tuple[ast.expr,
             module.used |= terms.names(test) - {"range", "len"}
 
 
+def _plain(items: ListValue) -> list[Any]:
+    return items.items() if items.plain else []
+
+
 def tensors(module: Module, name: str, value: Any, own: dict[int, str]) -> None:
     """`self.a.weight = self.b.weight`, under the conditions that it is said under."""
+    if isinstance(value, Container):
+        items = value.items.items() if isinstance(value.items, dict) else enumerate(_plain(value.items))
+        for key, inner in items:
+            if isinstance(inner, Mod) and not str(key).startswith("$"):
+                tensors(module, f"{name}.{key}", inner, own)
     held = value.patched if isinstance(value, Instance) else value.attrs
     for key, set_ in held.items():
         target = f"{name}.{key}"

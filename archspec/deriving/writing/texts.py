@@ -13,6 +13,7 @@ from archspec.deriving.reading import terms
 from archspec.deriving.writing.naming import named
 from archspec.deriving.writing.parts import Body, Dynamic, Module, expressions_of, plain
 from archspec.language.operations import FUNCTIONS
+from archspec.specs.records import RESERVED
 
 WIDTH = 126
 _RISKY = re.compile(r": |:$| #|^[\[{\"'&*!|>%@`\-?#,\]}]")
@@ -119,6 +120,10 @@ def body_lines(names: Names, body: Any, indent: int) -> list[str]:
                 pair = names.applied(ast.Tuple([value.key, value.modules], ast.Load()))
                 assert isinstance(pair, ast.Tuple)
                 lines += line(quoted(dynamic_key(pair.elts[0])), loop_text(pair.elts[1]), indent)
+            elif isinstance(value, ast.Dict) and _named_plainly(value):
+                keys = map(terms.value_of, filter(None, value.keys))
+                parts = dict(zip(keys, value.values, strict=True))
+                lines += [f"{lead}{_key(key)}:", *body_lines(names, parts, indent + 2)]
             elif isinstance(value, ast.expr):
                 lines += line(_key(key), names.text(value), indent)
             else:
@@ -127,6 +132,12 @@ def body_lines(names: Names, body: Any, indent: int) -> list[str]:
         for value in body:
             lines.append(f"{lead}- {quoted(names.text(value))}")
     return lines
+
+
+def _named_plainly(value: ast.Dict) -> bool:
+    """Whether a ModuleDict is a submodule without a class of its own, its names as any attribute's."""
+    names = [key.value if isinstance(key, ast.Constant) else "" for key in value.keys]
+    return all(str(name).isidentifier() and name not in RESERVED for name in names)
 
 
 def _key(key: str) -> str:
