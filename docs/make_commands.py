@@ -2,7 +2,7 @@
 
 `python docs/make_commands.py` rewrites the pages; `tests/test_docs.py` fails when what they show is not what
 the commands print. A block may end in `…`: then only the lines before it are compared. Commands are run in
-the repository's root; those of WORKED pages in a folder of the page's own, where later ones find what earlier
+the repository's root; those of WORKED pages in a copy of docs/examples, where later ones find what earlier
 ones wrote.
 """
 
@@ -13,14 +13,16 @@ import io
 import os
 import re
 import shlex
+import shutil
 import tempfile
 from pathlib import Path
 
 from archspec.cli.main import main
 
 DOCS = Path(__file__).parent
+EXAMPLES = DOCS / "examples"  # what stands in the folder that commands of WORKED pages run in
 PAGES = [DOCS / name for name in ("command-line.md", "what-it-costs.md")]
-WORKED = [DOCS / name for name in ("sweeps.md", "solve.md")]
+WORKED = [DOCS / name for name in ("sweeps.md", "solve.md", "own-specs.md")]
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
@@ -58,4 +60,5 @@ if __name__ == "__main__":
         path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
     for worked in WORKED:
         with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
             worked.write_text(page(worked.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")

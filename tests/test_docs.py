@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import re
+import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,17 +40,27 @@ def test_shown_is_printed(block: str, commands: ModuleType) -> None:
     assert block == commands.renewed(block)
 
 
-@pytest.mark.parametrize("name", ["sweeps.md", "solve.md"])
+@pytest.mark.parametrize(
+    "name", ["sweeps.md", "solve.md", pytest.param("own-specs.md", marks=pytest.mark.oracle)]
+)
 def test_worked_pages_show_what_is_printed(name: str, commands: ModuleType, tmp_path: Path) -> None:
     text = (DOCS / name).read_text(encoding="utf-8")
+    shutil.copytree(commands.EXAMPLES, tmp_path, dirs_exist_ok=True)
     assert DOCS / name in commands.WORKED and commands.page(text, tmp_path) == text
 
 
-@pytest.mark.parametrize("name", ["sweeps.md", "solve.md", "what-it-costs.md"])
+@pytest.mark.parametrize("name", ["sweeps.md", "solve.md", "what-it-costs.md", "own-specs.md"])
 def test_python_on_pages_is_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(DOCS.parent)
     failures, tried = doctest.testfile(str(DOCS / name), module_relative=False, verbose=False)
     assert not failures and tried > 2
+
+
+def test_files_on_the_page_of_own_specs_are_those_of_the_examples() -> None:
+    text = (DOCS / "own-specs.md").read_text(encoding="utf-8")
+    blocks = {"byte_lm.py": "python", "specs/byte_lm.yaml": "yaml", "presets/pocket.yaml": "yaml"}
+    for name, language in blocks.items():
+        assert f"```{language}\n{(DOCS / 'examples' / name).read_text()}```" in text
 
 
 def test_every_verb_has_an_example() -> None:

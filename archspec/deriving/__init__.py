@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from archspec.deriving.check import compiled, overlay, params, verified
+from archspec.deriving.check import compiled, overlay, params, unread, verified
 from archspec.deriving.classes import find
+from archspec.deriving.own_spec import verify_own
 from archspec.deriving.session import Draft, draft, known_types, mapped_classes
 
 __all__ = [
@@ -15,5 +16,7 @@ __all__ = [
     "mapped_classes",
     "overlay",
     "params",
+    "unread",
     "verified",
+    "verify_own",
 ]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from archspec.deriving.session import Draft
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, Problem
 from archspec.specs.library import Library, shipped
 from archspec.specs.records import Spec
 
@@ -56,6 +56,18 @@ def verified(draft: Draft, target: Target, library: Library, samples: int, seed:
 
         return [OwnVerifier(spec, target, name, samples, seed).run() for name in draft.architectures]
     return [verify_spec(spec, name, samples, seed) for name in draft.architectures]
+
+
+def unread(draft: Draft, target: Target, library: Library) -> list[Problem]:
+    """The statements of the user's own code that were not read, where the draft lacks what they make."""
+    if not target.own or not draft.skipped:
+        return []
+    from archspec.deriving.own_check import OwnVerifier
+
+    spec = compiled(draft, library)
+    checks = (OwnVerifier(spec, target, name, 0, 0) for name in draft.architectures)
+    wrong = any(check.compare({"model_type": draft.model_type})[0] for check in checks)
+    return draft.skipped if wrong else []
 
 
 def params(draft: Draft, library: Library, architecture: str) -> int | None:

@@ -11,10 +11,11 @@ import os
 import re
 import sys
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
+from archspec.configs.overrides import as_typed
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.specs.exported import exported
@@ -39,12 +40,12 @@ def find_own(name: str, config: str = "", kwargs: Mapping[str, Any] | None = Non
     """
     import torch
 
-    cls = _named(name)
+    cls = named(name)
     if not issubclass(cls, torch.nn.Module):
         raise _problem(
             f"{name} is not a torch.nn.Module", "name a class of which an instance holds the parameters"
         )
-    config_cls = _named(config) if config else _config_class(cls)
+    config_cls = named(config) if config else config_class(cls)
     if config_cls is not None and kwargs:
         told = f"{name} takes a {config_cls.__name__}, and no keyword arguments"
         raise _problem(told, "leave --kwargs out: the defaults are those of the config class")
@@ -67,25 +68,30 @@ def _keywords(name: str, cls: type, kwargs: dict[str, Any]) -> type:
     What has a default that no JSON can say, as a class, stays as it is. Errors: :class:`ArchspecError` for
     arguments without a value.
     """
-    parameters = list(inspect.signature(inspect.getattr_static(cls, "__init__")).parameters.values())[1:]
-    named = {p.name: p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    if unknown := next((key for key in kwargs if key not in named), None):
-        raise _problem(f"{name} has no keyword argument {unknown}", did_you_mean(unknown, named))
-    missing = [key for key, p in named.items() if p.default is p.empty and key not in kwargs]
-    if missing == [parameters[0].name] and not kwargs:
+    taken = keywords(cls)
+    if unknown := next((key for key in kwargs if key not in taken), None):
+        raise _problem(f"{name} has no keyword argument {unknown}", did_you_mean(unknown, taken))
+    missing = [key for key, p in taken.items() if p.default is p.empty and key not in kwargs]
+    if len(missing) == 1 and missing == list(taken)[:1] and not kwargs:
         raise _problem(f"{name}: the class of its config is not known", _CONFIG_HELP)
     if missing:
         example = ",".join(f"{key}=64" for key in missing)
         raise _problem(f"{name}: there is no value of {', '.join(missing)}", f"give them: --kwargs {example}")
-    defaults = {key: kwargs.get(key, p.default) for key, p in named.items()}
+    defaults = {key: kwargs.get(key, p.default) for key, p in taken.items()}
     fields = [
-        (key, _annotation(named[key], value), dataclasses.field(default_factory=partial(copy.copy, value)))
+        (key, _annotation(taken[key], value), dataclasses.field(default_factory=partial(copy.copy, value)))
         for key, value in defaults.items()
         if isinstance(value, int | float | str | list | tuple | dict | None)
     ]
     return dataclasses.make_dataclass(
         f"{cls.__name__}Keywords", fields, bases=(Keywords,), namespace={"__module__": cls.__module__}
     )
+
+
+def keywords(cls: type) -> dict[str, inspect.Parameter]:
+    """The arguments of a constructor that have a name."""
+    parameters = list(inspect.signature(inspect.getattr_static(cls, "__init__")).parameters.values())[1:]
+    return {p.name: p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 
 def _annotation(parameter: inspect.Parameter, value: Any) -> Any:
@@ -100,6 +106,19 @@ def maker(cls: type, config_cls: type) -> Any:
     return (lambda config: cls(**vars(config))) if issubclass(config_cls, Keywords) else cls
 
 
+def options(cls: type, config: Any, described: Collection[str]) -> str:
+    """What the header of a spec says after the file of a class, so that `archspec verify` finds its config.
+
+    ``described`` are the fields of the spec.
+    """
+    if isinstance(config, Keywords):
+        missing = [key for key, p in keywords(cls).items() if p.default is p.empty and key not in described]
+        given = ",".join(as_typed(key, getattr(config, key)) for key in missing)
+        return f" --kwargs {given}" if given else ""
+    own = type(config)
+    return "" if config_class(cls) is own else f" --config {own.__module__}:{own.__qualname__}"
+
+
 def _free(model_type: str) -> str:
     """A name for a model type that transformers does not have."""
     return f"own_{model_type}" if model_type in exported() else model_type
@@ -109,7 +128,8 @@ def _problem(message: str, help_: str) -> ArchspecError:
     return ArchspecError(Problem(message, help=help_))
 
 
-def _named(name: str) -> type:
+def named(name: str) -> type:
+    """The class `package.module:Class`. Errors: :class:`ArchspecError`."""
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise _problem(f"{name!r} names no class", "write package.module:Class")
@@ -130,7 +150,7 @@ def _named(name: str) -> type:
     return found
 
 
-def _config_class(cls: type) -> Any:
+def config_class(cls: type) -> Any:
     """The class that the constructor's first parameter is annotated with, or that is called as the class is.
 
     None where there is none, as for a constructor of keyword arguments.

@@ -11,15 +11,25 @@ import sys
 import traceback
 from typing import Any
 
+from archspec.configs.scope import Scope, SubConfig
 from archspec.deriving.own import configured, fields, maker
 from archspec.deriving.reading.annotations import annotated
 from archspec.deriving.target import Target
+from archspec.errors import ArchspecError
+from archspec.language.values import shown
 from archspec.oracle import Refused, Row, built, module_rows
 from archspec.specs.records import Spec
 from archspec.specs.references import collect
 from archspec.verifying.comparison import Config, Count, Difference, counted
 from archspec.verifying.undeclared import Other
 from archspec.verifying.verifier import Verifier
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it, a whole number as one."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _raised_in_torch(error: BaseException | None) -> bool:
@@ -59,7 +69,18 @@ class OwnVerifier(Verifier):
         return differences, cause
 
     def settings(self, default: Config) -> None:
-        """The fields and defaults were taken from the config object itself."""
+        """Holds the spec's defaults to those of the config object; a draft has them from there."""
+        scope, theirs = Scope(self.spec, default), fields(self.config)
+        for name, field in self.spec.fields.items():
+            try:
+                ours = scope.get(name)
+            except ArchspecError:  # `one` has told it
+                continue
+            if name not in theirs or isinstance(ours, SubConfig):
+                continue
+            expected, found = shown(_plain(theirs[name])), shown(_plain(ours))
+            if expected != found:
+                self.add({}, "default", name, expected, found, [field.place])
 
     def layer_lists(self) -> list[str]:
         return []

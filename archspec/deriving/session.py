@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Collection
 from typing import Any
 
-from archspec.deriving.own import Keywords, fields, maker
+from archspec.deriving.own import Keywords, fields, maker, options
 from archspec.deriving.reading import terms
 from archspec.deriving.reading.configs import Reader
 from archspec.deriving.reading.modules import Template
@@ -17,10 +18,13 @@ from archspec.deriving.writing.fields import fields_of
 from archspec.deriving.writing.parts import Module, home_of
 from archspec.deriving.writing.sharing import share
 from archspec.deriving.writing.texts import module_lines
-from archspec.errors import ArchspecError, Problem
+from archspec.errors import ArchspecError, Place, Problem
 from archspec.specs.records import camel_case
 
 MAX_ROUNDS = 10
+_EMPTY = "it has no tensors"
+_WRONG = "drafted, and not what the class builds; once archspec verify is content, this line can go"
+_BY_HAND = "write the spec by hand: docs/own-specs.md shows how; what derive reads is in docs/derive.md"
 
 
 class Draft:
@@ -41,7 +45,14 @@ class Draft:
             failed,
             parts,
         )
+        self.skipped: list[Problem] = []  # the statements that were not read
         self.asked: list[str] = []  # modules and fields that drafts of other model types name
+
+    def refuse(self) -> None:
+        """Says in the draft that it is not to be counted from, as it is not what the class builds."""
+        lines = self.text.split("\n")
+        lines.insert(lines.index(f"model_type: {self.model_type}") + 1, f"refuse: {_WRONG}")
+        self.text = "\n".join(lines)
 
     def told(self, architecture: str, verdict: str, compared: int, params: int | None) -> None:
         """Says in the draft how a class did under verify, and what it counts at the default config."""
@@ -62,6 +73,7 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
     ``config`` is the default config object. Errors: :class:`ArchspecError` where no class can be read.
     """
     formal: dict[tuple[type, str], set[str]] = {}
+    places: dict[str, Place | None] = {}
     for _ in range(MAX_ROUNDS):
         reader = Reader()
         reader.formal = formal
@@ -77,8 +89,10 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
                 read[cls] = made.template
             except Raised as error:
                 failed[cls.__name__] = f"the constructor raises {error}"
+                places[cls.__name__] = error.__dict__.get("place")
             except Unsupported as error:
                 failed[cls.__name__] = f"not read: {error}"
+                places[cls.__name__] = error.__dict__.get("place")
             except RecursionError:
                 failed[cls.__name__] = "not read: a recursion without end"
             except Exception as error:  # the code that is read, or torch under it, raises whatever it likes
@@ -90,7 +104,7 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
             try:
                 module = emitter.module(template)
                 if module is None:
-                    failed[cls.__name__] = "it has no tensors"
+                    failed[cls.__name__] = _EMPTY
                 else:
                     written[cls.__name__] = module
             except (Unsupported, TypeError, RecursionError) as error:
@@ -100,14 +114,30 @@ def draft(model_type: str, config: Any, classes: list[type], home: str = "") -> 
             break
         reader.retry = False
     if not written:
-        told = (
-            "; ".join(f"{name}: {reason}" for name, reason in failed.items())
-            or f"{model_type}: nothing to derive"
-        )
-        raise ArchspecError(
-            Problem(told, help="a draft needs a class with tensors that the default config builds")
-        )
-    return assembled(model_type, reader, emitter, written, failed, type(config))
+        empty = set(failed.values()) <= {_EMPTY}
+        problems = not_read(reader) if empty else []
+        problems = problems or [
+            Problem(f"{name}: {reason}", places.get(name), help=_help(reason))
+            for name, reason in failed.items()
+        ]
+        raise ArchspecError(problems or Problem(f"{model_type}: nothing to derive", help=_help("")))
+    drafts = assembled(model_type, reader, emitter, written, failed, type(config))
+    drafts[0].skipped = not_read(reader)
+    return drafts
+
+
+def not_read(reader: Reader) -> list[Problem]:
+    """The statements that were not read, each at its line."""
+    return [problem._replace(help=_BY_HAND) for problem in reader.skipped.values()]
+
+
+def _help(reason: str) -> str:
+    """What helps where a class is not read, by the reason."""
+    if reason.startswith("the constructor raises"):
+        return "the draft starts from the default config: give one that the constructor takes"
+    if reason.startswith("not read"):
+        return _BY_HAND
+    return "a draft needs a class with tensors that the default config builds"
 
 
 def keyword_arguments(reader: Reader, root: Config) -> dict[str, Any]:
@@ -239,8 +269,7 @@ def one_draft(
     known = {*model.types, *model.extras, *model.fixed}
     first = next(iter(written), home)
     lines = [f"# {home}: drafted by `archspec derive` from the constructors; say here what the model is."]
-    code = source_path(model.cls)
-    lines.append(f"# code: {code}")
+    lines.append(f"# code: {code_of(model, written, section.config)}")
     lines.append(f"model_type: {home}")
     prefix = first.removesuffix("Model") if written else ""
     if written and prefix != camel_case(home) and not first.startswith(camel_case(home)):
@@ -326,6 +355,14 @@ def needed(emitter: Emitter, home: str) -> set[str]:
             if cls is not None and home_of(cls) == home:
                 found.add(field)
     return found
+
+
+def code_of(model: ConfigModel, written: dict[str, Module], described: Collection[str]) -> str:
+    """Where the code of a draft stands; of a class of the user's own also how it is called."""
+    cls = next((module.cls for module in written.values()), model.cls)
+    if cls.__module__.startswith("transformers."):
+        return source_path(model.cls)
+    return source_path(cls) + options(cls, model.real, described)
 
 
 def source_path(cls: type) -> str:

@@ -48,6 +48,12 @@ class Report(NamedTuple):
     def count(self, verdict: str) -> int:
         return sum(result.outcome.verdict == verdict for result in self.results)
 
+    def after(self, results: Iterable[Result]) -> Report:
+        """The report with other results before its own."""
+        before = tuple(results)
+        seconds = self.seconds + sum(result.seconds for result in before)
+        return self._replace(results=(*before, *self.results), seconds=seconds)
+
     def as_json(self) -> dict[str, Any]:
         """The whole report as JSON values."""
         return {

@@ -33,7 +33,7 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def run(args: Values) -> int:
-    from archspec.deriving import compiled, draft, find, overlay, params, verified
+    from archspec.deriving import compiled, draft, find, overlay, params, unread, verified
 
     target = find(args.name, args.config, parsed(args.kwargs))
     drafts = draft(target.model_type, target.config, target.classes)
@@ -44,6 +44,8 @@ def run(args: Values) -> int:
         try:
             for part in drafts:
                 compiled(part, library)
+            if problems := unread(drafts[0], target, library):
+                raise ArchspecError(problems)
             if not args.no_verify:
                 outcomes = verified(drafts[0], target, library, args.samples, args.seed)
             counts = {name: params(drafts[0], library, name) for name in drafts[0].architectures}
@@ -51,6 +53,8 @@ def run(args: Values) -> int:
             refused = error
     for outcome in outcomes:
         drafts[0].told(outcome.architecture, outcome.verdict, outcome.compared, counts[outcome.architecture])
+    if target.own and any(outcome.verdict == "wrong" for outcome in outcomes):
+        drafts[0].refuse()
     _write(args, drafts, outcomes)
     for outcome in outcomes:
         _report(outcome)

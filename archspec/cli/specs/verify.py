@@ -6,13 +6,14 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from archspec.cli.arguments import add_samples
+from archspec.cli.arguments import add_samples, add_specs
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
+from archspec.specs.search_path import library_of
 from archspec.terminal import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from archspec.verifying.campaign import Report, Result
     from archspec.verifying.comparison import Difference
@@ -23,6 +24,7 @@ RELEASE = "release"  # what --changed stands for without a commit
 
 def add_arguments(takes: Arguments) -> None:
     takes.value("names", "ARCHITECTURE|MODEL_TYPE", "what to verify", nargs="*")
+    add_specs(takes)
     takes.flag("--all", "everything that is described")
     about_changed = (
         "specs that differ from a commit (HEAD), and those that use them; where another transformers is "
@@ -54,26 +56,33 @@ def run(args: Values) -> int:
         return _coverage(args, jobs)
     from archspec import __version__
     from archspec.cli.specs import release
+    from archspec.cli.specs.verify_own import every, results, split
     from archspec.verifying import campaign
 
-    if [bool(args.names), args.all, bool(args.changed)].count(True) != 1:
-        raise ArchspecError("say what to verify: names, --all or --changed")
+    library = library_of(args.specs)
+    own, names = split(args.names, library)
+    if args.specs and not (args.names or args.all or args.changed):
+        own = every(library, args.specs)
+    if [bool(own or names), args.all, bool(args.changed)].count(True) != 1:
+        raise ArchspecError("say what to verify: names, --all, --changed or --specs")
     if args.changed == RELEASE and release.is_another():
         return _release(args, jobs)
-    if args.names:
-        chosen = campaign.named(args.names)
-    elif args.all:
+    if args.all:
         chosen = campaign.everything()
-    else:
+    elif args.changed:
         chosen = campaign.changed() if args.changed == RELEASE else campaign.changed(args.changed)
+    else:
+        chosen = campaign.named(names)
     with progress("verifying") as show:
-        done = _telling(show, sum(map(len, chosen.values())))
-        report = campaign.run(chosen, args.samples, args.seed, jobs, done)
+        done = _telling(show, len(own) + sum(map(len, chosen.values())))
+        mine = results(own, args.samples, args.seed, done)
+        report = campaign.run(chosen, args.samples, args.seed, jobs, done).after(mine)
     if args.json:
         _write_json(args.json, {"archspec": __version__, **report.as_json()})
-    for line in _report(report):
+    for line in _report(report, {one.architecture for one in own}):
         print(line, file=sys.stderr if args.json == "-" else sys.stdout)
-    return 1 if report.count("wrong") else 0
+    missing = any(result.outcome.verdict == "unavailable" for result in mine)
+    return 1 if report.count("wrong") else 2 if missing else 0
 
 
 def _release(args: Values, jobs: int) -> int:
@@ -127,15 +136,20 @@ def _telling(show: Callable[..., None], total: int) -> Callable[[list[Result]], 
     return done
 
 
-def _report(report: Report) -> Iterator[str]:
-    """Each difference once, under the line of the spec that it is laid on; then the totals."""
+def _report(report: Report, own: Collection[str] = ()) -> Iterator[str]:
+    """Each difference once, under the line of the spec that it is laid on; then the totals.
+
+    ``own`` are architectures that are held to other code than transformers'.
+    """
     causes: dict[tuple[str, ...], list[Difference]] = {}
     for result in report.results:
         for difference in result.outcome.differences:
             place = next(iter(difference.places), f"formulas/{result.outcome.model_type}.yaml")
             causes.setdefault((place.rpartition(":")[0] or place, difference.kind), []).append(difference)
     for (place, kind), differences in sorted(causes.items()):
-        yield from _cause(place, kind, differences)
+        lines = _cause(place, kind, differences)
+        is_own = differences[0].architecture in own
+        yield from (line.replace("transformers", "the code", 1) if is_own else line for line in lines)
     for result in report.results:
         if result.outcome.unavailable:
             outcome = result.outcome

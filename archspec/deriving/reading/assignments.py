@@ -226,7 +226,7 @@ class Assignments(Loops):
             self.run_function(static.fset, [config, value], {})
         except Unsupported as error:
             self.rollback(mark)
-            self.skip(f"what {static.fset.__name__} sets ({error})")
+            self.skip(f"what {static.fset.__name__} sets", str(error))
 
     def config_types(self, config: Config, field: str) -> tuple[str, ...] | None:
         raise NotImplementedError

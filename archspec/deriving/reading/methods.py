@@ -14,6 +14,7 @@ from archspec.deriving.reading.functions import source_of
 from archspec.deriving.reading.leaves import is_leaf
 from archspec.deriving.reading.modules import _OF_ONES_OWN, _SKIPPED, Modules, Template
 from archspec.deriving.reading.state import Frame
+from archspec.deriving.reading.statements import place_of
 from archspec.deriving.reading.values import (
     MISSING,
     UNKNOWN,
@@ -306,7 +307,7 @@ class Methods(Modules):
                 super().simple(statement, env)
             except Unsupported as error:
                 self.rollback(mark)
-                self.skip(f"{ast.unparse(statement)[:80]} ({error})")
+                self.skip(ast.unparse(statement)[:80], str(error), place_of(statement, env))
             return
         try:
             super().simple(statement, env)
@@ -317,7 +318,7 @@ class Methods(Modules):
                 raise
             for target in statement.targets:
                 self.assign(target, Sym(None, UNKNOWN), env)
-            self.skip(f"{ast.unparse(statement)[:80]} ({error})")
+            self.skip(ast.unparse(statement)[:80], str(error), place_of(statement, env))
 
 
 def is_own(function: Any) -> bool:

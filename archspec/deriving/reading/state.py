@@ -39,6 +39,7 @@ from archspec.deriving.reading.values import (
     symbolic,
     witness,
 )
+from archspec.errors import Place, Problem
 
 Write = tuple[dict[Any, Any], Any, Any]
 MAX_FORKS = 4_000
@@ -65,6 +66,7 @@ class State:
         self.frames: list[Frame] = [Frame()]
         self.forks = 0
         self.unread = 0
+        self.skipped: dict[str, Problem] = {}  # the statements that were not read
         self.turns: list[
             tuple[ast.expr, ast.expr] | None
         ] = []  # the loops of the code; None for one that is read turn by turn
@@ -100,10 +102,11 @@ class State:
     def note(self, text: str) -> None:
         self.frames[-1].notes.setdefault(text)
 
-    def skip(self, text: str) -> None:
+    def skip(self, text: str, reason: str, place: Place | None = None) -> None:
         """A statement that was not read is a comment."""
         self.unread += 1
-        self.note(f"not read: {text}")
+        self.skipped[text] = Problem(f"not read: {reason}", place)
+        self.note(f"not read: {text} ({reason})")
 
     def fresh(self, name: str) -> str:
         return f"${name.lstrip('_') or 'i'}.{next(CLOCK)}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import linecache
+import os
 from typing import Any
 
 from archspec.deriving.reading.functions import Functions
@@ -14,6 +16,7 @@ from archspec.deriving.reading.values import (
     Raised,
     Unsupported,
 )
+from archspec.errors import Place, Source
 
 NORMAL: Status = ("$status", "normal", None)
 _ENDS = (ast.Return, ast.Continue, ast.Break)
@@ -51,6 +54,7 @@ class Statements(Functions):
         except (Unsupported, Raised) as error:
             if not error.__dict__.get("told"):
                 error.__dict__["told"] = True
+                error.__dict__["place"] = place_of(statement, env)
                 error.args = (f"{error} in `{ast.unparse(statement)[:90].splitlines()[0]}`",)
             raise
 
@@ -152,6 +156,19 @@ class Statements(Functions):
             if status[1] == "break":
                 return NORMAL
         raise Unsupported("a while loop without end")
+
+
+def place_of(statement: ast.stmt, env: Env) -> Place | None:
+    """Where a statement stands in the file that is read; None where there is no file."""
+    path = env.outer.get("__file__")
+    text = "".join(linecache.getlines(path)) if path else ""
+    if not text:
+        return None
+    relative = os.path.relpath(path)
+    name = path if relative.startswith("..") else relative
+    width = (statement.end_col_offset or 0) - statement.col_offset
+    one_line = statement.end_lineno == statement.lineno
+    return Place(Source(name, text), statement.lineno, statement.col_offset + 1, width if one_line else 1)
 
 
 def _loaded(target: ast.expr) -> ast.expr:

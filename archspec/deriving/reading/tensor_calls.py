@@ -28,7 +28,8 @@ _SAME = frozenset([
     "neg", "sin",
     "cos", "cuda", "cpu", "long", "int", "bool", "clamp", "type", "uniform_", "normal_", "fill_", "zero_",
     "copy_", "mul_",
-    "add_", "div_", "sub_", "pow", "requires_grad_", "zeros_like", "ones_like", "empty_like", "randn_like",
+    "add_", "div_", "sub_", "pow", "from_numpy",
+    "astype", "asarray", "requires_grad_", "zeros_like", "ones_like", "empty_like", "randn_like",
     "rand_like",
     "round", "softmax", "sigmoid", "tanh", "mul", "add", "div", "sub", "bfloat16", "type_as", "tril", "triu",
 ])  # fmt: skip
@@ -195,11 +196,13 @@ class TensorCalls(Calls):
             and isinstance(items[0], Tensor)
             and items[0].shape is not None
         ):
-            at = arguments[1] if len(arguments) > 1 else keywords.get("dim", 0)
+            at = arguments[1] if len(arguments) > 1 else keywords.get("dim", keywords.get("axis", 0))
             at = at + len(items[0].shape) + 1 if type(at) is int and at < 0 else at
             return [*items[0].shape[:at], len(items), *items[0].shape[at:]] if type(at) is int else None
         if name in ("cat", "concat", "concatenate") and arguments and (items := self.spread(arguments[0])):
-            return self.joined(items, arguments[1] if len(arguments) > 1 else keywords.get("dim", 0))
+            return self.joined(
+                items, arguments[1] if len(arguments) > 1 else keywords.get("dim", keywords.get("axis", 0))
+            )
         first = arguments[0] if arguments else None
         if not isinstance(first, Tensor) or first.shape is None:
             return None
