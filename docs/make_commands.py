@@ -21,7 +21,7 @@ from archspec.cli.main import main
 
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS / "examples"  # what stands in the folder that commands of WORKED pages run in
-PAGES = [DOCS / name for name in ("command-line.md", "what-it-costs.md")]
+PAGES = [DOCS / name for name in ("command-line.md", "what-it-costs.md", "python.md")]
 WORKED = [DOCS / name for name in ("sweeps.md", "solve.md", "own-specs.md")]
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 

@@ -15,7 +15,8 @@ import pytest
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "command-line.md").read_text(encoding="utf-8")
 COSTS = (DOCS / "what-it-costs.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```console\n(.*?)```", PAGE + COSTS, re.DOTALL)
+PYTHON = (DOCS / "python.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```console\n(.*?)```", PAGE + COSTS + PYTHON, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def test_worked_pages_show_what_is_printed(name: str, commands: ModuleType, tmp_
     assert DOCS / name in commands.WORKED and commands.page(text, tmp_path) == text
 
 
-@pytest.mark.parametrize("name", ["sweeps.md", "solve.md", "what-it-costs.md", "own-specs.md"])
+@pytest.mark.parametrize("name", ["sweeps.md", "solve.md", "what-it-costs.md", "own-specs.md", "python.md"])
 def test_python_on_pages_is_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(DOCS.parent)
     failures, tried = doctest.testfile(str(DOCS / name), module_relative=False, verbose=False)
@@ -67,6 +68,22 @@ def test_every_verb_has_an_example() -> None:
     from archspec.cli.main import VERBS
 
     assert [verb for verb in VERBS if f"$ archspec {verb}" not in PAGE] == []
+
+
+def test_every_verb_has_an_example_in_python_beside_it() -> None:
+    from archspec.cli.main import VERBS
+
+    beside = re.findall(r"```console\n\$ archspec (\w+).*?```\n```python\n.*?```", PYTHON, re.DOTALL)
+    assert [verb for verb in VERBS if verb not in {*beside, "verify", "derive"}] == []
+
+
+@pytest.mark.oracle
+def test_python_that_needs_the_oracle_is_right(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Blocks without prompts: what they state by `assert` holds."""
+    monkeypatch.chdir(DOCS.parent)
+    blocks = [one for one in re.findall(r"```python\n(.*?)```", PYTHON, re.DOTALL) if ">>> " not in one]
+    for block in blocks:
+        exec(block, {"folder": str(tmp_path)})
 
 
 @pytest.mark.oracle

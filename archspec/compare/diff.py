@@ -24,8 +24,10 @@ from archspec.tree.ties import tie_notes, tied_json
 class Diff:
     """What tells two models apart, made by :func:`diff`; printed, it is what `archspec diff` prints.
 
-    ``changes`` are the modules that differ, ``totals`` the parameters of both, ``fields`` the fields of both
-    configs whose values differ, ``costs`` those of the call that was asked for.
+    ``a`` and ``b`` are the models, ``alignment`` how their tensors stand to each other, with the ``prefixes``
+    of what is aligned. ``changes`` are the modules that differ, ``totals`` are the parameters of both and
+    ``buffers`` the elements of their buffers, ``fields`` the fields of both configs whose values differ,
+    ``costs`` those of the call that was asked for.
     """
 
     def __init__(self, alignment: Alignment, costs: Sequence[CostChange] = ()) -> None:

@@ -50,7 +50,8 @@ class Forward:
 
     FLOPs are those of transformers' own (eager) code, 2 per multiply-add, as torch's FlopCounterMode counts
     them: products of matrices and convolutions; norms, activations and softmax count nothing.
-    ``held`` names what of the further numbers is given: `masked` FLOPs, `static` caches, the
+    ``call`` are its lengths, ``tree`` the modules of the ``architecture`` with their costs at the config of
+    ``scope``. ``held`` names what of the further numbers is given: `masked` FLOPs, `static` caches, the
     `working_set` beside weights and cache.
     """
 

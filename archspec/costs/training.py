@@ -33,7 +33,9 @@ class Row(NamedTuple):
 class TrainingStep:
     """One step of training on one rank, made by :meth:`archspec.Model.training`.
 
-    A rank computes ``batch`` sequences of ``tokens`` positions. Weights are all parameters, in ``dtype``;
+    A rank computes ``batch`` sequences of ``tokens`` positions (and ``memory`` of an encoder) of an
+    ``architecture`` at the config of ``scope``, with an ``optimizer``, the code of ``attention``, and layers
+    computed again where ``checkpointing`` is set. Weights are all parameters, in ``dtype``;
     those with requires_grad have a gradient and the optimizer's states. Gradients are of their dtype, as
     torch makes them; `adamw_megatron` adds them up in float32. Where 16-bit weights have a copy in float32,
     it counts with the optimizer. ZeRO's stages share out the optimizer's part (1), gradients (2) and weights
@@ -43,7 +45,8 @@ class TrainingStep:
     ``tensor_parallel`` and ``expert_parallel`` cut parameters as transformers' plans do, and
     ``pipeline_parallel`` shares out layers as it does; figures are of :attr:`stage`. There ``batch`` is a
     micro-batch, of which a stage keeps one for each stage from it to the last.
-    Ranks of experts are among those of data and tensors: ZeRO finds each expert on as many fewer.
+    Ranks of experts are among those of data and tensors: ZeRO finds each expert on as many fewer. ``ranks``
+    are how many there are of each kind, ``zero`` is ZeRO's stage.
 
     Errors: :class:`ArchspecError` where transformers does not share out the class so.
     """

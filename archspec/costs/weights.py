@@ -27,6 +27,7 @@ class Weights:
     """Unique parameters as they are stored; made by :meth:`archspec.Model.weights`.
 
     ``scheme`` is None where all are in ``dtype``; of a quantized model the rest is. Buffers are left out.
+    ``tree`` and ``tensors`` are the model's, ``left_out`` are the modules that the scheme leaves as they are.
     """
 
     def __init__(self, tree: Node, tensors: list[Tensor], dtype: str, scheme: Scheme | None = None) -> None:

@@ -20,8 +20,9 @@ from archspec.typing_light import Any
 class Counts(Report):
     """The counts of a model, its bytes, where its parameters are; made by :meth:`archspec.Model.counts`.
 
-    ``quantities`` are by name, ``bytes`` those of all parameters in ``dtype``, None where the config's is not
-    known; ``modules`` are what is opened of the model down to ``depth``, ``tied`` what is tied.
+    ``architecture`` and ``model_type`` are what was counted, ``quantities`` by name, ``bytes`` those of all
+    parameters in ``dtype``, None where the config's is not known; ``modules`` are what is opened of the model
+    down to ``depth``, ``tied`` what is tied, ``notes`` what a user should know.
 
     >>> import archspec
     >>> print(archspec.load({"model_type": "bert"}).counts(dtype="bf16", depth=1))

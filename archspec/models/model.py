@@ -39,6 +39,8 @@ class Model(Costs):
     """One architecture at one config: its exact counts, its tensors, its closed form.
 
     Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
+    ``architecture`` is the class, ``model_type`` its type, ``config`` the config with its origin, ``scope``
+    this as its ``spec`` reads it, ``chosen`` what is to be said of how the class was found.
 
     >>> import archspec
     >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
