@@ -124,7 +124,7 @@ def natural(text: str) -> int:
 def add_samples(takes: Arguments, default: int, help: str) -> None:
     """`--samples` and `--seed`, of the random configs that specs are held to."""
     takes.value("--samples", "N", help, type=samples, default=default)
-    takes.value("--seed", "S", "the seed of the random configs (0)", type=int, default=0)
+    takes.value("--seed", "S", "the seed of the random configs (default: 0)", type=int, default=0)
 
 
 def samples(text: str) -> int:

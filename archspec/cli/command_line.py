@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from types import SimpleNamespace
 
 from archspec.typing_light import TYPE_CHECKING, Any
@@ -12,6 +11,11 @@ if TYPE_CHECKING:
 
 Values = SimpleNamespace  # what a command line gives
 _PLAIN = {"metavar", "help", "action", "default"}  # what may be told of an argument that is read plainly
+_SHARED = {  # what most verbs take stands below what is their own
+    **dict.fromkeys(("--architecture", "--set", "--set-a", "--set-b", "--config", "--specs"), "which model"),
+    **dict.fromkeys(("--format", "--json", "--json-schema"), "output"),
+}
+_NARROW, _WIDE = 30, 110  # columns of a help
 
 
 class Arguments:
@@ -53,19 +57,26 @@ class Arguments:
         return Values(**values) if next(positionals, None) is None else None
 
     def parser(self, verb: str, purpose: str) -> argparse.ArgumentParser:
-        """An argparse parser that reads all command lines."""
+        """An argparse parser that reads all command lines; its help has what is the verb's own first."""
         import argparse
+        import shutil
+        import textwrap
 
-        columns = os.environ.get("COLUMNS", "")
-        width = int(columns) if columns.isdecimal() and int(columns[:6]) > 20 else 110
+        from archspec.cli.examples import EXAMPLES
+
+        width = max(_NARROW, min(shutil.get_terminal_size((_WIDE, 24)).columns, _WIDE))
         parser = argparse.ArgumentParser(
             prog=f"archspec {verb}",
-            description=purpose,
+            description=textwrap.fill(purpose, width - 2),
+            epilog="\n  ".join(["examples:", *(f"archspec {line}" for line in EXAMPLES.get(verb, ()))]),
             allow_abbrev=False,
-            formatter_class=lambda prog: argparse.HelpFormatter(prog, width=width),
+            add_help=False,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=width),
         )
+        groups = {title: parser.add_argument_group(title) for title in ("which model", "output")}
         for name, about in self.told:
-            parser.add_argument(name, **about)
+            groups.get(_SHARED.get(name, ""), parser).add_argument(name, **about)
+        groups["output"].add_argument("-h", "--help", action="help", help="show this help")
         return parser
 
 

@@ -12,8 +12,8 @@ def add_arguments(takes: Arguments) -> None:
     add_model(takes)
     add_dtype(takes)
     add_weights(takes)
-    takes.value("--batch", "B", "sequences (1)", type=int, default=1)
-    takes.value("--tokens", "N", "positions in the cache (2048)", type=int, default=2048)
+    takes.value("--batch", "B", "sequences (default: 1)", type=int, default=1)
+    takes.value("--tokens", "N", "positions in the cache (default: 2048)", type=int, default=2048)
     takes.value("--memory", "M", MEMORY_HELP, type=int)
     takes.value("--budget", "BYTES", "say what this many bytes hold beside the weights: 80GiB")
 

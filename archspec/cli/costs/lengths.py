@@ -10,9 +10,9 @@ MEMORY_HELP = "positions of the encoder that are attended to, of an architecture
 
 def add_lengths(takes: Arguments) -> None:
     """`--batch`, `--tokens`, `--past` and `--memory`."""
-    takes.value("--batch", "B", "sequences (1)", type=int, default=1)
-    takes.value("--tokens", "N", "positions that the call computes (2048)", type=int, default=2048)
-    takes.value("--past", "P", "positions in the cache before the call (0)", type=int, default=0)
+    takes.value("--batch", "B", "sequences (default: 1)", type=int, default=1)
+    takes.value("--tokens", "N", "positions that the call computes (default: 2048)", type=int, default=2048)
+    takes.value("--past", "P", "positions in the cache before the call (default: 0)", type=int, default=0)
     takes.value("--memory", "M", MEMORY_HELP, type=int)
 
 

@@ -29,8 +29,10 @@ def add_arguments(takes: Arguments) -> None:
     takes.flag("--checkpointing", "with --train: layers are computed again for their gradients")
     for name, about in _RANKS.items():
         option = f"--{name.replace('_', '-')}"
-        takes.value(option, "RANKS", f"with --train: {about} (1)", type=int, default=1)
-    takes.value("--zero", "STAGE", "with --train: ZeRO's stage over ranks of data (0)", type=int, default=0)
+        takes.value(option, "RANKS", f"with --train: {about} (default: 1)", type=int, default=1)
+    takes.value(
+        "--zero", "STAGE", "with --train: ZeRO's stage over ranks of data (default: 0)", type=int, default=0
+    )
 
 
 def run(args: Values) -> int:

@@ -27,7 +27,7 @@ def add_arguments(takes: Arguments) -> None:
     takes.repeated("--kwargs", "NAME=VALUE,...", about_kwargs)
     about_output = "write <model_type>.yaml there, and those of its parts, instead of printing"
     takes.value("--output", "DIR", about_output)
-    add_samples(takes, 10, "random configs to verify the draft with (10; 0: the default only)")
+    add_samples(takes, 10, "random configs to verify with (default: 10; 0: the default config only)")
     takes.flag("--no-verify", "only draft")
     takes.flag("--json", "the drafts and how they did, as JSON")
 

@@ -31,10 +31,14 @@ def add_arguments(takes: Arguments) -> None:
         "installed, and no commit named: what that release has anew, has no more, and builds otherwise"
     )
     takes.value("--changed", "COMMIT", about_changed, nargs="?", const=RELEASE)
-    add_samples(takes, 20, "random configs beside the default one (20); from 10 on also some for each branch")
-    about_output = "with --changed beside another transformers: where drafts of new classes go (drafts)"
+    add_samples(
+        takes, 20, "random configs beside the default one (default: 20); from 10 on also some for each branch"
+    )
+    about_output = (
+        "with --changed beside another transformers: where drafts of new classes go (default: drafts)"
+    )
     takes.value("--output", "DIR", about_output, default="drafts")
-    takes.value("--jobs", "J", "processes (one a core)", type=int, default=0)
+    takes.value("--jobs", "J", "processes (default: one a core)", type=int, default=0)
     takes.value("--json", "FILE", "write the report as JSON; - is standard output")
     takes.flag("--coverage", "verify what has changed and write docs/coverage.md")
     takes.flag("--check", "with --coverage: write nothing, fail where it is stale")

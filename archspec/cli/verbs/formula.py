@@ -23,8 +23,8 @@ ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
 def add_arguments(takes: Arguments) -> None:
     add_model(takes, "ARCH|CONFIG")
     add_quantity(takes)
-    about_format = "what the formula is written in: sql is DuckDB's, spark Spark's (default: unicode)"
-    takes.value("--format", None, about_format, default="unicode", choices=FORMATS)
+    about_format = f"{', '.join(FORMATS)}; sql is DuckDB's, spark Spark's (default: unicode)"
+    takes.value("--format", "FORMAT", about_format, default="unicode", choices=FORMATS)
     about_by = "how its terms are grouped (default: repetition)"
     takes.value("--by", None, about_by, default="repetition", choices=ARRANGEMENTS)
     takes.value("--depth", "N", "with --by module: how many levels (default: 1)", type=int, default=1)
