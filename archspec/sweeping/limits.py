@@ -69,13 +69,13 @@ def check(expected: Estimate, what: str, free: int | None) -> None:
 
     >>> check(Estimate(10**10, 1500.0, 2**40), "rows.csv", 2**37)
     Traceback (most recent call last):
-    archspec.errors.SweepError: 10,000,000,000 points: rows.csv takes about 1.0 TiB, and 128.0 GiB are free, \
-and about 25 minutes
+    archspec.errors.SweepError: 10,000,000,000 points: rows.csv takes about 1.0 TiB, where 128.0 GiB are \
+free, and about 25 minutes
     help: --yes (yes=True) goes ahead; larger steps make fewer points
     """
     reasons = []
     if free is not None and expected.bytes > free:
-        reasons.append(f"about {size(expected.bytes)}, and {size(free)} are free")
+        reasons.append(f"about {size(expected.bytes)}, where {size(free)} are free")
     if expected.seconds > MINUTE:
         reasons.append(f"about {duration(expected.seconds)}")
     if reasons:
@@ -99,7 +99,7 @@ def check_memory(table: Table) -> None:
         check(estimate(table, lambda record: record.nbytes), "a table in memory", free_memory())
 
 
-def patient(batches: Iterator[tuple[Any, int]], points: int) -> Iterator[tuple[Any, int]]:
+def patient(batches: Iterator[tuple[Any, int]], points: int, help_: str = _HELP) -> Iterator[tuple[Any, int]]:
     """Record batches, each with how many points were looked at by then, while at most a minute is to come.
 
     Errors: :class:`SweepError` where the rest of the points takes longer, at the best rate until now.
@@ -116,7 +116,7 @@ def patient(batches: Iterator[tuple[Any, int]], points: int) -> Iterator[tuple[A
         left = pace * (points - looked)
         if turn >= _TURNS and now - begin > _MOMENT and left > MINUTE:
             seen = f"{rows:,} rows are among the first {looked:,} of {points:,} points"
-            raise SweepError(f"{seen}, and to look at the others takes about {duration(left)}", help=_HELP)
+            raise SweepError(f"{seen}, and to look at the others takes about {duration(left)}", help=help_)
 
 
 def free_disk(target: str | int) -> int | None:

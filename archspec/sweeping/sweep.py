@@ -125,7 +125,8 @@ class Sweep:
         Errors: :class:`SweepError` where that takes more than a minute: :attr:`points` takes no time.
         """
         if self._length is None:
-            looked = patient(self._looked_at(), self.points)
+            help_ = "`points` is known at once, and counts those without a row, too"
+            looked = patient(self._looked_at(), self.points, help_)
             self._length = sum(batch.num_rows for batch, _ in looked if batch is not None)
         return self._length
 

@@ -215,6 +215,16 @@ def test_models_share_a_picture(kind: str, tmp_path: Path) -> None:
         assert line.get_ydata()[0] == archspec.load("MixtralForCausalLM", set=known).params
 
 
+def test_configs_of_one_class_are_told_apart() -> None:
+    names = ("EleutherAI--pythia-1b", "EleutherAI--pythia-12b")
+    paths = [str(DOCS.parent / "configs" / f"{name}.json") for name in names]
+    first, second = (archspec.sweep(path, "num_hidden_layers=2:9") for path in paths)
+    figure = first.plot(beside=[second, second])
+    assert figure.get_suptitle() == "GPTNeoXForCausalLM: params"
+    shown = [f"GPTNeoXForCausalLM of {name}" for name in (*names, f"{names[1]} 3")]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == shown
+
+
 def test_no_panel_is_empty() -> None:
     """No number of heads divides the middle width: a neighbour is drawn. The last panel fills its row."""
     fields = {"hidden_size": [512, 771, 1024], "num_attention_heads": "4:32", "num_hidden_layers": "2:8"}

@@ -63,7 +63,7 @@ def test_what_the_disk_does_not_hold_is_refused_unless_it_is_asked_for(
 ) -> None:
     monkeypatch.setattr(limits, "free_disk", lambda target: 2**20)
     path = tmp_path / "rows.arrow"
-    with pytest.raises(SweepError, match=r"rows.arrow takes about .* MiB, and 1.0 MiB are free"):
+    with pytest.raises(SweepError, match=r"rows.arrow takes about .* MiB, where 1.0 MiB are free"):
         large().write(str(path))
     assert not path.exists()
     assert large().write(str(path), yes=True) == 252 * 2500
@@ -83,7 +83,7 @@ def test_frames_and_arrays_fit_the_memory(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(module, "free_memory", lambda: 2**20)
     grid = archspec.sweep("GPT2LMHeadModel", "vocab_size=1:5000000")
     for make in (grid.to_arrow, grid.to_pandas, grid.to_polars, grid.array):
-        with pytest.raises(SweepError, match=r"in memory takes about .* MiB, and 1.0 MiB are free"):
+        with pytest.raises(SweepError, match=r"in memory takes about .* MiB, where 1.0 MiB are free"):
             make()
     assert len(grid.array(yes=True)) == len(grid) == 5_000_000
 

@@ -639,7 +639,13 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["--set", "hidden_size=64", "--where", "params // (hidden_size - 64) > 1"], "division by zero"),
         (["--set", "hidden_size=64", "--where", " "], "there is no expression"),
         (["--set", "hidden_size=64", "--tie", "intermediate_size= "], "there is no expression"),
+        (["hidden_size=64,128"], "its values: --set hidden_size=64,128"),
+        (["a.json", "--architecture", "LlamaModel", "--set", "hidden_size=64"], "two classes"),
         (["--set", "hidden_size=64", "--rows", "-1"], "no number of rows"),
+        (["--set", "hidden_size=64", "--rows", "1000000"], "up to 100,000 are printed"),
+        (["--set", "hidden_size=64", "--log", "x"], "are of a picture"),
+        (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--log", "z"], "x, y or xy"),
+        (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--beside", "NoModel"], "no spec describes"),
         (["--set", "hidden_size=64", "--dtype", "int3"], "int3 is not a dtype"),
         (["--set", "hidden_size=64", "--out", "rows.txt"], "the ending says no format"),
         (["--set", "hidden_size=64", "--out", "/nowhere/rows.csv"], "No such file or directory"),
@@ -694,3 +700,5 @@ def test_the_command_prints_and_writes(capsys: pytest.CaptureFixture[str], tmp_p
     path = tmp_path / "rows.csv"
     assert main(["sweep", "GPT2Model", str(config), "--set", "n_layer=12", "--out", str(path)]) == 0
     assert path.read_text() == '"n_layer","params"\n12,124439808\n'
+    assert main(["sweep", str(config), "--architecture", "GPT2Model", "--set", "n_layer=12"]) == 0
+    assert "124,439,808" in capsys.readouterr().out

@@ -47,15 +47,18 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def add_class_and_config(takes: Arguments) -> None:
-    """`ARCH CONFIG`, or one of both, and `--specs`."""
+    """`ARCH CONFIG`, or one of both, `--architecture` and `--specs`."""
     takes.value("model", "ARCH|CONFIG", MODEL_HELP)
     takes.value("config", None, "the config, where the first argument is the class to count", nargs="?")
+    takes.value("--architecture", "CLASS", "the class to count, where the first argument is the config")
     add_specs(takes)
 
 
 def class_and_config(args: Values) -> tuple[Any, str | None]:
     """The source of a config and the architecture that :func:`add_class_and_config` has read."""
-    return (given(args.config), args.model) if args.config else (given(args.model), None)
+    if args.config and args.architecture:
+        raise SweepError(f"{args.model} and {args.architecture}: two classes", help="give one of them")
+    return (given(args.config), args.model) if args.config else (given(args.model), args.architecture)
 
 
 def add_grid(takes: Arguments) -> None:
@@ -110,8 +113,8 @@ def _sweep(args: Values, source: Any, architecture: str | None) -> Sweep:
     from archspec.sweeping.sweep import sweep
 
     if not args.set:
-        help_ = "give at least one field its values: --set num_hidden_layers=2:96"
-        raise SweepError("nothing is swept", help=help_)
+        example = args.config if "=" in (args.config or "") else "num_hidden_layers=2:96"
+        raise SweepError("nothing is swept", help=f"give at least one field its values: --set {example}")
     conditions = args.where if len(args.where) < 2 else [f"({condition})" for condition in args.where]
     return sweep(
         source,

@@ -25,6 +25,7 @@ class Picture(NamedTuple):
     """What is drawn: sweeps over the same fields, around a point that all can build."""
 
     sweeps: list[Asked]
+    names: list[str]
     columns: list[str]
     centre: list[Any]
     log_x: bool
@@ -97,10 +98,10 @@ def _compared(picture: Picture, columns: list[str], number: int) -> tuple[View, 
     """A line for each model and column: models by colour, columns by dashes, or by colour where they can."""
     curves = []
     several = len(picture.sweeps) > 1
-    for turn, sweep in enumerate(picture.sweeps):
+    for turn, (name, sweep) in enumerate(zip(picture.names, picture.sweeps, strict=True)):
         view = View(sweep, {number: FINE}, picture.centre, columns, {number: picture.log_x})
         for row, column in enumerate(columns):
-            named = ([sweep.architecture] if several else []) + ([column] if len(columns) > 1 else [])
+            named = ([name] if several else []) + ([column] if len(columns) > 1 else [])
             colour = _COLOURS[(turn if several else row) % len(_COLOURS)]
             dash = _DASHES[row % len(_DASHES)] if several else "-"
             label = ", ".join(named) or None
@@ -155,11 +156,11 @@ def pareto(picture: Picture) -> Panel:
     most = max(2, int(SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))))
     whole = all(len(thin(one, most).values) == len(one.values) for one in axes)
     clouds = []
-    for sweep in picture.sweeps:
+    for name, sweep in zip(picture.names, picture.sweeps, strict=True):
         view = View(sweep, dict.fromkeys(range(len(axes)), most), picture.centre, [small, large])
         x, y = (view.columns[name].reshape(-1) for name in (small, large))
         known = ~(np.isnan(x) | np.isnan(y)) & picture.on_axes(x, y)
-        clouds.append((sweep.architecture, x[known], y[known]))
+        clouds.append((name, x[known], y[known]))
     if not any(len(x) for _, x, _ in clouds):
         raise nothing_to_draw()
 

@@ -22,7 +22,7 @@ from archspec.sweeping.engine import Asked
 from archspec.sweeping.files import whole_file
 from archspec.sweeping.pictures.panels import FINE, Panel, Picture, contour, lines, pareto
 from archspec.sweeping.pictures.scales import unit_of
-from archspec.sweeping.pictures.view import View, centre_of, nothing_to_draw, short
+from archspec.sweeping.pictures.view import View, centre_of, names_of, nothing_to_draw, short
 
 KINDS = ("auto", "lines", "contour", "pareto")
 LOGS = ("", "x", "y", "xy")  # axes that are logarithmic
@@ -106,7 +106,7 @@ def _title(sweeps: Sequence[Asked], kind: str) -> str:
     columns = sweeps[0].asked
     drawn = f"{columns[1]} against {columns[0]}" if kind == "pareto" else ", ".join(columns)
     drawn = columns[0] if kind == "contour" else drawn
-    return f"{', '.join(sweep.architecture for sweep in sweeps)}: {drawn}"
+    return f"{', '.join(dict.fromkeys(sweep.architecture for sweep in sweeps))}: {drawn}"
 
 
 def _settings(sweep: Asked) -> str:
@@ -127,7 +127,8 @@ def _panels(sweeps: Sequence[Asked], kind: str, log: str) -> list[Panel]:
             raise SweepError(message, help="sweep all models in the same way")
     varied = [number for number, one in enumerate(first.subject.axes) if one.numeric and len(one.values) > 1]
     _check_kind(sweeps, kind, varied)
-    picture = Picture(list(sweeps), first.asked, centre_of(sweeps), "x" in log, "y" in log)
+    names = names_of(sweeps)
+    picture = Picture(list(sweeps), names, first.asked, centre_of(sweeps), "x" in log, "y" in log)
     if kind == "pareto":
         return [pareto(picture)]
     spreads = {number: _spread(picture, number) for number in varied}

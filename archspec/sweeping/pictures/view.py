@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -133,6 +134,19 @@ def _own_place(sweep: Asked, one: Axis) -> int:
         return one.values.index(value_at(config.scope, one.name))
     except (ArchspecError, AttributeError, KeyError, ValueError):
         return len(one.values) // 2
+
+
+def names_of(sweeps: Sequence[Asked]) -> list[str]:
+    """The classes of some sweeps; those of one class are told apart by their configs' files, or numbered."""
+    classes = [sweep.architecture for sweep in sweeps]
+    names: list[str] = []
+    for sweep, name in zip(sweeps, classes, strict=True):
+        if classes.count(name) > 1:
+            path = sweep.subject.config.origin.name.removesuffix(".json")
+            folder, file = os.path.split(path.removesuffix(f"{os.sep}config"))
+            name = f"{name} of {file or folder}"
+        names.append(name if name not in names else f"{name} {len(names) + 1}")
+    return names
 
 
 def short(value: Any) -> str:
