@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from archspec.errors import FormulaError
 from archspec.models import elsewhere
 from archspec.models.elsewhere import Placed
-from archspec.render.arrangements import by_repetition
+from archspec.models.parts import Excerpt, Leading, Parts
+from archspec.models.sensitivities import Sensitivities
+from archspec.render.arrangements import arrangement, by_repetition, collected
 from archspec.render.assumptions import assumed, piecewise
-from archspec.render.formats import Layout, typeset, written
+from archspec.render.formats import Layout, tabled, typeset, written
 
 
 class Formula(Placed):
@@ -89,6 +92,70 @@ class Formula(Placed):
         if not stated:
             return self
         return elsewhere.under(self, assumed(stated, elsewhere.numbers(self)), stated)
+
+    def leading(self, *fields: str) -> Leading:
+        """The terms that no other outgrows as widths, depths, experts and vocabularies grow, or these fields.
+
+        See :func:`archspec.render.growth.leading` for what is dropped.
+
+        Errors: :class:`FormulaError` for a field that does not enter.
+
+        >>> import archspec
+        >>> print(archspec.formula("MixtralForCausalLM").leading())
+        ≈ L·(3·E·d·d_ff + 2·d·d_h·(h + h_kv)) + 2·V·d
+        """
+        return Leading(self, fields)
+
+    def by(self, by: str = "repetition", depth: int = 1) -> Parts:
+        """Its parts by `component`, `module` down to a depth, `layer`, `repetition` or as a `polynomial`.
+
+        Errors: :class:`FormulaError` for another arrangement.
+
+        >>> import archspec
+        >>> [part.label for part in archspec.formula("LlamaForCausalLM").by("module", depth=2)]
+        ['model.embed_tokens', 'model.layers', 'model.norm', 'lm_head']
+        """
+        return Parts(self, arrangement(self, by, depth))
+
+    def collect(self, field: str) -> Excerpt:
+        """The formula by powers of one field. Errors: :class:`FormulaError` for one that does not enter.
+
+        >>> import archspec
+        >>> print(archspec.formula("BertModel").collect("hidden_size"))
+        d²·(4·L + 1) + d·(2·L·d_ff + 9·L + V + s + t + 3) + L·d_ff
+        """
+        (part,) = collected(self, field)
+        return Excerpt(self, part)
+
+    def table(
+        self,
+        format: str = "markdown",
+        by: str = "component",
+        depth: int = 1,
+        width: float | None = None,
+    ) -> str:
+        """Its parts with formula, value and share as a table in `markdown` or `latex` (booktabs).
+
+        In LaTeX it is at most ``width`` digits wide, as :meth:`latex` is.
+
+        Errors: :class:`FormulaError` for another format or arrangement.
+
+        >>> import archspec
+        >>> print(archspec.formula("GPT2Model").table().splitlines()[2])
+        | embeddings | $d (V + s)$ | 39,383,808 | 31.65% |
+        """
+        if format not in ("markdown", "latex"):
+            raise FormulaError(f"{format} is no format of tables", help="there are markdown and latex")
+        return tabled(self, arrangement(self, by, depth), format, None, Layout(width=width))
+
+    def sensitivity(self) -> Sensitivities:
+        """How the quantity answers to each field, as `archspec sensitivity` shows it.
+
+        >>> import archspec
+        >>> archspec.formula("GPT2Model").sensitivity().fields[0].field
+        'n_embd'
+        """
+        return Sensitivities(self)
 
     def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
         """The formula for each combination of the yes/no flags that change it.

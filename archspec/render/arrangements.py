@@ -63,6 +63,23 @@ def component(tensor: SymbolicTensor) -> str:
     return next((name for name, pattern in _PATTERNS.items() if re.search(pattern, tensor.name)), "other")
 
 
+def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
+    """The parts of a formula by one of the arrangements below; ``depth`` is that of modules.
+
+    Errors: :class:`FormulaError` for another arrangement, and for a depth below 1.
+    """
+    ways = {"repetition": by_repetition, "component": by_component, "layer": by_layer}
+    ways["polynomial"] = by_polynomial
+    if depth < 1:
+        raise FormulaError(f"a depth of {depth} is none", help="write 1 for the modules of the model itself")
+    if by == "module":
+        return by_module(formula, depth)
+    if by not in ways:
+        help_ = did_you_mean(by, ways) or f"there are {', '.join([*ways, 'module'])}"
+        raise FormulaError(f"{by} is no arrangement", help=help_)
+    return ways[by](formula)
+
+
 def by_repetition(formula: ClosedForm) -> list[Part]:
     """The whole formula, what stands once first, then each repetition times what it repeats."""
     return [Part("", formula.expr, tuple(arranged(formula)))]

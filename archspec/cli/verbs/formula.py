@@ -13,9 +13,9 @@ from archspec.terminal import say, table
 
 if TYPE_CHECKING:
     from archspec.models.formula import Formula
+    from archspec.models.parts import Leading
     from archspec.render.arrangements import Part
     from archspec.render.formats import Layout
-    from archspec.render.growth import Leading
 
 ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
 
@@ -71,16 +71,17 @@ def run(args: Values) -> int:
         return 0
     parts = _parts(formula, args)
     if left is not None:
-        parts = [cut for part in parts if (cut := left.part(part)).expr != 0]
+        parts = left.cut(parts)
     if args.table:
         print(tabled(formula, parts, args.table, own, layout or PLAIN))
     elif args.json:
+        approximate = {} if left is None else {"leading": left.as_json()}
         values = [int(formula.number(part.expr)) for part in parts]
         listed = [
             {"part": part.label, "expression": str(part.expr), "value": value}
             for part, value in zip(parts, values, strict=True)
         ]
-        print_json({**_as_json(formula, own), **_leading_json(left), "parts": listed})
+        print_json({**_as_json(formula, own), **approximate, "parts": listed})
     elif layout is not None:
         print(typeset(formula, parts, own, layout))
     elif args.format in ("text", "unicode"):
@@ -114,30 +115,17 @@ def _parts(formula: Formula, args: Values) -> list[Part]:
 
     if args.collect:
         return arrangements.collected(formula, args.collect)
-    if args.by == "module":
-        return arrangements.by_module(formula, max(1, args.depth))
-    parts: list[Part] = getattr(arrangements, f"by_{args.by}")(formula)
-    return parts
+    return arrangements.arrangement(formula, args.by, args.depth)
 
 
 def _leading(formula: Formula, args: Values) -> Leading | None:
     """The terms that `--leading` leaves, where it is asked for."""
-    from archspec.render.growth import leading
-
     if args.leading is None:
         return None
     for option, asked in (("--piecewise", args.piecewise), ("--table", args.table)):
         if asked:
             raise FormulaError(f"{option} gives the whole formula", help="leave out --leading")
-    return leading(formula, [name.strip() for name in args.leading.split(",") if name.strip()])
-
-
-def _leading_json(left: Leading | None) -> dict[str, Any]:
-    if left is None:
-        return {}
-    found = {"expression": str(left.expr), "value": left.value, "growing": list(left.growing)}
-    dropped = {"dropped": str(left.dropped), "dropped_value": left.dropped_value}
-    return {"leading": {**found, **dropped, "dropped_share": left.dropped_share}}
+    return formula.leading(*(name.strip() for name in args.leading.split(",") if name.strip()))
 
 
 def _notation(args: Values) -> dict[str, Glyph]:
@@ -208,11 +196,11 @@ def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str,
     from archspec.render.formats import written
 
     growing = f"growing: {', '.join(left.growing) or 'no field'}"
-    if left.dropped == 0:
+    if left.dropped.expr == 0:
         return [growing, "no term is outgrown by another: none is dropped"]
-    terms = shortest(left.dropped)
+    terms = shortest(left.dropped.expr)
     shown = written(formula, args.format, own, terms[:6]) + (" + …" if len(terms) > 6 else "")
-    value = f"{left.dropped_value:,} ({left.dropped_share:.2%}) here"
+    value = f"{left.dropped.value:,} ({left.dropped.share:.2%}) here"
     return [growing, f"dropped: {shown}, which is {value}"]
 
 
