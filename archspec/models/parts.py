@@ -98,12 +98,11 @@ class Parts(Report):
         r"""LaTeX, a line or more for each part, laid out as :meth:`archspec.Formula.latex` is.
 
         >>> import archspec
-        >>> print(archspec.formula("LlamaModel").leading().by("component").latex())
+        >>> print(archspec.formula("GPT2Model").leading("n_embd", "n_inner").by("component").latex())
         \begin{align*}
-          N_{\mathrm{params}} &\approx N_{\text{embeddings}} + N_{\text{attention}} + N_{\text{feed-forward}} \\
-          N_{\text{embeddings}} &\approx V\,d \\
-          N_{\text{attention}} &\approx 2 L\,d\,d_h (h + h_{\mathrm{kv}}) \\
-          N_{\text{feed-forward}} &\approx 3 L\,d\,d_{\mathrm{ff}}
+          N_{\mathrm{params}} &\approx N_{\text{attention}} + N_{\text{feed-forward}} \\
+          N_{\text{attention}} &\approx 4 L\,d^2 \\
+          N_{\text{feed-forward}} &\approx 2 L\,d\,d_{\mathrm{ff}}
         \end{align*}
         """
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
