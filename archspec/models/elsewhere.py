@@ -73,7 +73,8 @@ class Spot(NamedTuple):
 def evaluated(formula: Placed, fields: Fields) -> int:
     """The exact count at other fields, which is the formula's own number where it holds there.
 
-    Errors: :class:`FormulaError` for what transformers refuses, and for a field that the formula replaces.
+    Errors: :class:`ConfigError` for what transformers refuses, :class:`FormulaError` for a field that the
+    formula replaces.
     """
     with _at_these(formula, fields):
         spot = _spot(formula, fields)
@@ -110,7 +111,7 @@ def _at_these(formula: Placed, fields: Fields) -> Iterator[None]:
         typed = [as_typed(name, as_json(value)) for name, value in fields.items()]
         first = error.problems[0]
         message = f"at {', '.join(typed or formula.stated)}: {first.message}"
-        raise FormulaError(Problem(message, help=first.help)) from None
+        raise type(error)(Problem(message, help=first.help)) from None
 
 
 def substituted(formula: Form, fields: Fields) -> Form:
@@ -127,7 +128,7 @@ def substituted(formula: Form, fields: Fields) -> Form:
 def under(formula: Form, replacement: Mapping[str, Any], stated: Iterable[str]) -> Form:
     """The closed form with fields replaced by expressions of others, all at once, where it is that there.
 
-    Errors: :class:`FormulaError` for what transformers refuses at the config's values.
+    Errors: :class:`ConfigError` for what transformers refuses at the config's values.
     """
     named = {sympy.Symbol(canonical(formula, name)): expr for name, expr in replacement.items()}
     for symbol in named:

@@ -35,8 +35,8 @@ class Formula(Placed):
         it is the number of that branch, whose formula :meth:`at` gives. Fields that the config leaves to be
         computed follow the given ones. Of costs, the lengths of the call may be given, too.
 
-        Errors: :class:`FormulaError` for what transformers refuses, an unknown field or a value that it does
-        not take, and for a field that the formula replaces.
+        Errors: :class:`ConfigError` for what transformers refuses, an unknown field or a value that it does
+        not take; :class:`FormulaError` for a field that the formula replaces.
 
         >>> import archspec
         >>> f = archspec.formula("LlamaForCausalLM")
@@ -79,8 +79,8 @@ class Formula(Placed):
 
         It is the formula of the config in which they have these values, and refused where that is.
 
-        Errors: :class:`FormulaError` for what cannot be read, for fields that do not exist, and for what
-        transformers refuses.
+        Errors: :class:`FormulaError` for what cannot be read, :class:`ConfigError` for fields that do not
+        exist, and for what transformers refuses.
 
         >>> import archspec
         >>> f = archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd")
