@@ -13,6 +13,7 @@ from archspec.solving.goals import MAX_BUDGET, Goal, goal, number_of, size_of
 from archspec.solving.laws import Optimum, optimum
 from archspec.specs.library import Library
 from archspec.sweeping.axes import axes_of
+from archspec.sweeping.engine import Engine
 from archspec.sweeping.subject import Subject
 
 MEMORY = "bytes + cache_bytes"  # what is held while a model serves
@@ -148,10 +149,11 @@ def _whole(text: str | float | None, name: str, example: str) -> int:
 
 
 class Counted(NamedTuple):
-    """What a plan counts: a goal's size of a config with some fields set, at a dtype and for a call."""
+    """What a plan counts: a goal's size of a config with some fields settled, at a dtype and for a call."""
 
     config: RawConfig
     architecture: str | None
+    settled: dict[str, Any]
     goal: Goal
     dtype: str | None
     lengths: Mapping[str, int]
@@ -163,22 +165,31 @@ class Counted(NamedTuple):
         bounds = [end for end in (self.goal.low, self.goal.high) if end is not None]
         return self.goal.target or sum(bounds) // len(bounds)
 
-    def sized(self, settled: Mapping[str, Any], ties: Mapping[str, str]) -> Size:
-        """Counts configs with some fields settled, and others that follow."""
-        axes = axes_of({name: [value] for name, value in settled.items()})
-        subject = Subject(
-            self.config, axes, self.architecture, ties, lengths=self.lengths, specs=self.library
-        )
+    def sized(self, ties: Mapping[str, str]) -> Size:
+        """Counts configs some of whose fields follow others."""
+        subject = self._subject(ties, {})
 
         def size(values: Mapping[str, int]) -> int | None:
             try:
-                settings = subject.settled({**settled, **values})
+                settings = subject.settled({**self.settled, **values})
                 model = load(subject.config, subject.architecture, settings, subject.library)
                 return exact(model, self.goal.quantity, self.dtype, self.lengths)
             except ArchspecError:
                 return None
 
         return size
+
+    def forms(self, ties: Mapping[str, str], values: Mapping[str, Sequence[int]]) -> int:
+        """How many closed forms the size has over some values of fields."""
+        engine = Engine(self._subject(ties, values))
+        for _ in engine.batches():
+            pass
+        return len(engine.regions)
+
+    def _subject(self, ties: Mapping[str, str], values: Mapping[str, Sequence[int]]) -> Subject:
+        axes = axes_of({**{name: [value] for name, value in self.settled.items()}, **values})
+        config, lengths, library = self.config, self.lengths, self.library
+        return Subject(config, axes, self.architecture, ties, lengths=lengths, specs=library)
 
 
 def nearest(size: Callable[[int], int | None], target: int, own: int, most: int) -> int:
@@ -195,13 +206,10 @@ def nearest(size: Callable[[int], int | None], target: int, own: int, most: int)
         sizes = (size(other) for other in range(turn, turn + 4))
         return next((one >= target for one in sizes if one is not None), None)
 
-    low, high, taken = 0, 1, False
-    while high < most and not (there := reached(high)):
-        taken = taken or there is not None
+    low, high = 0, 1
+    while high < most and not reached(high):
         low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        there = reached(middle)
-        taken = taken or there is not None
-        low, high = (low, middle) if there else (middle, high)
-    return high if taken or high == 1 else own
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return next((turn for turn in range(high, high + 4) if size(turn) is not None), own)

@@ -6,7 +6,7 @@ what lies around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import lcm
 from typing import Any, NamedTuple
@@ -15,10 +15,9 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import SweepError
-from archspec.solving.budgets import Counted, Size, nearest
+from archspec.solving.budgets import Counted, nearest
 from archspec.solving.free_fields import scope_of
-from archspec.solving.proportions import Roles, alike, is_shared, parts, usual_step
-from archspec.sweeping.axes import Axis
+from archspec.solving.proportions import Roles, alike, is_shared, linked, parts, usual_step
 
 _HEAD_SIZE = 32  # of which the size of heads is a multiple where their number is given
 _POWERS = (128, 64, 32, 16, 8, 4, 2)
@@ -44,61 +43,80 @@ class Planned(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def plan_around(counted: Counted, given: Sequence[Axis], ties: Mapping[str, str], experts: bool) -> Planned:
-    """The grid for a budget of a config some of whose fields are given, or tied to others.
+def plan_around(counted: Counted, ties: Mapping[str, str], experts: bool) -> Planned:
+    """The grid for a budget of a config, some of whose fields are settled or tied to others.
 
-    Errors: :class:`SweepError` for a config without a width and a depth that make its size.
+    With ``experts`` their number is chosen, too. Errors: :class:`SweepError` for a config without a width and
+    a depth that make its size.
     """
-    settled = {axis.name: axis.values[0] for axis in given if len(axis.values) == 1}
-    size = counted.sized(settled, ties)
-    listed = [
-        part for part in parts(scope_of(counted.config, counted.architecture, counted.library)) if part.depths
-    ]
-    by_weight = sorted(listed, key=lambda part: -(part.own(part.width) ** 2) * part.own(part.depths[0]))
-    grown = ((part, size({part.depths[0]: 2 * part.own(part.depths[0])})) for part in by_weight)
-    chosen = next((part for part, larger in grown if larger != size({})), None)
-    if chosen is None:
+    scope = scope_of(counted.config, counted.architecture, counted.library)
+    listed = [part for part in parts(scope) if part.depths]
+    weights = [_weight(part, counted, ties) for part in listed]
+    if not any(weights):
         raise SweepError("the config has no width and depth that make its size", help=_NAME)
-    config, stays = _unlisted(counted.config, chosen)
-    planner = Planner(chosen, settled, [*ties, *stays], experts)
+    chosen = listed[weights.index(max(weights))]
+    config, stays, notes = _unlisted(counted.config, chosen)
+    planner = Planner(chosen, linked(scope, chosen), counted.settled, [*ties, *stays], experts)
     if not any((planner.width, planner.depth, planner.free_inner)):
         raise SweepError("no width, depth or feed-forward width is left to choose", help=_NAME)
-    counted = counted._replace(config=config)
-    notes = tuple(f"{name} stays as it is: {lists} names each layer" for name, lists in stays.items())
-    values, own, distinct = planner.plan(lambda own: counted.sized(settled, {**own, **ties}), counted.target)
-    return Planned(config, values, {**own, **ties}, distinct, notes)
+    return planner.plan(counted._replace(config=config), ties, notes)
 
 
-def _unlisted(config: RawConfig, part: Roles) -> tuple[RawConfig, dict[str, str]]:
-    """The config without lists of layers that transformers would work out alike.
+def _weight(part: Roles, counted: Counted, ties: Mapping[str, str]) -> int:
+    """What a part has of the size, by how that grows with it: a class may read other parts alone."""
+    size = counted._replace(config=_unlisted(counted.config, part).config).sized(ties)
+    if (own := size({})) is None:
+        return part.own(part.width) ** 2 * part.own(part.depths[0])
+    larger = [size({name: 2 * part.own(name)}) for name in (part.depths[0], *part.feed_forward)]
+    return max(one - own for one in larger if one is not None) if any(larger) else 0
 
-    Also the depth, which stays as it is where there are others, with their names.
-    """
+
+class _Unlisted(NamedTuple):
+    """A config without lists of layers, the depth if it stays for others, and what is to be said of both."""
+
+    config: RawConfig
+    stays: list[str]
+    notes: list[str]
+
+
+def _unlisted(config: RawConfig, part: Roles) -> _Unlisted:
+    """The config without lists that transformers would work out alike, or that enter no count."""
     scope, depth = part.scope, part.own(part.depths[0])
     lists = [name for name, value in scope.raw.items() if isinstance(value, list) and len(value) == depth > 1]
     rest = {name: value for name, value in scope.raw.items() if name not in lists}
     other = Scope(scope.spec, rest, scope.origin)
-    if any(not scope.has(name) or other.get(name) != scope.get(name) for name in lists):
-        return config, {part.depths[0]: ", ".join(lists)}
+    counted = [name for name in lists if scope.has(name)]
+    if any(other.get(name) != scope.get(name) for name in counted):
+        said = f"{part.depths[0]} stays as it is: {', '.join(counted)} names each layer"
+        return _Unlisted(config, [part.depths[0]], [said])
     if not lists:
-        return config, {}
+        return _Unlisted(config, [], [])
     config = read_config(config)
     inside = config.raw
     for name in part.prefix.split(".")[:-1]:
         inside = inside[name]
     for name in lists:
         inside.pop(scope.given.get(name, name), None)
-    return config, {}
+    idle = [f"{name} enters no count, and is left out" for name in lists if name not in counted]
+    return _Unlisted(config, [], idle)
 
 
 class Planner:
     """Plans with the shape of one part of a config.
 
-    ``settled`` are fields that are given, ``tied`` others that are not to be chosen; with ``experts`` their
-    number is chosen, too.
+    ``others`` are fields elsewhere that are as wide, ``settled`` those that are given, ``tied`` others that
+    are not to be chosen; with ``experts`` their number is chosen, too.
     """
 
-    def __init__(self, part: Roles, settled: Mapping[str, Any], tied: Iterable[str], experts: bool) -> None:
+    def __init__(
+        self,
+        part: Roles,
+        others: Sequence[str],
+        settled: Mapping[str, Any],
+        tied: Iterable[str],
+        experts: bool,
+    ) -> None:
+        self.others = others
         self.part, self.settled = part, {part.canonical(name): value for name, value in settled.items()}
         self.given = {*self.settled, *(part.canonical(name) for name in tied)}
         self.width, self.inner = self._free([part.width]), ""
@@ -114,30 +132,32 @@ class Planner:
         """The first of some fields that is to be chosen; nothing where there is none."""
         return next((name for name in names if name not in self.given), "")
 
-    def plan(
-        self, sized: Callable[[Mapping[str, str]], Size], target: int
-    ) -> tuple[dict[str, Sequence[int]], dict[str, str], tuple[str, ...]]:
-        """The grid around the first config that has the target's size; ``sized`` counts under some ties.
-
-        Gives the values of the fields to choose, the ties, and the width and depth.
-        """
-        size = sized({})
-        self.inner = max(
-            self.free_inner, key=lambda name: size({name: 2 * self.part.own(name)}) or 0, default=""
-        )
-        ties = self.ties()
-        size = sized(ties)
+    def plan(self, counted: Counted, others: Mapping[str, str], notes: Sequence[str]) -> Planned:
+        """The grid around the first config that has the target's size; ``others`` are ties that are given."""
+        size = counted.sized(others)
+        doubled = {name: size({name: 2 * self.part.own(name)}) or 0 for name in self.free_inner}
+        self.inner = max(doubled, key=lambda name: doubled[name], default="")
+        ties = {**self.ties(), **others}
+        size = counted.sized(ties)
         own, step = self.driver
         most = max(1, LARGEST // step if self.width else MOST)
-        first = self.grown(nearest(lambda turn: size(self.grown(turn)), target, max(1, own // step), most))
-        return self.values(first), ties, tuple(filter(None, (self.width, self.depth)))
+        turn = nearest(lambda turn: size(self.grown(turn)), counted.target, max(1, own // step), most)
+        first = self.grown(turn)
+        values = self.values(first, bool(self.depth) and self._told_apart(counted, ties, first))
+        distinct = tuple(name for name in (self.width, self.depth) if name)
+        return Planned(counted.config, values, ties, distinct, tuple(notes))
+
+    def _told_apart(self, counted: Counted, ties: Mapping[str, str], first: Mapping[str, int]) -> bool:
+        """Whether each depth is counted on its own, which takes its time."""
+        depths = range(first[self.depth], first[self.depth] + 3 * self.period, self.period)
+        values = {**{name: [value] for name, value in first.items()}, self.depth: depths}
+        return counted.forms(ties, values) >= len(depths)
 
     @cached_property
-    def group(self) -> int:
-        """The heads that share one of keys and values, 1 where that is for no fields of the config to say."""
-        heads, shared = self.part.heads, self.part.key_value_heads
-        whole = heads and shared and self.part.own(heads[0]) % self.part.own(shared[0]) == 0
-        return self.part.own(heads[0]) // self.part.own(shared[0]) if whole else 1
+    def groups(self) -> dict[str, int]:
+        """The heads that share one of keys and values, by the heads; where all share one, any number may."""
+        pairs = [(heads, self.part.own(heads), self.part.own(shared)) for heads, shared in self.part.shared]
+        return {heads: own // shared for heads, own, shared in pairs if own % shared == 0 and shared > 1}
 
     @cached_property
     def width_step(self) -> int:
@@ -145,10 +165,8 @@ class Planner:
 
         It is 64 where there is no feed-forward width to give way. Heads of a size of their own need not fit.
         """
-        own, heads = self.part.own(self.part.width), [self.part.own(name) for name in self.part.heads]
-        shared = self.group if self.group < max(heads, default=1) else 1
-        for name, value in self.settled.items():
-            shared = lcm(shared, value) if is_shared(name) and value else shared
+        own, given = self.part.own(self.part.width), self.settled.items()
+        shared = lcm(*self.groups.values(), *(value for name, value in given if is_shared(name) and value))
         free = [self.part.own(name) for name in self.part.heads if name not in self.given]
         sizes = [own // number * shared for number in free if own % number == 0]
         sizes += [_HEAD_SIZE * self.settled[name] for name in self.part.heads if self.settled.get(name)]
@@ -164,17 +182,16 @@ class Planner:
         if self.width or part.width in self.settled:
             found |= {name: self._of_width(name, self._heads_step(name)) for name in part.heads}
             found |= {name: self._of_width(name, inner_step(part.own(name))) for name in part.feed_forward}
-            found |= dict.fromkeys(_embeddings(part), part.width)
+            found |= dict.fromkeys([*_embeddings(part), *self.others], part.width)
         if self.inner:
             own = part.own(self.inner)
             same = [name for name in part.feed_forward if part.own(name) % own == 0]
             found |= {name: f"{self.inner} * {part.own(name) // own}" for name in same}
         if self.depth:
             found |= {name: _scaled(name, part.depths[0], part, 1) for name in part.depths[1:]}
-        if part.heads and part.heads[0] not in self.given and 1 < self.group < part.own(part.heads[0]):
-            found |= dict.fromkeys(part.key_value_heads, f"{part.heads[0]} // {self.group}")
-        elif self.group == 1 and part.heads:
-            found |= dict.fromkeys(part.key_value_heads, part.heads[0])
+        for heads, shared in part.shared:
+            if heads in self.groups and heads not in self.given:
+                found[shared] = f"{heads} // {self.groups[heads]}" if self.groups[heads] > 1 else heads
         chosen = {self.width, self.depth, self.inner, *self.given}
         return {name: text for name, text in found.items() if name not in chosen}
 
@@ -189,7 +206,7 @@ class Planner:
 
     def _heads_step(self, name: str) -> int:
         own = self.part.own(name)
-        return lcm(self.group if self.group < own else 1, min(8, own & -own)) if own > 8 else 1
+        return lcm(self.groups.get(name, 1), min(8, own & -own)) if own > 8 else 1
 
     @property
     def driver(self) -> tuple[int, int]:
@@ -224,20 +241,13 @@ class Planner:
         own = self.part.own(self.part.depths[0])
         return lcm(*(value for value in values if type(value) is int and value > 0 and own % value == 0))
 
-    @cached_property
-    def told_apart(self) -> bool:
-        """Whether a list says of each layer what it is: then each depth is counted on its own."""
-        scope, own = self.part.scope, self.part.own(self.part.depths[0])
-        values = (scope.get(name) for name, field in scope.spec.fields.items() if field.computed)
-        return any(isinstance(value, list) and len(value) == own for value in values)
-
-    def values(self, first: Mapping[str, int]) -> dict[str, Sequence[int]]:
-        """The values around those of a first config."""
+    def values(self, first: Mapping[str, int], told_apart: bool) -> dict[str, Sequence[int]]:
+        """The values around those of a first config, with few depths where each is ``told_apart``."""
         found = dict[str, Sequence[int]]()
         if self.width:
             found[self.width] = _around(first[self.width], self.width_step, WIDTHS)
         if self.depth:
-            shares, steps = (DEPTHS, STEPS) if not self.told_apart else (FEW_DEPTHS, FEW_STEPS)
+            shares, steps = (DEPTHS, STEPS) if not told_apart else (FEW_DEPTHS, FEW_STEPS)
             found[self.depth] = _around(first[self.depth], self.period, shares, steps)
         if self.inner:
             found[self.inner] = _around(first[self.inner], inner_step(self.part.own(self.inner)), INNERS)

@@ -16,6 +16,10 @@ from archspec.sweeping.boxes import Array
 
 _FEED_FORWARD = re.compile(r"intermediate_size|ffn_(dim|hidden)|feed_?forward|^(mlp_dim|hidden_dim|d_inner)$")
 _HEADS = re.compile(r"(^|_)(n|num)_([a-z_]+_)?heads$|attention_heads$")
+_LINKED = re.compile(  # widths of other parts
+    r"^(out|text|thinker|backbone|encoder|projector|vision|audio)_hidden_size$|(out|output|projection)_dim$"
+    r"|^(hidden_size_global|condition_dim)$"
+)
 _SHARED = re.compile(r"(kv|key_value)_heads$")
 
 
@@ -48,6 +52,12 @@ class Roles(NamedTuple):
         """All fields, the width first."""
         return [self.width, *self.depths, *self.heads, *self.key_value_heads, *self.feed_forward]
 
+    @property
+    def shared(self) -> list[tuple[str, str]]:
+        """The heads that share heads of keys and values, each with the number of these."""
+        named = [(_SHARED.sub("attention_heads", name), name) for name in self.key_value_heads]
+        return [(one if one in self.heads else self.heads[0], name) for one, name in named if self.heads]
+
     def ratios(self) -> Iterator[tuple[str, str]]:
         """The pairs of fields whose quotients are the proportions."""
         for depth in self.depths[:1]:
@@ -56,8 +66,7 @@ class Roles(NamedTuple):
             yield depth, self.depths[0]
         for heads in self.heads:
             yield self.width, heads
-        for heads in self.key_value_heads:
-            yield from ((above, heads) for above in self.heads[:1])
+        yield from self.shared
         for inner in self.feed_forward:
             yield inner, self.width
 
@@ -82,7 +91,8 @@ def roles(scope: Scope, prefix: str = "") -> Roles | None:
         [name for name in heads if is_shared(name)],
         inner,
     ]
-    return Roles(scope, prefix, prefix + widths[0], *(_paths(prefix, names) for names in found))
+    width = "embed_dim" if "embed_dim" in widths else widths[0]  # beside it, `hidden_size` is another part's
+    return Roles(scope, prefix, prefix + width, *(_paths(prefix, names) for names in found))
 
 
 def is_shared(name: str) -> bool:
@@ -97,18 +107,42 @@ def alike(scope: Scope, usual: str) -> list[str]:
     return [name for name in dict.fromkeys([scope.canonical(usual), *names]) if _is_own_size(scope, name)]
 
 
-def parts(scope: Scope, prefix: str = "") -> Iterator[Roles]:
-    """A config that has a width, and its sub-configs that do."""
-    if (own := roles(scope, prefix)) is not None:
-        yield own
+def parts(scope: Scope) -> list[Roles]:
+    """The shapes of a config and of its sub-configs, those that have a width."""
+    found = (roles(inner, prefix) for inner, prefix in _scopes(scope, ""))
+    return [one for one in found if one is not None]
+
+
+def linked(scope: Scope, part: Roles) -> list[str]:
+    """The fields of a config's other parts that have to be as wide as one: what they give it, or take of it.
+
+    >>> import archspec
+    >>> scope = archspec.load("Glm4vForConditionalGeneration").scope
+    >>> linked(scope, next(one for one in parts(scope) if one.prefix == "text_config."))
+    ['vision_config.out_hidden_size']
+    """
+    width, found = part.own(part.width), list[str]()
+    for inner, prefix in _scopes(scope, ""):
+        own = alike(inner, "hidden_size")
+        names = [name for name in inner.spec.fields if name not in own and _LINKED.search(name)]
+        if len(own) > 1:  # as wide as `embed_dim` within, and as `hidden_size` at its end
+            names.append("hidden_size")
+        sizes = [name for name in names if _is_own_size(inner, name) and inner.get(name) == width]
+        found += [prefix + name for name in sizes if prefix + name != part.width]
+    return found
+
+
+def _scopes(scope: Scope, prefix: str) -> Iterator[tuple[Scope, str]]:
+    """A config and its sub-configs, each with its path."""
+    yield scope, prefix
     for name in scope.spec.fields:
         try:
             value = scope.get(name)
             inner = value.scope if isinstance(value, SubConfig) else None
-        except ArchspecError:
-            continue  # a part that is wrong is said where it is built
+        except ArchspecError:  # what is wrong with a config is said where it is built
+            continue
         if inner is not None:
-            yield from parts(inner, f"{prefix}{name}.")
+            yield from _scopes(inner, f"{prefix}{name}.")
 
 
 def _paths(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -120,7 +154,10 @@ def _is_own_size(scope: Scope, name: str) -> bool:
     field = scope.spec.fields.get(name)
     if field is None or (field.computed and scope.raw.get(name) is None):
         return False
-    value = scope.get(name)
+    try:
+        value = scope.get(name)
+    except ArchspecError:
+        return False
     return type(value) is int and value > 0
 
 
@@ -213,13 +250,23 @@ def shape_of(
     return Shape(tuple(found), others, round_)
 
 
-def told(listed: Sequence[Roles], chosen: Iterable[str], tied: Collection[str]) -> list[str]:
-    """The proportions of a config that a search keeps to, as texts: of fields that are chosen, not tied."""
+def told(
+    listed: Sequence[Roles], chosen: Iterable[str], following: Collection[str], tied: Iterable[str]
+) -> list[str]:
+    """The proportions of a config that a search keeps to, as texts.
+
+    Those of fields that are chosen, be it to others or to fields that stay, and of those that follow them;
+    what is tied from outside keeps to no proportion.
+    """
     found = list[str]()
     for part in listed:
-        moved, follows = ({part.canonical(name) for name in names} for names in (chosen, tied))
+        free, follows, outside = (
+            {part.canonical(name) for name in names} for names in (chosen, following, tied)
+        )
         for above, below in part.ratios():
-            if {above, below} & moved and not {above, below} & follows:
+            ends = {above, below}
+            kept = ends <= free | follows or (ends & free and not ends & follows)
+            if kept and not ends & outside:
                 quotient = f"{above}/{below.removeprefix(part.prefix)}"
                 found.append(f"{quotient} = {part.own(above) / part.own(below):.5g}")
     return found

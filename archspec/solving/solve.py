@@ -119,15 +119,16 @@ class Solving:
         self.asked, self.goals, self.conditions = asked, goals, conditions
         self.outlook = Planned(asked.config, {}, asked.tie, ()) if asked.free else self._outlook()
         self.free = asked.free or list(self.outlook.values)
-        self.parts = [*parts(scope_of(self.outlook.config, asked.architecture, asked.library))]
+        self.parts = parts(scope_of(self.outlook.config, asked.architecture, asked.library))
 
     def _outlook(self) -> Planned:
         """What to choose where that is not said."""
         config, architecture, given, _, tie, _, dtype, plan, library = self.asked
         by_name = {goal.quantity: goal for goal in self.goals}
         goal = by_name.get("active_params", self.goals[0])
-        counted = Counted(config, architecture, goal, dtype, plan.lengths, library)
-        return plan_around(counted, given, tie, {"params", "active_params"} <= by_name.keys())
+        settled = {one.name: one.values[0] for one in given if len(one.values) == 1}
+        counted = Counted(config, architecture, settled, goal, dtype, plan.lengths, library)
+        return plan_around(counted, tie, {"params", "active_params"} <= by_name.keys())
 
     def _grid(self, by_shape: bool) -> Grid:
         """The grid to search; where shape decides, in steps as people take them."""
@@ -222,7 +223,7 @@ class Solving:
     def _order(self, near: Fraction) -> str:
         """In which order configs come, where that is by their shape."""
         own_ties = [name for name in self.outlook.ties if name not in self.asked.tie]
-        proportions = told(self.parts, [*self.free, *own_ties], self.asked.tie)
+        proportions = told(self.parts, self.free, own_ties, self.asked.tie)
         if not proportions:
             return ""
         aimed = any(goal.target is not None for goal in self.goals)

@@ -119,6 +119,8 @@ def test_of_several_parts_the_largest_grows() -> None:
     own = archspec.load("Gemma3ForConditionalGeneration").scope.get("vision_config").scope
     assert all(name.startswith("text_config.") for name in found.values)
     assert found.config["vision_config"]["hidden_size"] == own.get("hidden_size")
+    listed = solve(str(CONFIGS / "allenai--olmOCR-7B.json"), params="4b", top=1)  # names each layer
+    assert listed[0].miss <= Fraction(1, 100) and "text_config.num_hidden_layers" in listed[0].values
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_the_fields_of_a_shape_are_known_by_their_symbols() -> None:
     t5, distilbert = found("T5ForConditionalGeneration"), found("DistilBertModel")
     assert t5[2:] == ("d_model", ("num_layers",), ("num_heads",), (), ("d_ff",))
     assert distilbert[2:] == ("dim", ("n_layers",), ("n_heads",), (), ("hidden_dim",))
-    assert found("MixtralForCausalLM").key_value_heads == ("num_key_value_heads",)
+    assert found("MixtralForCausalLM").shared == [("num_attention_heads", "num_key_value_heads")]
     assert found("WhisperModel").depths == ("encoder_layers", "decoder_layers")
     assert found("ResNetModel") is None
     assert [one.prefix for one in parts(archspec.load("CLIPModel").scope)] == [

@@ -507,6 +507,13 @@ BUILT: list[tuple[str, list[str], dict[str, Any]]] = [
     ),
     ("WhisperForConditionalGeneration", ["d_model"], {"params": "70M", "multiple": {"d_model": 12}}),
     ("Wav2Vec2Model", ["num_hidden_layers", "intermediate_size"], {"params": "95M"}),
+    ("LlamaForCausalLM", [], {"params": "1b", "set": {"num_key_value_heads": 4}}),
+    ("DeepseekV3ForCausalLM", [], {"params": "100b"}),
+    ("T5ForConditionalGeneration", [], {"params": "200M"}),
+    ("BartForConditionalGeneration", [], {"params": "400M"}),
+    ("Mamba2ForCausalLM", [], {"params": "2.7b"}),
+    ("JambaForCausalLM", [], {"params": "20b"}),
+    ("Glm4vForConditionalGeneration", [], {"params": "20b"}),
 ]
 
 
