@@ -15,6 +15,7 @@ from archspec.models.report import Report
 from archspec.render.notation import escaped
 from archspec.reports import Block, Table
 from archspec.specs.library import TRANSFORMERS_VERSION
+from archspec.specs.search_path import Specs
 
 MISSING = "–"
 _STDIN = "<stdin>"
@@ -109,13 +110,15 @@ def table(
     *,
     tokens: int = 2048,
     dtype: str | None = None,
+    specs: Specs = (),
 ) -> ModelTable:
     """Several models side by side: each what :func:`archspec.load` takes, or gives.
 
     A column is the `model`'s name, its `architecture`, `model_type` or `dtype`; a quantity (`params`,
     `active`, `non_embedding`); `bytes`; a cost of a call of ``tokens`` positions (`flops`, `flops_per_token`,
     `cache_bytes`, `cache_bytes_per_token`); a field of the configs; a usual symbol for fields of one meaning
-    (`d`, `L`, `h`), or a word of that meaning (`width`, `layers`). ``dtype`` is that of bytes.
+    (`d`, `L`, `h`), or a word of that meaning (`width`, `layers`). ``dtype`` is that of bytes, ``specs`` are
+    folders of specs as :func:`archspec.load` takes them.
 
     Errors: :class:`ArchspecError` for models that cannot be counted, all at once and by their names, and
     for a column that none of them has.
@@ -132,7 +135,7 @@ V: vocabulary size
     """
     if isinstance(models, str | os.PathLike) or not isinstance(models, Sequence) or not models:
         raise ArchspecError("there are no models to put side by side", help='give a list: ["gpt2", "llama"]')
-    loaded = _loaded(models)
+    loaded = _loaded(models, specs)
     named = columns.split(",") if isinstance(columns, str) else columns
     chosen = columns_of(
         [name.strip() for name in named or DEFAULT], [one for _, one in loaded], Call(tokens, dtype)
@@ -147,13 +150,13 @@ V: vocabulary size
     return ModelTable(chosen, rows, notes)
 
 
-def _loaded(models: Sequence[Source | Model]) -> list[tuple[str, Model]]:
+def _loaded(models: Sequence[Source | Model], specs: Specs) -> list[tuple[str, Model]]:
     """The models with their names. Errors: :class:`ArchspecError`, all at once, by the models' names."""
     found, problems = list[tuple[str, Model]](), list[Problem]()
     for number, source in enumerate(models, 1):
         name = named(source)
         try:
-            model = source if isinstance(source, Model) else load(source)
+            model = source if isinstance(source, Model) else load(source, specs=specs)
             _ = model.params
         except ArchspecError as error:
             problems += [_of_model(name or f"model {number}", problem) for problem in error.problems]

@@ -120,6 +120,6 @@ def _row(level: int, part: Part, whole: int) -> tuple[str, ...]:
     """A module with its parameters, those of all copies and of one; a number for a name says little."""
     number_alone = part.cls and part.copies == 1 and part.name[-1:].isdecimal()
     label = f"{part.name} ({part.cls})" if number_alone else part.name
-    times = f" × {part.copies}" if part.copies > 1 else ""
+    times = f" ×{part.copies}" if part.copies > 1 else ""
     each = number(part.each) if part.places > 1 and part.each is not None else ""
     return "  " * level + label + times, number(part.params), share(part.params, whole), each

@@ -28,7 +28,7 @@ def test_count(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["bytes in float32"] == "437,928,960  (417.6 MiB)"
     assert found["transformers"].startswith(TRANSFORMERS_VERSION)
     assert found["embeddings"].split() == ["23,837,184", "21.77%"]
-    assert found["encoder.layer × 12"].split() == ["85,054,464", "77.69%", "7,087,872"]
+    assert found["encoder.layer ×12"].split() == ["85,054,464", "77.69%", "7,087,872"]
     assert found["pooler"].split() == ["590,592", "0.54%"]
 
 
@@ -89,7 +89,7 @@ def modules(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 def test_modules_to_a_depth(capsys: pytest.CaptureFixture[str]) -> None:
     shown = modules(capsys, "LlamaForCausalLM", "--depth", "2")
     assert [row.strip().split("  ")[0] for row in shown] == [
-        *("model", "embed_tokens", "layers × 32", "norm", "lm_head")
+        *("model", "embed_tokens", "layers ×32", "norm", "lm_head")
     ]
     assert len(modules(capsys, "LlamaForCausalLM", "--depth", "1")) == 2
     assert main(["count", "LlamaForCausalLM", "--depth", "0"]) == 0

@@ -48,6 +48,7 @@ def specs(tmp_path: Path) -> str:
         ("formula Tiny", "= 171 at the values below"),
         ("sensitivity Tiny", "= 171"),
         ("diff Tiny TinyInner", "12"),
+        ("table Tiny --columns model,params,inner.width", "171"),
         ("sweep Tiny --set depth=1:2", "171"),
         ("solve Tiny --params 1000 --free depth", "depth"),
         ("list tiny", "note: tiny is described in"),

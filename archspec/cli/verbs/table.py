@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, given, print_json
+from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, given, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.quantities import QUANTITIES
 from archspec.terminal import show
@@ -21,6 +21,7 @@ def add_arguments(takes: Arguments) -> None:
     about_tokens = "positions of the call whose costs columns name (2048)"
     takes.value("--tokens", "N", about_tokens, type=int, default=2048)
     add_dtype(takes)
+    add_specs(takes)
     add_json(takes)
 
 
@@ -28,7 +29,7 @@ def run(args: Values) -> int:
     from archspec.compare.table import table
 
     models = [given(one) for one in args.models]
-    found = table(models, args.columns, tokens=args.tokens, dtype=args.dtype)
+    found = table(models, args.columns, tokens=args.tokens, dtype=args.dtype, specs=args.specs)
     if args.json:
         print_json(found.as_json())
     elif args.format == "text":
