@@ -1,4 +1,4 @@
-"""The fields that a sweep varies, and their values: ``hidden_size=256:8192:128``, ``num_labels=2,4``."""
+"""What is typed of a sweep: its fields with their values (``hidden_size=256:8192:128``), and the columns."""
 
 from __future__ import annotations
 
@@ -113,6 +113,25 @@ def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) ->
         help_ = f"up to {most:,} are swept: take larger steps"
         raise SweepError(f"a grid of {shown} = {prod(sizes):,} points", help=help_)
     return tuple(axes)
+
+
+def columns_of(text: str) -> dict[str, str]:
+    """Columns as they are typed, name -> expression.
+
+    Errors: :class:`SweepError` for a name that is missing, or there twice.
+
+    >>> columns_of("params,ratio=intermediate_size / hidden_size,min(params, 5)")
+    {'params': 'params', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
+    """
+    found: dict[str, str] = {}
+    for _, item in split_at_commas(text):
+        named = re.match(r"\s*([A-Za-z_]\w*)=(?!=)(.+)", item)
+        name, expression = (part.strip() for part in (named.groups() if named else (item, item)))
+        if not name or name in found:
+            wrong = f"{name} stands there twice" if name else "a name is missing"
+            raise SweepError(f"--columns {text}: {wrong}", help="write names with commas between them")
+        found[name] = expression
+    return found
 
 
 def value_at(scope: Scope, path: str) -> Any:

@@ -58,6 +58,11 @@ def remarks(points: int, looked: int, filtered: int, refused: Mapping[str, int])
         yield f"{total:,} of {among} points are refused; most of them as here: {reason}"
 
 
+def plainly(value: Any) -> Any:
+    """A value as JSON has it: a decimal is an integer of any length."""
+    return int(value) if type(value) is Decimal else value
+
+
 def shown(value: Any) -> str:
     """
     >>> shown(124439808), shown(0.15508216), shown(None)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.configs.overrides import idle_fields, override_notes, split_at_commas
+from archspec.configs.overrides import idle_fields, override_notes
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
+from archspec.models.report import Report
 from archspec.render.html import blocks_html
-from archspec.reports import plain
+from archspec.reports import Block
 from archspec.specs.search_path import Specs
-from archspec.sweeping.axes import axes_of
+from archspec.sweeping.axes import axes_of, columns_of
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
-from archspec.sweeping.head import Head, remarks
+from archspec.sweeping.head import Head, plainly, remarks
 from archspec.sweeping.limits import Estimate, check, check_memory, check_writing, free_memory, patient
 from archspec.sweeping.subject import Subject
 from archspec.sweeping.table import Table, arrow
@@ -28,7 +28,7 @@ Columns = str | Sequence[str] | Mapping[str, str]
 Progress = Callable[[int, int], None]
 
 
-class Sweep:
+class Sweep(Report):
     """A grid of configs of one architecture, and the columns that are counted over it; made by :func:`sweep`.
 
     Nothing is counted before rows are asked for, and then box by box: memory does not grow with the grid.
@@ -213,8 +213,15 @@ class Sweep:
         reader = arrow().RecordBatchReader.from_batches(self.schema, self.batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def __str__(self) -> str:
-        return plain(self.head().blocks())
+    def blocks(self) -> Iterator[Block]:
+        """The first rows, and what is to be said of the others, as the verb prints them."""
+        return self.head().blocks()
+
+    def as_json(self, yes: bool = False) -> list[dict[str, Any]]:
+        """All rows as plain data; the verb prints one a line. Errors: those of :meth:`to_arrow`."""
+        if not yes:
+            check_memory(self.table)
+        return [{name: plainly(value) for name, value in row.items()} for row in self.rows()]
 
     def _repr_html_(self) -> str:
         return blocks_html([repr(self).strip("<>"), *self.head(10).blocks()])
@@ -222,25 +229,6 @@ class Sweep:
     def __repr__(self) -> str:
         sizes = " x ".join(f"{axis.name}: {len(axis.values):,}" for axis in self.subject.axes)
         return f"<sweep of {self.architecture} over {sizes}>"
-
-
-def columns_of(text: str) -> dict[str, str]:
-    """Columns as they are typed, name -> expression.
-
-    Errors: :class:`SweepError` for a name that is missing, or there twice.
-
-    >>> columns_of("params,ratio=intermediate_size / hidden_size,min(params, 5)")
-    {'params': 'params', 'ratio': 'intermediate_size / hidden_size', 'min(params, 5)': 'min(params, 5)'}
-    """
-    found: dict[str, str] = {}
-    for _, item in split_at_commas(text):
-        named = re.match(r"\s*([A-Za-z_]\w*)=(?!=)(.+)", item)
-        name, expression = (part.strip() for part in (named.groups() if named else (item, item)))
-        if not name or name in found:
-            wrong = f"{name} stands there twice" if name else "a name is missing"
-            raise SweepError(f"--columns {text}: {wrong}", help="write names with commas between them")
-        found[name] = expression
-    return found
 
 
 def sweep(

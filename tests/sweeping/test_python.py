@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import archspec
@@ -36,6 +38,10 @@ def test_a_sweep_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str
     grid = archspec.sweep("LlamaForCausalLM", fields)
     assert str(grid).splitlines()[:41] == said.out.splitlines()
     assert str(grid).splitlines()[41].startswith("59 more rows") and "59 more rows" in said.err
+    assert main(["sweep", "LlamaForCausalLM", *options, "--json", "--wide"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    wide = archspec.sweep("LlamaForCausalLM", fields, wide=True)
+    assert wide.as_json() == [json.loads(line) for line in lines]
     html = grid._repr_html_()
     assert html.count("<tr>") == 11 and "hidden_size: 2,049 x num_hidden_layers: 3" in html
     assert "89 more rows" in html and "points are refused" in html
