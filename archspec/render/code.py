@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 from sympy.printing.str import StrPrinter
@@ -17,16 +17,23 @@ from archspec.render.notation import field_of, spelled
 from archspec.render.order import arguments, ordered, product
 from archspec.render.terms import joined
 from archspec.symbolic.closed_form import ClosedForm
+from archspec.symbolic.fields import NthPrime
 
 LANGUAGES = ("python", "c", "sql", "spark")  # `sql` is DuckDB's
 # Integers of 38 digits in each dialect of SQL, beyond which there is an error, or NULL: nothing bounds the
 # columns of a table that a formula is for, and 64 bits wrap around in Spark where ANSI mode is off.
 INTEGERS = {"sql": "HUGEINT", "spark": "DECIMAL(38, 0)"}
+_UNCODED = (sympy.log, sympy.Piecewise, sympy.Sum, NthPrime)  # what no language has as exactly
+_AS_IT_IS: dict[Any, dict[str, bool]] = {sympy.Add: {"evaluate": False}, sympy.Mul: {"evaluate": False}}
 _PRELUDE = {  # what C code uses -> where it comes from
     "assert(": "#include <assert.h>",
     "floor_div(": """\
 static long long floor_div(long long a, long long b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}""",
+    "power(": """\
+static long long power(long long a, long long n) {
+  return n > 0 ? a * power(a, n - 1) : 1;
 }""",
     "min(": "static long long min(long long a, long long b) { return a < b ? a : b; }",
     "max(": "static long long max(long long a, long long b) { return a > b ? a : b; }",
@@ -93,7 +100,9 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         if self.language != "python" and expr.exp.is_Integer and 0 < expr.exp < 9:
             return "*".join([base] * int(expr.exp))
         power = f"{base}**{self.parenthesize(expr.exp, 60)}"
-        return power if self.language == "python" else f"POWER({base}, {self._print(expr.exp)})"
+        if self.language == "python":
+            return power
+        return f"{'power' if self.language == 'c' else 'POWER'}({base}, {self._print(expr.exp)})"
 
     def _print_Min(self, expr: Any) -> str:
         return self._nested("LEAST" if self.language in INTEGERS else "min", arguments(expr))
@@ -113,9 +122,42 @@ def _grouped(text: str) -> str:
     return text if re.fullmatch(r"[\w.]+|CAST\([\w.]+ AS [A-Z]+(\(38, 0\))?\)", text) else f"({text})"
 
 
+class Held(NamedTuple):
+    """What code has as a number: its value at the config, the fields that it is of, and what it is."""
+
+    value: int | float
+    given: dict[str, int | float]
+    said: str
+
+
 def code(formula: ClosedForm, language: str, terms: Sequence[Any]) -> str:
     """An exact integer expression in one of :data:`LANGUAGES`, over the field names as identifiers."""
-    return CodePrinter(language, _shown(formula, language)).whole(terms)
+    plain, held = _coded(formula, terms)
+    return CodePrinter(language, _shown(formula, language, held)).whole(plain)
+
+
+def _coded(formula: ClosedForm, terms: Sequence[Any]) -> tuple[list[Any], dict[str, Held]]:
+    """Terms with a symbol for each part that no language has; what is held: these, and what is no field."""
+    held = {
+        name: Held(formula.symbols[name], counted_from(formula, name), formula.definitions[name])
+        for name in formula.definitions
+        if any(symbol.name == name for term in terms for symbol in term.free_symbols)
+    }
+
+    def plain(expr: Any) -> Any:
+        if not expr.has(*_UNCODED):
+            return expr
+        inner = expr.func(*map(plain, expr.args), **_AS_IT_IS.get(expr.func, {}))
+        if not inner.has(*_UNCODED):
+            return inner
+        value = formula.number(expr).doit()
+        if not value.is_Integer:
+            return inner
+        given = {symbol.name: formula.symbols[symbol.name] for symbol in expr.free_symbols}
+        held[str(expr)] = Held(int(value), given, str(expr))
+        return sympy.Symbol(str(expr))
+
+    return [plain(term) for term in terms], held
 
 
 def c_source(formula: ClosedForm, parts: Iterable[tuple[str, Sequence[Any]]]) -> str:
@@ -127,34 +169,32 @@ def c_source(formula: ClosedForm, parts: Iterable[tuple[str, Sequence[Any]]]) ->
 
 
 def _c_function(formula: ClosedForm, name: str, terms: Sequence[Any]) -> str:
-    used = {symbol.name for term in terms for symbol in term.free_symbols}
-    own = [symbol for symbol in formula.definitions if symbol in used]
-    held = {field: value for symbol in own for field, value in counted_from(formula, symbol).items()}
-    values = {field: formula.config_values[field] for field in sorted((used - {*own}) | held.keys())}
+    plain, held = _coded(formula, terms)
+    given = {field: value for one in held.values() for field, value in one.given.items()}
+    used = {symbol.name for term in plain for symbol in term.free_symbols} - held.keys()
+    values = {field: formula.config_values[field] for field in sorted(used | given.keys())}
     kinds = {int: "long long", float: "double"}
     takes = ", ".join(f"{kinds[type(value)]} {identifier(field)}" for field, value in values.items())
-    lines = [f"assert({identifier(field)} == {value!r});" for field, value in held.items()]
-    for symbol in own:
-        value, said = formula.symbols[symbol], formula.definitions[symbol]
-        lines.append(f"const long long {identifier(symbol)} = {value};  /* {said} */")
-    lines.append(f"return {code(formula, 'c', terms)};")
+    lines = [f"assert({identifier(field)} == {value!r});" for field, value in given.items()]
+    for symbol, one in held.items():
+        lines.append(f"const long long {identifier(symbol)} = {one.value};  /* {one.said} */")
+    lines.append(f"return {CodePrinter('c', _shown(formula, 'c', held)).whole(plain)};")
     body = "".join(f"  {line}\n" for line in lines)
     return f"long long {name}({takes or 'void'}) {{\n{body}}}"
 
 
-def _shown(formula: ClosedForm, language: str) -> dict[str, str]:
+def _shown(formula: ClosedForm, language: str, held: Mapping[str, Held]) -> dict[str, str]:
     """How each symbol is written.
 
     SQL reads whole numbers as wide integers, whatever their column's type: a product of narrower ones may
     wrap around.
     """
-    found = {}
-    for name, value in formula.symbols.items():
-        found[name] = identifier(name)
-        if name in formula.definitions and language != "c":
-            found[name] = _held(language, value, counted_from(formula, name))
-        elif language in INTEGERS and isinstance(value, int):
-            found[name] = f"CAST({found[name]} AS {INTEGERS[language]})"
+    found = {name: identifier(name) for name in [*formula.symbols, *held]}
+    if language in INTEGERS:
+        whole = [name for name, value in formula.symbols.items() if isinstance(value, int)]
+        found |= {name: f"CAST({found[name]} AS {INTEGERS[language]})" for name in whole}
+    if language != "c":
+        found |= {name: _held(language, one.value, one.given) for name, one in held.items()}
     return found
 
 

@@ -8,6 +8,7 @@ orders as three, so that 4·d² + 9·d stays as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import combinations
 from math import gcd, lcm
 from typing import Any, NamedTuple
@@ -159,6 +160,7 @@ def _monomial(term: Any) -> Monomial:
     return Monomial(number, powers)
 
 
+@lru_cache(maxsize=4096)
 def _size(expr: Any) -> int:
     """The signs of an expression."""
     if not expr.args:

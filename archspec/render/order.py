@@ -84,6 +84,7 @@ def arguments(function: Any) -> list[Any]:
     return sorted(function.args, key=lambda part: (bool(part.free_symbols), *_factor(part)))
 
 
+@lru_cache(maxsize=4096)
 def order(expr: Any) -> Any:
     """The degree of an expression when all that makes a model large grows alike."""
     if expr.is_Symbol:

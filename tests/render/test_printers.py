@@ -59,6 +59,18 @@ def test_python(formula: archspec.Formula) -> None:
     assert eval(code, {"__builtins__": {}, "min": min, "max": max}, whole) == formula.evaluate()
 
 
+@pytest.mark.parametrize("architecture", ["ParakeetForCTC", "Sam3TrackerVideoModel"])
+def test_what_no_language_has_is_its_value_in_code(
+    architecture: str, tmp_path: Path, duckdb_value: Callable[[str], Any]
+) -> None:
+    """Logarithms to any base, and sums in closed form with a case for each base."""
+    formula = archspec.formula(architecture)
+    assert "log" in formula.text()
+    test_python(formula)
+    test_c(formula, tmp_path)
+    test_sql(formula, duckdb_value)
+
+
 def test_c(formula: archspec.Formula, tmp_path: Path) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc")
     assert compiler, "a C compiler is needed to run the C form"

@@ -59,11 +59,14 @@ def cell(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float | None)
 
 def legend(rows: Sequence[tuple[Glyph, str, str]]) -> str:
     """A table of symbols: each with its field, its value and its meaning; over pages where they are many."""
-    columns, head = "{@{}lp{58mm}rp{64mm}@{}}", r"symbol & field & value & meaning \\"
-    body = [
-        rf"${glyph.latex}$ & {typed(field)} & {value} & \raggedright {escaped(glyph.meaning)}\tabularnewline"
-        for glyph, field, value in rows
-    ]
+    head = r"symbol & field & value & meaning \\"
+    names = any(glyph.named for glyph, *_ in rows)
+    columns = "{@{}p{25mm}p{56mm}rp{56mm}@{}}" if names else "{@{}lp{58mm}rp{64mm}@{}}"
+    body = []
+    for glyph, field, value in rows:
+        symbol = glyph.latex if glyph.named else f"${glyph.latex}$"
+        meaning = rf"\raggedright {escaped(glyph.meaning)}\tabularnewline"
+        body.append(f"{symbol} & {typed(field)} & {value} & {meaning}")
     kind = "tabular" if len(rows) <= _PAGE else "longtable"
     top = [rf"\begin{{{kind}}}{columns}", r"\toprule", head, r"\midrule"]
     top += [r"\endhead"] if kind == "longtable" else []
