@@ -1,8 +1,9 @@
-"""Draws the pictures of docs/gallery.md anew: each command on that page is run, from the checkout's root.
+"""Draws the pictures of docs/gallery.md anew: each `archspec sweep` there is run, from the checkout's root.
 
     python docs/make_gallery.py
 
-A picture goes where its command says; `tests/sweeping/test_gallery.py` runs the same commands.
+A picture goes where its command says; `tests/sweeping/test_gallery.py` runs the same commands. The formulas
+of the page are set by `docs/make_formulas.py`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,22 @@ PAGE = Path(__file__).parent / "gallery.md"
 
 
 def commands(text: str) -> list[list[str]]:
-    """The arguments of each command of a page.
+    """The arguments of each command of a page that draws.
 
     >>> commands("$ archspec sweep BertModel --plot 'a b.png'")
     [['sweep', 'BertModel', '--plot', 'a b.png']]
     """
-    return [shlex.split(line)[1:] for line in re.findall(r"^\$ (archspec .*)$", text, re.MULTILINE)]
+    return [shlex.split(line)[1:] for line in re.findall(r"^\$ (archspec sweep .*)$", text, re.MULTILINE)]
+
+
+def formulas(text: str) -> list[tuple[list[str], str]]:
+    """The arguments of each command of a page that prints a formula, and the picture of what it prints.
+
+    >>> formulas("$ archspec formula BertModel --standalone")
+    [(['formula', 'BertModel', '--standalone'], 'BertModel.png')]
+    """
+    found = [shlex.split(line)[1:] for line in re.findall(r"^\$ (archspec formula .*)$", text, re.MULTILINE)]
+    return [(arguments, f"{arguments[1]}.png") for arguments in found]
 
 
 if __name__ == "__main__":

@@ -78,6 +78,11 @@ def test_a_dozen_families_are_set_without_a_complaint(tmp_path: Path) -> None:
     assert [points for points in too_wide if float(points) > 3] == []
 
 
+def test_the_gallery_shows_the_dozen() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\$ archspec formula (\w+) --standalone$", page, re.MULTILINE) == FAMILIES
+
+
 def test_lines_keep_within_their_width() -> None:
     for architecture in FAMILIES:
         formula = archspec.formula(architecture)

@@ -24,7 +24,7 @@ from archspec.sweeping.pictures.view import thin
 
 DOCS = Path(__file__).parents[2] / "docs"
 GALLERY = (DOCS / "gallery.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^\$ (archspec .*)$", GALLERY, re.MULTILINE)
+COMMANDS = re.findall(r"^\$ (archspec sweep .*)$", GALLERY, re.MULTILINE)
 
 
 PLOTS = {
@@ -103,6 +103,7 @@ def test_the_gallery_is_drawn_by_its_commands(command: str, gallery: ModuleType,
 
 def test_the_gallery_shows_its_pictures(gallery: ModuleType) -> None:
     drawn = [Path(arguments[-1]).name for arguments in gallery.commands(GALLERY)]
+    drawn += [name for _, name in gallery.formulas(GALLERY)]
     shown = re.findall(r"!\[[^]]+\]\(gallery/([^)]+)\)", GALLERY)
     assert drawn == shown and sorted(shown) == sorted(file.name for file in (DOCS / "gallery").iterdir())
     assert all(file.stat().st_size < 300_000 for file in (DOCS / "gallery").iterdir())

@@ -26,7 +26,8 @@ _HEAD = r"""\documentclass{article}
 \let\underscore\_
 \renewcommand{\_}{\underscore\allowbreak}
 \begin{document}
-\raggedright"""
+\raggedright
+\setlength{\parskip}{\medskipamount}"""
 _ALWAYS = r"\text{always}"
 _RELATION = 2.7  # of a sign of equality with its spaces
 _LEFT = {
@@ -172,11 +173,11 @@ def document(formula: ClosedForm, shown: str, symbols: Mapping[str, Glyph], valu
         _HEAD,
         rf"\section*{{{escaped(formula.architecture)} ({escaped(formula.model_type)})}}",
         shown,
-        rf"\noindent ${left_side(formula)}$: {escaped(said)}; ${number}$ at these values:",
+        rf"${left_side(formula)}$: {escaped(said)}; ${number}$ at these values:",
         f"{{\\small\n{legend(rows)}}}",
     ]
     if formula.assumptions:
-        parts.append(rf"\noindent It holds for: {'; '.join(map(typed, formula.assumptions))}.")
+        parts.append(rf"It holds for: {'; '.join(map(typed, formula.assumptions))}.")
     if formula.unused:
-        parts.append(rf"\par\noindent These do not enter: {'; '.join(map(typed, formula.unused))}.")
+        parts.append(rf"These do not enter: {'; '.join(map(typed, formula.unused))}.")
     return "\n\n".join([*parts, r"\end{document}"])
