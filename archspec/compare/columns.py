@@ -13,6 +13,7 @@ from archspec.quantities import QUANTITIES
 from archspec.render.notation import Glyph, escaped, standard
 
 DEFAULT = ("model", "params", "active_params", "L", "d", "h", "d_ff", "V")
+_LENGTHS = ("batch", "tokens", "past", "memory", "encoded")  # of a call: no config has them
 _STAGES = "depths"
 _OF_STAGES = ("L", "d", "h", "d_ff")
 _TEXT = "text_config"  # the part that is meant where several have a field
@@ -44,6 +45,11 @@ class Column(NamedTuple):
     meaning: str
     read: Callable[[Model], Found]
 
+    @property
+    def is_symbol(self) -> bool:
+        """Whether its heading is mathematics."""
+        return self.latex.startswith("$")
+
 
 def columns_of(names: Sequence[str], models: Sequence[Model], call: Call) -> list[Column]:
     """The columns of some names, in their order.
@@ -58,7 +64,7 @@ def columns_of(names: Sequence[str], models: Sequence[Model], call: Call) -> lis
     for name in names:
         if list(names).count(name) > 1:
             raise ArchspecError(f"the column {name} is given twice", help="name each column once")
-    glyphs = standard()
+    glyphs = {field: glyph for field, glyph in standard().items() if field not in _LENGTHS}
     return [_column(name, models, call, glyphs) for name in names]
 
 
@@ -69,8 +75,7 @@ def _column(name: str, models: Sequence[Model], call: Call, glyphs: Mapping[str,
         one = QUANTITIES[quantity]
         return Column(name, one.title, "", "", lambda model: Found(model.count(quantity)))
     if cost := _costs(call).get(name):
-        title, read = cost
-        return Column(name, title, "", "", read)
+        return cost
     if glyph := _glyph(name, glyphs):
         fields = [field for field, other in glyphs.items() if other == glyph]
         is_symbol = name == glyph.text
@@ -117,8 +122,9 @@ def _words(text: str) -> set[str]:
     return set(re.split(r"[\s_-]+", text)) - _NO_MEANING
 
 
-def _costs(call: Call) -> dict[str, tuple[str, Callable[[Model], Found]]]:
-    """The costs of a call that a column may give, each with its heading."""
+def _costs(call: Call) -> dict[str, Column]:
+    """Bytes, and the costs of a call that a column may give."""
+    of_call, at = f"of a call of {call.tokens:,} positions", f"in {call.dtype or 'the dtype of each config'}"
 
     def read(count: Callable[[Any, str], Any]) -> Callable[[Model], Found]:
         def cost(model: Model) -> Found:
@@ -142,13 +148,15 @@ def _costs(call: Call) -> dict[str, tuple[str, Callable[[Model], Found]]]:
         held = cache(forward, dtype)
         return None if held is None else round(held / call.tokens)
 
-    return {
-        "bytes": ("bytes", bytes_of),
-        "flops": ("FLOPs", read(lambda forward, _: forward.flops)),
-        "flops_per_token": ("FLOPs a token", read(lambda forward, _: round(forward.flops / call.tokens))),
-        "cache_bytes": ("cache bytes", read(cache)),
-        "cache_bytes_per_token": ("cache bytes a token", read(cache_per_token)),
-    }
+    per_token = read(lambda forward, _: round(forward.flops / call.tokens))
+    listed = (
+        Column("bytes", "bytes", "", at, bytes_of),
+        Column("flops", "FLOPs", "", of_call, read(lambda forward, _: forward.flops)),
+        Column("flops_per_token", "FLOPs a token", "", of_call, per_token),
+        Column("cache_bytes", "cache bytes", "", f"{of_call}, {at}", read(cache)),
+        Column("cache_bytes_per_token", "cache bytes a token", "", f"{of_call}, {at}", read(cache_per_token)),
+    )
+    return {column.name: column for column in listed}
 
 
 def _symbol(model: Model, fields: Sequence[str], of_decoder: Sequence[str], of_stage: bool) -> Found:

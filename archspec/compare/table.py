@@ -37,8 +37,8 @@ class ModelTable(Report):
 
     @property
     def legend(self) -> str:
-        """What the symbols at the heads of columns mean."""
-        return ", ".join(f"{one.title}: {one.meaning}" for one in self._columns if one.meaning)
+        """What the heads of columns mean that do not say it themselves."""
+        return "; ".join(f"{one.title}: {one.meaning}" for one in self._columns if one.meaning)
 
     def blocks(self) -> Iterator[Block]:
         """The table, what its symbols mean, its notes."""
@@ -82,7 +82,7 @@ class ModelTable(Report):
         | --- | ---: | ---: |
         | GPT2Model | 124,439,808 | 768 |
         """
-        heads = [one.latex if one.meaning else _in_markdown(one.title) for one in self._columns]
+        heads = [one.latex if one.is_symbol else _in_markdown(one.title) for one in self._columns]
         sides = ["---" if self._is_text(name) else "---:" for name in self.columns]
         body = [[_in_markdown(cell) for cell in row] for row in self._cells()]
         return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, sides, *body))
@@ -130,7 +130,7 @@ def table(
     GPT2Model     124,439,808  12    768  12   3,072  50,257
     LlamaModel  6,607,343,616  32  4,096  32  11,008  32,000
     <BLANKLINE>
-    L: number of layers, d: model width, h: number of attention heads, d_ff: feed-forward width, \
+    L: number of layers; d: model width; h: number of attention heads; d_ff: feed-forward width; \
 V: vocabulary size
     """
     if isinstance(models, str | os.PathLike) or not isinstance(models, Sequence) or not models:

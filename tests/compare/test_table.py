@@ -29,7 +29,7 @@ def test_the_usual_columns() -> None:
         ("gpt2", 124_439_808, 124_439_808, 12, 768, 12, 3072, 50257),
         ("gpt-oss-20b", 20_914_757_184, 4_187_440_704, 24, 2880, 64, 2880, 201088),
     ]
-    assert found.legend.startswith("L: number of layers, d: model width")
+    assert found.legend.startswith("L: number of layers; d: model width")
     assert "active_params" not in archspec.table([GPT2]).columns  # it would say the same again
 
 
@@ -47,6 +47,11 @@ def test_a_column_is_a_quantity_a_cost_a_field_a_symbol_or_a_word() -> None:
     call = model.forward(tokens=64)
     assert costs["flops"] == call.flops and costs["flops_per_token"] == round(call.flops / 64)
     assert costs["cache_bytes"] == call.cache_bytes("bf16") and costs["cache_bytes_per_token"] == 36_864
+    told = archspec.table([model], "d,flops_per_token,cache_bytes", tokens=64, dtype="bf16")
+    assert told.legend == (
+        "d: model width; FLOPs a token: of a call of 64 positions; "
+        "cache bytes: of a call of 64 positions, in bf16"
+    )
     fields = row(model, "n_embd,hidden_size,tie_word_embeddings,attn_pdrop,architecture,model_type")
     assert list(fields.values()) == [768, 768, True, 0.1, "GPT2LMHeadModel", "gpt2"]
     words = row("MixtralForCausalLM", "layers,width,heads,kv_heads,feed-forward,experts,k")
@@ -91,6 +96,7 @@ def test_models_that_cannot_be_counted_are_named_all_at_once() -> None:
         ([GPT2], "hiden_size", "hiden_size is no column: none of the models has such a field"),
         ([GPT2], "params,params", "the column params is given twice"),
         ([GPT2], "params,", "an empty name is no column"),
+        ([GPT2], "B", "B is no column"),
         (["LlavaForConditionalGeneration"], "text_config", "text_config is no column"),
         ([], None, "there are no models"),
         (GPT2, None, "there are no models"),

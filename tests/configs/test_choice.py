@@ -145,3 +145,8 @@ def test_a_model_type_that_is_right_is_never_meant_to_be_another() -> None:
 
     for name in exported():
         assert "did you mean" not in " ".join(unknown_type(name, shipped()))
+
+
+def test_the_type_that_a_class_is_named_after_is_proposed() -> None:
+    with pytest.raises(ArchspecError, match=r"of gpt-sw3 and gpt2\n(.*\n)*help: .*--set model_type=gpt2$"):
+        chosen({"model_type": "bert", "architectures": ["GPT2LMHeadModel"]})

@@ -126,7 +126,7 @@ def _refuse(text: str) -> Any:
 def _disagreement(line: list[str]) -> str:
     """`count`, `count --json` and the tensors say the same."""
     plain = [text for text in line if text != "--json"]
-    if any(text in plain for text in ("--help", "-h")):
+    if any(text in plain for text in ("--help", "-h", "--json-schema")):
         return ""
     shown, found = run(plain), run([*plain, "--json"])
     if (shown.code, found.code) != (0, 0):
