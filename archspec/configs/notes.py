@@ -11,6 +11,7 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
+from archspec.specs.search_path import is_own
 from archspec.typing_light import Any
 
 _OF_EVERY_CONFIG = ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "auto_map")
@@ -27,7 +28,8 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     ['hiden_size is not read; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
-    told = [*_general(config.raw), *_fields(config, spec, scope), *dict.fromkeys(_replaced(scope))]
+    own = bool(config.raw.get("auto_map")) and is_own(spec.library, spec.model_type)
+    told = [*_general(config.raw, own), *_fields(config, spec, scope), *dict.fromkeys(_replaced(scope))]
     rest = {
         name: value
         for name, value in config.raw.items()
@@ -36,10 +38,10 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     return [*told, *_unread(rest, scope)]
 
 
-def _general(raw: Mapping[str, Any]) -> Iterator[str]:
+def _general(raw: Mapping[str, Any], own: bool) -> Iterator[str]:
     if raw.get("quantization_config") is not None:
         yield "quantization_config is not read: the tensors are those of the model before it is quantised"
-    if raw.get("auto_map"):
+    if raw.get("auto_map") and not own:
         built = f"counted is what transformers {VERSION} itself builds"
         yield f"auto_map names code of the checkpoint's own: {built}"
     listed = raw.get("architectures")

@@ -74,7 +74,8 @@ def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) ->
 
     ``remote``: the config names code of its own.
     """
-    help_ = f"--architecture names a class of transformers to count it as; {LIST_HELP}"
+    more = "--specs, a folder with its spec" if remote else LIST_HELP
+    help_ = f"--architecture names a class of transformers to count it as; {more}"
     if model_type in exported():
         return (
             f"{model_type} is a model type of transformers {TRANSFORMERS_VERSION} that is not described",

@@ -141,8 +141,12 @@ def whole_digests(
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+    """The text of a file; none where it cannot be read, as is told when it is parsed."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def _short(data: bytes) -> str:

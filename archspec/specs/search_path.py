@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from archspec.errors import ArchspecError
-from archspec.specs.library import Library, folder, shipped
+from archspec.specs.library import Library, shipped
+from archspec.specs.records import SpecLibrary
 
 VARIABLE = "ARCHSPEC_PATH"
 GROUP = "archspec.specs"
@@ -34,16 +35,16 @@ def library_of(specs: Specs = ()) -> Library:
     named = [specs] if isinstance(specs, str | os.PathLike) else list(specs)
     given = [*(("--specs", one) for one in named), *((VARIABLE, one) for one in _on_path())]
     own = [_checked(origin, os.fspath(one)) for origin, one in given]
-    return Library(*own, folder(), beyond=entry_points) if own else installed()
+    return Library(*own, *shipped().folders, beyond=entry_points) if own else installed()
 
 
 @cache
 def installed() -> Library:
     """The shipped specs, and behind them what other packages bring."""
-    return Library(folder(), beyond=entry_points)
+    return Library(*shipped().folders, beyond=entry_points)
 
 
-def is_own(library: Library, model_type: str) -> bool:
+def is_own(library: SpecLibrary, model_type: str) -> bool:
     """Whether a spec of one's own, or of another package, describes a model type: none that is shipped."""
     return library.hidden(model_type)[:1] != shipped().hidden(model_type)
 
@@ -54,13 +55,20 @@ def _on_path() -> list[str]:
 
 def _checked(origin: str, given: str) -> str:
     """A folder as it is read. Errors: :class:`ArchspecError` for one that is not there or holds no spec."""
+    if not given.strip() or "\0" in given:
+        raise ArchspecError(f"{origin}: {given!r} is no folder", help="name a folder of spec files")
     path = os.path.abspath(os.path.expanduser(given))
     if os.path.isfile(path):
         help_ = f"name its folder: {os.path.dirname(given) or '.'}"
         raise ArchspecError(f"{origin} {given}: that is a file", help=help_)
     if not os.path.isdir(path):
         raise ArchspecError(f"{origin} {given}: there is no such folder", help="name a folder of spec files")
-    if not any(name.endswith(".yaml") for name in os.listdir(path)):
+    try:
+        names = os.listdir(path)
+    except OSError as error:
+        help_ = "name a folder that can be read"
+        raise ArchspecError(f"{origin} {given}: {error.strerror or error}", help=help_) from None
+    if not any(name.endswith(".yaml") for name in names):
         help_ = "specs are files that end in .yaml"
         raise ArchspecError(f"{origin} {given}: the folder has no spec", help=help_)
     return path

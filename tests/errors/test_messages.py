@@ -17,6 +17,7 @@ import archspec
 from archspec.configs.scope import Scope
 from archspec.specs import library
 from archspec.specs.library import shipped
+from archspec.specs.search_path import installed
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
@@ -44,9 +45,11 @@ def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """The specs of tests/errors/specs instead of the real ones, so that messages do not change with them."""
     monkeypatch.setattr(library, "folder", lambda: str(HERE / "specs"))
     monkeypatch.chdir(HERE)
-    shipped.cache_clear()
+    for known in (shipped, installed):
+        known.cache_clear()
     yield tmp_path
-    shipped.cache_clear()
+    for known in (shipped, installed):
+        known.cache_clear()
 
 
 def cases(name: str) -> list[tuple[str, str, str]]:

@@ -101,12 +101,32 @@ def test_a_file_that_is_wrong_is_told_where_a_class_is_missed(specs: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("none", "no such folder"), ("tiny.yaml", "that is a file"), ("empty", "has no spec")],
+    [
+        ("none", "no such folder"),
+        ("tiny.yaml", "that is a file"),
+        ("empty", "has no spec"),
+        ("a\0b", "is no folder"),
+    ],
 )
 def test_what_is_no_folder_of_specs_is_refused(specs: Path, name: str, message: str) -> None:
     (specs / "empty").mkdir()
     with pytest.raises(ArchspecError, match=message):
-        library_of(specs / name)
+        library_of(f"{specs}/{name}")
+
+
+def test_what_is_no_file_is_no_spec_and_breaks_nothing(specs: Path) -> None:
+    (specs / "folder.yaml").mkdir()
+    (specs / "gone.yaml").symlink_to(specs / "nowhere")
+    assert archspec.load("Tiny", specs=specs).params == 144
+    with pytest.raises(UnknownArchitectureError):
+        archspec.load("GoneModel", specs=specs)
+
+
+def test_code_of_the_checkpoint_s_own_is_what_the_spec_describes(specs: Path) -> None:
+    config = {"model_type": "tiny", "auto_map": {"AutoModel": "modeling_tiny.Tiny"}}
+    assert not any("auto_map" in note for note in archspec.load(config, specs=specs).notes)
+    with pytest.raises(UnknownArchitectureError, match="--specs, a folder with its spec"):
+        archspec.load(config)
 
 
 def installed(site: Path, package: str, entry_point: str) -> None:

@@ -52,6 +52,8 @@ def run(args: Values) -> int:
     from archspec.verifying.pool import cores
 
     jobs = args.jobs if args.jobs > 0 else cores()
+    if args.specs and (args.costs or args.coverage or args.check):
+        raise ArchspecError("--specs is for the tensors of specs", help="leave --costs and --coverage out")
     if args.costs:
         from archspec.cli.specs.verify_costs import run as run_costs
 

@@ -227,13 +227,17 @@ class Reader(Parts):
                 factory: Any = field.default_factory
                 if default is dataclasses.MISSING:
                     default = MISSING if factory is dataclasses.MISSING else factory()
-                found.types[field.name] = annotated(field.type)
+                kinds = annotated(field.type)
+                untold = (
+                    default is None and kinds and not hasattr(cls, "__validators__")
+                )  # `size: int = None`
+                found.types[field.name] = (*dict.fromkeys((*kinds, "None")),) if untold else kinds
                 found.defaults[field.name] = default
         for name, value in vars(real).items():
             if not name.startswith("_") and name not in found.types:
                 found.types[name] = kinds_of(value)
                 found.defaults[name] = value
-        if hasattr(cls, "__post_init__") and hasattr(cls, "model_type"):
+        if hasattr(cls, "__post_init__") and (hasattr(cls, "model_type") or dataclasses.is_dataclass(cls)):
             self.post_init(found)
         return found
 
@@ -364,9 +368,9 @@ class Reader(Parts):
                 if inherited or not inspect.isfunction(inspect.unwrap(function)):
                     return
                 try:
-                    self.run_function(
-                        function, [raw], {"$kwargs": Kwargs()} if name == "__post_init__" else {}, base
-                    )
+                    takes = inspect.signature(function).parameters.values()
+                    more = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes)
+                    self.run_function(function, [raw], {"$kwargs": Kwargs()} if more else {}, base)
                 except Raised as error:
                     self.unread += 1
                     model.notes.append(f"{name} was not followed: {error}")

@@ -266,7 +266,7 @@ class Operators(State):
         if op in (ast.In, ast.NotIn) and type(right).__name__ == "ClassInstantier":
             return op is ast.In  # an activation: what it is built by asks for it
         if op in (ast.In, ast.NotIn) and isinstance(right, dict | set | frozenset):
-            right = list(right)
+            right = list(right) if isinstance(right, dict) else sorted(right, key=repr)
         if isinstance(left, Tensor) or isinstance(right, Tensor) or self.fitted(left, right):
             return Sym(None, self.seen(COMPARE[op], left, right))
         for value in (left, right):  # no number of a config is beyond it
