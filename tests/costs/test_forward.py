@@ -13,7 +13,8 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call as Lengths
 from archspec.errors import ArchspecError, FormulaError
-from archspec.specs.library import shipped
+from archspec.specs.index import CostRecord
+from archspec.specs.library import Library, shipped
 from archspec.symbolic.closed_form import ClosedForm
 
 Call = Callable[..., Forward]
@@ -166,9 +167,8 @@ def test_bytes_of_states_have_no_closed_form_in_one_dtype() -> None:
 
 
 def test_gradients_that_were_not_verified_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = {"exact": ["LlamaModel", "LlamaForCausalLM"], "gaps": {}, "training": ["LlamaModel"]}
-    folder = str(Path(shipped().files()["llama"]).parent)
-    monkeypatch.setattr(shipped(), "_costs", {f"{folder}/costs.json": {"llama": line}})
+    record = CostRecord(["LlamaModel", "LlamaForCausalLM"], training=["LlamaModel"])
+    monkeypatch.setattr(Library, "costs", lambda *_: record)
     base = archspec.load("LlamaModel")
     assert base.forward(1, 5).training_flops == 3 * base.forward(1, 5).flops
     with pytest.raises(ArchspecError, match="a training step has no cache"):
@@ -179,7 +179,7 @@ def test_gradients_that_were_not_verified_are_refused(monkeypatch: pytest.Monkey
         _ = model.forward(1, 5).training_flops
     with pytest.raises(ArchspecError, match=message):
         model.quantity("training_flops")
-    line.pop("training")
+    monkeypatch.setattr(Library, "costs", lambda *_: record._replace(training=()))
     with pytest.raises(ArchspecError, match=message):
         _ = model.forward(1, 5).training_flops
 
