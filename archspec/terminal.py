@@ -82,13 +82,20 @@ def _print_ruled(names: list[str], rows: list[list[str]], widths: list[int]) -> 
 
 
 def _print_lists(names: list[str], rows: list[list[str]], room: int) -> None:
-    """Each row as lines of `name  value`, for a terminal too narrow to have them side by side."""
+    """Each row as lines of `name  value`, for a terminal too narrow to have them side by side.
+
+    Where not even a number has room beside its name, it stands below it.
+    """
     first = max(map(len, names))
+    left = room - first - GAP
+    beside = left >= max((_least("", row) for row in rows), default=0)
     for row in rows:
         print(_rule(room))
         for name, cell in zip(names, row, strict=True):
-            widths = [first, max(room - first - GAP, _NARROW)]
-            _print_aligned(["", ""], _lines([name, cell], widths) if cell else [], widths)
+            if cell and beside:
+                _print_aligned(["", ""], _lines([name, cell], [first, left]), [first, left])
+            elif cell:
+                print("\n".join([*_folded(name, room), *_folded(" " * GAP + cell, room)]))
 
 
 def _lines(row: list[str], widths: list[int]) -> list[list[str]]:

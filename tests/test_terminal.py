@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
 
@@ -90,6 +91,17 @@ def test_too_narrow_for_a_table(on_terminal: Callable[..., str]) -> None:
     ]
 
 
+def test_too_narrow_for_a_number_beside_its_name(on_terminal: Callable[..., str]) -> None:
+    rows = [("26,953,662,464", "28,162,637,430,784")]
+    assert on_terminal(26, lambda: table(">num_hidden_layers|>flops", rows)).splitlines() == [
+        "─" * 26,
+        "num_hidden_layers",
+        "  26,953,662,464",
+        "flops",
+        "  28,162,637,430,784",
+    ]
+
+
 def test_a_sentence_breaks_between_words(on_terminal: Callable[..., str]) -> None:
     shown = on_terminal(30, lambda: say("note: counting it again gives 163,037,184"))
     assert shown == "note: counting it again gives\n163,037,184\n"
@@ -118,3 +130,13 @@ def test_a_pipe_has_no_colours_whatever_is_forced(
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["count", "BertModel"]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_what_is_wrong_keeps_to_the_width(on_terminal: Callable[..., str]) -> None:
+    def run() -> None:
+        with redirect_stderr(sys.stdout):
+            assert main(["count", "LlamaModel", "--set", "hidden_size=100"]) == 2
+
+    shown = on_terminal(40, run)
+    assert max(map(len, shown.splitlines())) <= 40
+    assert "hidden_size = 100" in " ".join(shown.split()) and "\n    ^^^^^^^^^^^\n" in shown

@@ -98,8 +98,15 @@ def _open_streams() -> None:
 
 def _complain(text: str) -> None:
     """Says what is wrong, if anyone hears it."""
+    from archspec.terminal import say
+
     with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        for line in text.split("\n"):
+            if line.startswith(" " * 4):  # of a file, and the caret below it
+                print(line, file=sys.stderr)
+            else:
+                say(line, sys.stderr)
+        sys.stderr.flush()
 
 
 def _run(given: list[str]) -> int:

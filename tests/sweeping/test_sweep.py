@@ -562,6 +562,7 @@ def test_a_long_sweep_shows_how_far_it_is_on_a_terminal(
     patience: float, long: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("archspec.terminal.PATIENCE", patience)
+    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "xterm")
     options = ["--set", "hidden_size=32:6400:32", "--set", "num_hidden_layers=1:2", "--out"]
     for screen in (Terminal(), io.StringIO()):

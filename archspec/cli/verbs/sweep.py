@@ -11,7 +11,7 @@ from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, g
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import SweepError
 from archspec.quantities import COST_COLUMNS, QUANTITIES
-from archspec.terminal import progress, table
+from archspec.terminal import progress, say, table
 
 if TYPE_CHECKING:
     from archspec.sweeping.sweep import Sweep
@@ -90,12 +90,12 @@ def run(args: Values) -> int:
     if args.out:
         with progress("sweeping") as show:
             rows = grid.write(args.out, show, args.yes)
-        print(f"{args.out}: {rows:,} rows", file=sys.stderr)
+        say(f"{args.out}: {rows:,} rows", sys.stderr)
         _say(grid.remarks())
     if args.plot:
         others = [_sweep(args, given(model), None) for model in args.beside]
         grid.plot(args.plot, args.kind, args.log, others)
-        print(args.plot, file=sys.stderr)
+        say(args.plot, sys.stderr)
     if args.out or args.plot:
         _say(grid.notes)
     if args.json and not args.out and not args.plot:
@@ -159,4 +159,4 @@ def _print(grid: Sweep, rows: int, yes: bool) -> None:
 
 def _say(lines: Iterable[str]) -> None:
     for line in lines:
-        print(line, file=sys.stderr)
+        say(line, sys.stderr)
