@@ -114,4 +114,5 @@ def _values(found: Found) -> str:
 
 
 def _off(found: Found) -> str:
-    return f"{float(100 * found.miss):.3g} %"
+    miss = float(100 * found.miss)
+    return f"{miss:,.0f} %" if miss >= 1_000 else f"{miss:.3g} %"

@@ -25,7 +25,8 @@ _PERIODS = ("period", "interval", "pattern")
 _NAME = "name the fields to choose: --free FIELD,..."
 # What is looked at, in shares of a first config of the budget's size.
 WIDTHS, DEPTHS, INNERS = (0.62, 1.6), (0.4, 2.5), (0.5, 2.2)
-FEW_DEPTHS, FEW_STEPS = (0.67, 1.5), 24  # where each depth takes its time
+FEW_DEPTHS, FEW_STEPS = (0.67, 1.5), 16  # where each depth takes its time
+FEW = 4  # heads of keys and values: fewer of them stay as many in larger configs
 STEPS = 64  # of which the first config's sizes have no more: larger ones are multiples of rounder numbers
 LARGEST, MOST = 1 << 17, 1 << 10  # the first config's width; its turns where that is given
 
@@ -67,7 +68,7 @@ def _weight(part: Roles, counted: Counted, ties: Mapping[str, str]) -> int:
     size = counted._replace(config=_unlisted(counted.config, part).config).sized(ties)
     if (own := size({})) is None:
         return part.own(part.width) ** 2 * part.own(part.depths[0])
-    larger = [size({name: 2 * part.own(name)}) for name in (part.depths[0], *part.feed_forward)]
+    larger = [size({name: 2 * part.own(name)}) for name in (part.depths[0], *part.feed_forward, part.width)]
     return max(one - own for one in larger if one is not None) if any(larger) else 0
 
 
@@ -155,9 +156,15 @@ class Planner:
 
     @cached_property
     def groups(self) -> dict[str, int]:
-        """The heads that share one of keys and values, by the heads; where all share one, any number may."""
+        """The heads that share one of keys and values, by the heads; few of these stay as many."""
         pairs = [(heads, self.part.own(heads), self.part.own(shared)) for heads, shared in self.part.shared]
-        return {heads: own // shared for heads, own, shared in pairs if own % shared == 0 and shared > 1}
+        return {heads: own // shared for heads, own, shared in pairs if own % shared == 0 and shared >= FEW}
+
+    def _whole(self, heads: str) -> int:
+        """What a number of heads is a multiple of, so that each one of keys and values has as many."""
+        given = [value for name, value in self.settled.items() if is_shared(name) and value]
+        own = [self.part.own(shared) for other, shared in self.part.shared if other == heads]
+        return lcm(*given) if given else self.groups.get(heads) or lcm(*own)
 
     @cached_property
     def width_step(self) -> int:
@@ -165,10 +172,9 @@ class Planner:
 
         It is 64 where there is no feed-forward width to give way. Heads of a size of their own need not fit.
         """
-        own, given = self.part.own(self.part.width), self.settled.items()
-        shared = lcm(*self.groups.values(), *(value for name, value in given if is_shared(name) and value))
-        free = [self.part.own(name) for name in self.part.heads if name not in self.given]
-        sizes = [own // number * shared for number in free if own % number == 0]
+        own = self.part.own(self.part.width)
+        free = [(name, self.part.own(name)) for name in self.part.heads if name not in self.given]
+        sizes = [own // number * self._whole(name) for name, number in free if own % number == 0]
         sizes += [_HEAD_SIZE * self.settled[name] for name in self.part.heads if self.settled.get(name)]
         own_sizes = alike(self.part.scope, "head_dim") or alike(self.part.scope, "qk_nope_head_dim")
         wanted = [128, 64] if self.inner else [64]
@@ -180,8 +186,10 @@ class Planner:
         """The fields that follow the width, the depth or the heads, in the order in which they do."""
         part, found = self.part, dict[str, str]()
         if self.width or part.width in self.settled:
-            found |= {name: self._of_width(name, self._heads_step(name)) for name in part.heads}
-            found |= {name: self._of_width(name, inner_step(part.own(name))) for name in part.feed_forward}
+            for name in part.heads:
+                round_ = usual_step(part.own(name), (8, 4, 2)) if part.own(name) > 8 else 1
+                found[name] = self._of_width(name, self._whole(name), round_)
+            found |= {name: self._of_width(name, 1, inner_step(part.own(name))) for name in part.feed_forward}
             found |= dict.fromkeys([*_embeddings(part), *self.others], part.width)
         if self.inner:
             own = part.own(self.inner)
@@ -195,18 +203,14 @@ class Planner:
         chosen = {self.width, self.depth, self.inner, *self.given}
         return {name: text for name, text in found.items() if name not in chosen}
 
-    def _of_width(self, name: str, step: int) -> str:
-        """A field that keeps its proportion to the width, in whole steps."""
+    def _of_width(self, name: str, whole: int, round_: int) -> str:
+        """A field that keeps its proportion to the width: a multiple of ``whole``, and better a round one."""
         own, width = self.part.own(name), self.part.own(self.part.width)
-        if width % own == 0 and self.width_step % (width // own) == 0:
+        if width % own == 0 and self.width_step % (width // own * whole) == 0:
             return f"{self.part.width} // {width // own}"
         if own % width == 0:
             return f"{self.part.width} * {own // width}"
-        return _scaled(name, self.part.width, self.part, step)
-
-    def _heads_step(self, name: str) -> int:
-        own = self.part.own(name)
-        return lcm(self.groups.get(name, 1), min(8, own & -own)) if own > 8 else 1
+        return _scaled(name, self.part.width, self.part, lcm(whole, round_))
 
     @property
     def driver(self) -> tuple[int, int]:
@@ -259,8 +263,8 @@ class Planner:
 
 
 def inner_step(own: int) -> int:
-    """The multiple of 256, 128 or 64 that a feed-forward width is; else any width is as good."""
-    return usual_step(own, (256, 128, 64))
+    """The multiple of 256, 128 or 64 that a feed-forward width is, of some steps; else any is as good."""
+    return usual_step(own, [step for step in (256, 128, 64) if own >= 8 * step])
 
 
 def _around(value: int, step: int, shares: tuple[float, float], steps: int = STEPS) -> list[int]:

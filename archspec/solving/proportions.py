@@ -152,7 +152,9 @@ def _paths(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
 def _is_own_size(scope: Scope, name: str) -> bool:
     """Whether a field is a size that the config has, and not one that is worked out."""
     field = scope.spec.fields.get(name)
-    if field is None or (field.computed and scope.raw.get(name) is None):
+    if field is None or name in (*scope.spec.fixed, *scope.spec.readonly):
+        return False
+    if field.computed and scope.raw.get(name) is None:
         return False
     try:
         value = scope.get(name)

@@ -34,6 +34,7 @@ from archspec.tree.counts import dtype_name
 _DEFAULTS = "no config is given: the proportions are transformers' defaults, which need not be a checkpoint's"
 NEAR = Fraction(1, 100)  # a miss that a config of the usual shape may have, unless said otherwise
 FAR = Fraction(1, 20)  # a miss that is worth a word
+ASTRAY = Fraction(1, 2)  # a miss beyond which a shape that was not asked for is none for the budget
 
 
 def solve(
@@ -91,7 +92,7 @@ def solve(
     asked = Asked(raw, architecture, given, names, dict(tie or {}), multiple or {}, dtype, plan, library)
     if not 1 <= top <= 1_000:
         raise SweepError(f"{top} solutions are not listed", help="ask for 1 to 1,000")
-    limit = None if within is None else _percent("within", within)
+    limit = _percent("within", within) if within is not None else None if names else ASTRAY
     nearest = bool(names) and (bool(ratio) or len(names) == 1)
     near = NEAR if tolerance is None else _percent("a tolerance of", tolerance)
     near = Fraction(0) if tolerance is None and nearest else near if limit is None else min(near, limit)

@@ -90,6 +90,9 @@ def test_heads_fit_what_is_given() -> None:
 def test_heads_of_keys_and_values_keep_their_share() -> None:
     for one in solve("MixtralForCausalLM", params="20b", top=5):
         assert one.config["num_attention_heads"] == 4 * one.config["num_key_value_heads"]
+    for one in solve("Starcoder2ForCausalLM", params="1b", top=3):
+        assert one.config["num_attention_heads"] % 2 == one.config["hidden_size"] % 128 == 0
+        assert one.config["num_key_value_heads"] == 2
 
 
 def test_stacks_of_encoder_and_decoder_grow_together() -> None:
@@ -138,6 +141,19 @@ def test_what_has_no_shape_to_choose_is_refused(architecture: str, given: Any, m
     with pytest.raises(SweepError, match=message) as refusal:
         solve(architecture, params="1b", set=given)
     assert "--free FIELD" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("params", "message", "end"),
+    [
+        ("1k", "the nearest is 835,522 % off, hidden_size = 128", "hidden_size = 128 is the smallest"),
+        ("4000P", "nothing comes within 50 % of the budget", "is the largest of its values"),
+    ],
+)
+def test_a_size_that_no_shape_has_is_refused(params: str, message: str, end: str) -> None:
+    with pytest.raises(SweepError, match=message) as refusal:
+        solve("LlamaForCausalLM", params=params)
+    assert end in str(refusal.value)
 
 
 def test_the_order_is_said(capsys: pytest.CaptureFixture[str]) -> None:
