@@ -230,14 +230,18 @@ class Sensitivity(NamedTuple):
 
 
 def sensitivity(formula: ClosedForm) -> list[Sensitivity]:
-    """Every field that enters, the most elastic first; derivatives ignore rounding."""
+    """Every field that enters, the most elastic first; derivatives ignore rounding.
+
+    Where there is no derivative, as of a remainder or of a loop's end, it is the change for one more.
+    """
     found = []
     base = formula.evaluate()
     smooth = _smooth(formula.expr)
     for name, value in formula.symbols.items():
         symbol = sympy.Symbol(name)
-        slope = float(formula.number(sympy.diff(smooth, symbol)))
         change = sympy.sympify(formula.number(formula.expr.subs(symbol, symbol + 1)) - base)
+        derivative = sympy.diff(smooth, symbol)
+        slope = float(change if derivative.has(sympy.Derivative, sympy.Subs) else formula.number(derivative))
         step = int(change) if change.is_Integer else None
         found.append(Sensitivity(name, value, slope, step, slope * float(value) / base if base else 0.0))
     return sorted(found, key=lambda row: -abs(row.elasticity))

@@ -191,9 +191,10 @@ class Formal(SweptDomain):
         else:
             plain = source
         items = self.iterate(plain, first.iter, at)
-        if not isinstance(items, range):
+        if not isinstance(items, range) or items.step != 1:
             items = list(items)
-        ends = source if isinstance(source, SymRange) else SymRange(0, len(items))
+        ends = SymRange(items.start, items.stop) if isinstance(items, range) else SymRange(0, len(items))
+        ends = source if isinstance(source, SymRange) else ends
         loop = Loop(self.path, _variable(first.target), ends, len(items))
         if not items and loop.free:
             self.path.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula

@@ -291,6 +291,26 @@ architectures:
     ]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "first: Linear(a, sum(p % q for q in range(2, p)))",
+        "first: Linear(a, [q for q in range(p, 3 * p) if all(q % r for r in range(2, q))][0])",
+        "layers: Linear(a, b) if i >= k else Linear(a, c) for i in range(1, 4)",
+        "layers: Linear(a, p * i) for i in range(1, 8, 3)",
+        "layers: Linear(a, p % (i + 2)) for i in range(p)",
+    ],
+)
+def test_loops_that_start_later_or_take_steps(body: str) -> None:
+    spec, raw = toy(f"{CONFIG}architectures:\n  ToyModel:\n    {body}\n"), {"p": 7}
+    formula = Formula.of(Scope(spec, raw), "ToyModel")
+    assert formula.evaluate() == exact(spec, "ToyModel", raw)["params"] and formula.sensitivity().fields
+    for other in ({"p": 5}, {"p": 6, "k": 3}):
+        assert formula.evaluate(other) == exact(spec, "ToyModel", {**raw, **other})["params"]
+    form = formula.leading()
+    assert form.value + form.dropped.value == formula.evaluate()
+
+
 def test_turns_are_counted_where_a_test_chooses_the_text_that_a_size_is_looked_up_by() -> None:
     text = f"""{CONFIG}modules:
   Layer(kind):
