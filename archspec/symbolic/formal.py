@@ -191,10 +191,9 @@ class Formal(SweptDomain):
         else:
             plain = source
         items = self.iterate(plain, first.iter, at)
-        if not isinstance(items, range) or items.step != 1:
-            items = list(items)
-        ends = SymRange(items.start, items.stop) if isinstance(items, range) else SymRange(0, len(items))
-        ends = source if isinstance(source, SymRange) else ends
+        items = items if isinstance(items, range) and items.step == 1 else list(items)
+        own = (items.start, items.stop) if isinstance(items, range) else (0, len(items))
+        ends = source if isinstance(source, SymRange) else SymRange(*own)
         loop = Loop(self.path, _variable(first.target), ends, len(items))
         if not items and loop.free:
             self.path.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula

@@ -311,6 +311,13 @@ def test_loops_that_start_later_or_take_steps(body: str) -> None:
     assert form.value + form.dropped.value == formula.evaluate()
 
 
+@pytest.mark.parametrize("field", ["enc_channels[1]", "enc_channels[2]", "enc_kernel_sizes[2]"])
+def test_the_items_of_a_loop_that_starts_later_are_its_own(field: str) -> None:
+    formula = archspec.formula("Qwen2_5OmniToken2WavDiTModel")
+    values = {**formula.symbols, field: 2 * int(formula.symbols[field])}
+    assert formula.substituted(values) == formula.evaluate({field: values[field]})
+
+
 def test_turns_are_counted_where_a_test_chooses_the_text_that_a_size_is_looked_up_by() -> None:
     text = f"""{CONFIG}modules:
   Layer(kind):
