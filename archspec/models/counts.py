@@ -118,7 +118,7 @@ class Counts(Report):
 
 def _row(level: int, part: Part, whole: int) -> tuple[str, ...]:
     """A module with its parameters, those of all copies and of one; a number for a name says little."""
-    number_alone = part.cls and part.copies == 1 and part.name[-1:].isdecimal()
+    number_alone = part.cls and part.copies == 1 and part.name.rpartition(".")[2].isdecimal()
     label = f"{part.name} ({part.cls})" if number_alone else part.name
     times = f" ×{part.copies}" if part.copies > 1 else ""
     each = number(part.each) if part.places > 1 and part.each is not None else ""

@@ -101,3 +101,9 @@ def test_modules_to_a_depth(capsys: pytest.CaptureFixture[str]) -> None:
     assert [child["name"] for child in layers["children"]][:2] == ["self_attn", "mlp"]
     assert head["children"] == [] and model["params"] + head["params"] == 6_738_415_616
     assert main(["count", "LlamaForCausalLM", "--depth", "-1"]) == 2
+
+
+def test_a_number_alone_is_said_with_its_class(capsys: pytest.CaptureFixture[str]) -> None:
+    whisper = "\n".join(modules(capsys, "WhisperModel"))
+    assert "conv1 " in whisper and "(Conv1d)" not in whisper
+    assert "layer.1 (T5LayerFF)" in "\n".join(modules(capsys, "T5Model"))
