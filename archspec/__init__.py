@@ -8,6 +8,8 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 _HOMES = {
+    "archspec.authoring.derive": ("Derived", "derive"),
+    "archspec.authoring.verify": ("Verification", "verify"),
     "archspec.compare.diff": ("Diff", "diff"),
     "archspec.compare.table": ("ModelTable", "table"),
     "archspec.costs.forward": ("CacheTensor", "Forward"),

@@ -1,5 +1,9 @@
 """The public names, for type checkers and editors: `__init__.py` imports each when it is asked for."""
 
+from archspec.authoring.derive import Derived as Derived
+from archspec.authoring.derive import derive as derive
+from archspec.authoring.verify import Verification as Verification
+from archspec.authoring.verify import verify as verify
 from archspec.compare.diff import Diff as Diff
 from archspec.compare.diff import diff as diff
 from archspec.compare.table import ModelTable as ModelTable

@@ -12,7 +12,7 @@ from archspec.linting import checks
 from archspec.models.report import Report
 from archspec.reports import Block
 from archspec.specs.library import folder
-from archspec.specs.search_path import Folder, library_of
+from archspec.specs.search_path import Folder, folders_of, library_of
 
 Folders = Folder | Sequence[Folder]
 
@@ -55,17 +55,12 @@ def lint(files: Folders = (), specs: Folders = ()) -> Lint:
     >>> print(archspec.lint("formulas/bert.yaml"))
     1 file, no problems
     """
-    own = _listed(specs)
-    named = _listed(files) or own
+    own = folders_of(specs)
+    named = folders_of(files) or own
     found = [file for name in named for file in _files(name)] if named else checks.everything()
     library = cache(lambda beside: library_of([*own, *beside]))
     problems = [problem for file in found for problem in checks.lint(file, library(_beside(file)))]
     return Lint(found, problems)
-
-
-def _listed(folders: Folders) -> list[str]:
-    named = [folders] if isinstance(folders, str | os.PathLike) else folders
-    return [os.fspath(one) for one in named]
 
 
 def _beside(file: str) -> tuple[str, ...]:

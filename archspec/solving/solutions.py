@@ -42,6 +42,11 @@ class Solution(NamedTuple):
         """The miss in per cent, as it is shown."""
         return f"{float(100 * self.miss):.3g}%"
 
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, with sizes of memory named as bytes."""
+        costs = {"memory_bytes" if name == "memory" else name: cost for name, cost in self.costs.items()}
+        return self._asdict() | {"miss": float(self.miss), "costs": costs}
+
     def __str__(self) -> str:
         values = ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())
         return f"{values} with {self.params:,} parameters, {self.off} off"
@@ -99,12 +104,15 @@ class Solutions(list[Solution]):
         if self.order:
             yield self.order
 
-    def as_json(self, paths: Sequence[str] = ()) -> Any:
-        """Plain data, as `archspec solve --json` prints it; of a law, its optimum with the configs."""
-        found = [one._asdict() | {"miss": float(one.miss)} for one in self]
-        if paths:
-            found = [one | {"path": path} for one, path in zip(found, paths, strict=True)]
-        return found if self.law is None else {**self.law._asdict(), "configs": found}
+    def as_json(self, paths: Sequence[str] = ()) -> dict[str, Any]:
+        """Plain data, as `archspec solve --json` prints it; ``paths`` as of :meth:`blocks`."""
+        written: Sequence[str | None] = paths or [None] * len(self)
+        return {
+            "law": self.law and self.law._asdict(),
+            "order": self.order,
+            "solutions": [one.as_json() | {"path": path} for one, path in zip(self, written, strict=True)],
+            "notes": self.notes,
+        }
 
     def __str__(self) -> str:
         return plain(self.blocks())

@@ -32,10 +32,15 @@ def library_of(specs: Specs = ()) -> Library:
     """
     if isinstance(specs, Library):
         return specs
-    named = [specs] if isinstance(specs, str | os.PathLike) else list(specs)
-    given = [*(("--specs", one) for one in named), *((VARIABLE, one) for one in _on_path())]
+    given = [*(("--specs", one) for one in folders_of(specs)), *((VARIABLE, one) for one in _on_path())]
     own = [_checked(origin, os.fspath(one)) for origin, one in given]
     return Library(*own, *shipped().folders, beyond=entry_points) if own else installed()
+
+
+def folders_of(specs: Folder | Sequence[Folder]) -> list[str]:
+    """The folders that are named, one or several."""
+    named = [specs] if isinstance(specs, str | os.PathLike) else specs
+    return [os.fspath(one) for one in named]
 
 
 @cache

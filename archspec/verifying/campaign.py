@@ -57,17 +57,19 @@ class Report(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """The whole report as JSON values."""
         return {
-            **self.versions,
+            "versions": self.versions,
             "samples": self.samples,
             "seed": self.seed,
             "seconds": round(self.seconds, 1),
             "totals": {verdict: self.count(verdict) for verdict in ("exact", "wrong", "unavailable")},
-            "architectures": [_outcome_json(result) for result in self.results],
+            "architectures": [
+                outcome_json(outcome) | {"seconds": round(seconds, 2)} for outcome, seconds in self.results
+            ],
         }
 
 
-def _outcome_json(result: Result) -> dict[str, Any]:
-    outcome = result.outcome
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """How an architecture did, as JSON values."""
     return {
         "architecture": outcome.architecture,
         "model_type": outcome.model_type,
@@ -76,7 +78,6 @@ def _outcome_json(result: Result) -> dict[str, Any]:
         "refused_by_both": outcome.refused,
         "refusals": dict(outcome.refusals),
         "unavailable": outcome.unavailable,
-        "seconds": round(result.seconds, 2),
         "differences": [
             difference._asdict() | {"places": list(difference.places)} for difference in outcome.differences
         ],

@@ -225,7 +225,7 @@ def test_both_ways_of_a_condition_are_in_the_draft(
 ) -> None:
     module(own(*body))
     found = derived("own:Net")
-    (outcome,) = found["verify"]
+    (outcome,) = found["architectures"]
     text = found["drafts"]["net"]
     assert (found["code"], outcome["differences"]) == (0, []), text
     assert outcome["compared"] >= 5
@@ -260,7 +260,7 @@ def test_what_is_not_read_is_a_comment_and_never_exact(
     comments = [line for line in text.splitlines() if line.strip().startswith("#")]
     assert any(comment in line for line in comments), text
     assert found["code"] == 1, text
-    assert found["verify"][0]["differences"], "a guess must show under verify"
+    assert found["architectures"][0]["differences"], "a guess must show under verify"
 
 
 def test_a_class_that_cannot_be_read_is_named(module: Callable[..., None]) -> None:

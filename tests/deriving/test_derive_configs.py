@@ -127,7 +127,7 @@ BODIES = {
 def test_a_draft_follows_the_config(module: Callable[..., None], body: list[str], line: str) -> None:
     module(HEAD + "".join(f"        {text}\n" for text in body))
     found = derived("own:Net", samples=20)
-    (outcome,) = found["verify"]
+    (outcome,) = found["architectures"]
     text = found["drafts"]["net"]
     assert (found["code"], outcome["differences"]) == (0, []), text
     assert line in text
@@ -186,7 +186,7 @@ def test_a_layer_has_fields_of_its_own(module: Callable[..., None]) -> None:
 def test_other_values_that_cannot_be_built_here_are_left_out(module: Callable[..., None]) -> None:
     """What a field that the draft leaves out would change is not known without the package that it takes."""
     module(own("self.a = Block(config)", "__import__('not_there' if config.kind == 'wide' else 'math')"))
-    (outcome,) = derived("own:Net")["verify"]
+    (outcome,) = derived("own:Net")["architectures"]
     assert outcome["differences"] == [] and outcome["compared"] >= 4
 
 

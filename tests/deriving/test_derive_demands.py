@@ -180,7 +180,7 @@ def test_a_demand_is_a_requirement_of_whoever_makes_the_module(
     module(text)
     found = derived("own:Net", samples=8)
     drafted_text = found["drafts"]["net"]
-    assert (found["code"], found["verify"][0]["differences"]) == (0, []), drafted_text
+    assert (found["code"], found["architectures"][0]["differences"]) == (0, []), drafted_text
     assert line in drafted_text
 
 
@@ -265,7 +265,7 @@ def test_what_torch_splits_by_the_config_is_not_taken_for_the_default_ones(
     text = own(rates, "self.a = nn.ModuleList([Rated(config, rates[i % 3]) for i in range(config.depth)])")
     module(text.replace("class Net", RATED + "\nclass Net"))
     found = derived("own:Net", samples=8)
-    assert (found["code"], found["verify"][0]["differences"]) == (0, []), found["drafts"]["net"]
+    assert (found["code"], found["architectures"][0]["differences"]) == (0, []), found["drafts"]["net"]
     assert "require" not in found["drafts"]["net"]
 
 
@@ -278,7 +278,7 @@ def test_a_module_without_tensors_under_two_names_is_no_alias(module: Callable[.
         )
     )
     found = derived("own:Net")
-    assert (found["code"], found["verify"][0]["differences"]) == (0, [])
+    assert (found["code"], found["architectures"][0]["differences"]) == (0, [])
     assert "    alias:\n      head.1: b\n" in found["drafts"]["net"]
 
 
@@ -292,7 +292,7 @@ def test_a_mean_over_everything_keeps_the_shape_of_what_it_is_taken_from(module:
     ]
     module(own(*made))
     found = derived("own:Net")
-    assert (found["code"], found["verify"][0]["differences"]) == (0, [])
+    assert (found["code"], found["architectures"][0]["differences"]) == (0, [])
     assert "a: Parameter(depth, width)" in found["drafts"]["net"]
 
 
@@ -323,7 +323,7 @@ def test_the_names_of_an_activation_are_said_where_the_draft_reads_the_text(
     text = own("self.act = ACT2FN[config.kind]", "self.a = Block(config)", *more).replace('"plain"', '"gelu"')
     module("from transformers.activations import ACT2FN\n" + text)
     found = derived("own:Net", samples=8)
-    assert (found["code"], found["verify"][0]["differences"]) == (0, []), found["drafts"]["net"]
+    assert (found["code"], found["architectures"][0]["differences"]) == (0, []), found["drafts"]["net"]
     assert ("- kind in ['gelu', " in found["drafts"]["net"]) is said
 
 
@@ -344,5 +344,5 @@ def test_a_list_has_the_last_item_that_is_taken_of_it(module: Callable[..., None
     fields = "depth: int = 3\n    sizes: list = field(default_factory=lambda: [4, 6])"
     module("from dataclasses import field\n" + text.replace("depth: int = 3", fields))
     found = derived("own:Net", samples=8)
-    assert (found["code"], found["verify"][0]["differences"]) == (0, []), found["drafts"]["net"]
+    assert (found["code"], found["architectures"][0]["differences"]) == (0, []), found["drafts"]["net"]
     assert "- 0 < len(sizes)\n" in found["drafts"]["net"]

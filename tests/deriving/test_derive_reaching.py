@@ -114,7 +114,7 @@ def test_what_is_set_inside_of_a_module_holds_for_that_one(
 ) -> None:
     module(own(*body).replace("\nclass Net", f"{MORE}\nclass Net"))
     found = derived("own:Net")
-    (outcome,) = found["verify"]
+    (outcome,) = found["architectures"]
     assert (found["code"], outcome["differences"]) == (0, []), found["drafts"]["net"]
 
 
@@ -229,7 +229,7 @@ def test_an_item_that_is_deleted_from_a_table_of_ties(module: Callable[..., None
     )
     found = derived("own:Net", samples=10)
     draft = next(iter(found["drafts"].values()))
-    assert (found["code"], found["verify"][0]["differences"]) == (0, []), draft
+    assert (found["code"], found["architectures"][0]["differences"]) == (0, []), draft
     assert "heads: others if not same\n" in draft
 
 
@@ -243,7 +243,7 @@ def test_two_tables_of_ties_that_have_a_target_in_common(module: Callable[..., N
     module(TIES.partition("    @property")[0].replace("        self.post_init()", tables))
     found = derived("own:Net", samples=10)
     draft = next(iter(found["drafts"].values()))
-    assert (found["code"], found["verify"][0]["differences"]) == (0, []), draft
+    assert (found["code"], found["architectures"][0]["differences"]) == (0, []), draft
     assert "tails: others\n      others: bases if same\n" in draft
 
 
@@ -251,7 +251,7 @@ def test_a_table_of_ties_that_depends_on_the_config(module: Callable[..., None])
     module(TIES)
     found = derived("own:Net", samples=10)
     text = next(iter(found["drafts"].values()))
-    (outcome,) = found["verify"]
+    (outcome,) = found["architectures"]
     assert (found["code"], outcome["differences"]) == (0, []), text
     assert "not tie_word_embeddings or depth > 1" in text
     assert "heads: others\n      tails: bases\n" in text

@@ -272,7 +272,7 @@ def test_what_need_not_be_told_is_left_out(module: Callable[..., None], body: li
         + MORE
     )
     found = derived("own:Net", samples=8)
-    (outcome,) = found["verify"]
+    (outcome,) = found["architectures"]
     text = found["drafts"]["net"]
     assert (found["code"], outcome["differences"]) == (0, []), text
     assert line in " ".join(text.split())
@@ -289,7 +289,7 @@ def test_defaults_that_other_code_gives(name: str, line: str) -> None:
     """A field that a config's own value wins over; a sub-config that is made of another type than the
     declared one."""
     found = derived(name, samples=3)
-    assert found["code"] == 0, found["verify"]
+    assert found["code"] == 0, found["architectures"]
     assert any(line in text for text in found["drafts"].values())
 
 

@@ -47,10 +47,18 @@ LINES = {  # verb -> command lines
         "GPT2Model --set n_layer=1,2",
         "SwinModel --set depths=[2,2],[2,4] --columns a=params/3",
     ],
+    "solve": [
+        "GPT2LMHeadModel --params 1e9 --free n_layer --top 2",
+        "GPT2LMHeadModel --memory 1GiB --free n_layer --top 1 --dtype bf16",
+        "GPT2LMHeadModel --compute 1e19 --free n_layer --top 1",
+    ],
     "list": ["kosmos", "bert"],
     "lint": [BROKEN, "formulas/gpt2.yaml"],
 }
-ORACLE: dict[str, list[str]] = {"solve": [], "verify": [], "derive": []}
+ORACLE = {
+    "verify": ["BertModel --samples 1"],
+    "derive": ["BertModel --samples 1", "T5Model --no-verify"],
+}
 CASES = [(verb, line) for verb, lines in LINES.items() for line in lines]
 
 
@@ -82,6 +90,23 @@ def test_a_wrong_document_is_not_valid(verb: str, capsys: pytest.CaptureFixture[
             validator(verb).validate(document)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize(("verb", "line"), [(verb, line) for verb, lines in ORACLE.items() for line in lines])
+def test_what_is_found_of_specs_is_valid(verb: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (document,) = documents(verb, line, capsys)
+    validator(verb).validate(document)
+    for key in document:
+        assert not validator(verb).is_valid({**document, key: True})
+        assert not validator(verb).is_valid({other: document[other] for other in document if other != key})
+
+
+@pytest.mark.oracle
+def test_a_difference_is_valid(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (document,) = documents("verify", "BertModel --samples 0 --jobs 1", capsys)
+    assert document["architectures"][0]["differences"]
+    validator("verify").validate(document)
+
+
 def required(verb: str, document: dict[str, Any]) -> list[str]:
     """The keys that a document of a verb may not lack."""
     optional = {"children"} if verb == "tree" else set()
@@ -100,7 +125,7 @@ def objects(schema: Any) -> Iterator[dict[str, Any]]:
             yield from objects(one)
 
 
-@pytest.mark.parametrize("verb", LINES)
+@pytest.mark.parametrize("verb", [*LINES, *ORACLE])
 def test_a_schema_says_what_each_key_is_and_allows_no_other(verb: str) -> None:
     schema = archspec.schema(verb)
     Draft202012Validator.check_schema(schema)
@@ -115,8 +140,6 @@ def test_every_verb_that_prints_json_has_a_schema(capsys: pytest.CaptureFixture[
         takes = Arguments()
         module_of(verb).add_arguments(takes)
         options = {name for name, _ in takes.told}
-        if verb in ORACLE:
-            continue
         assert ("--json" in options) == ("--json-schema" in options) == (verb in {**LINES, **ORACLE}), verb
         code = main([verb, "--json-schema"])
         printed = capsys.readouterr()

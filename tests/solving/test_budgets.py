@@ -78,4 +78,4 @@ def test_a_class_without_costs_has_no_budget_of_them() -> None:
 def test_a_law_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "LlamaForCausalLM", "--compute", "5.76e23", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["law"], found["params"]) == ("chinchilla", 67_000_000_000)
+    assert (found["law"]["law"], found["law"]["params"]) == ("chinchilla", 67_000_000_000)

@@ -175,13 +175,13 @@ def test_solutions_are_a_list_that_people_can_read() -> None:
     assert len(found) == len(list(found)) == 2 and str(found).startswith("rank  hidden_size")
     assert str(found[0]).startswith("hidden_size = 768, num_hidden_layers = 12")
     assert "<th" in found._repr_html_() and "'config'" not in repr(found)
-    assert found.as_json()[0]["params"] == found[0].params
+    assert found.as_json()["solutions"][0]["params"] == found[0].params
 
 
 def test_a_law_comes_with_configs_of_its_size() -> None:
     found = solve("LlamaForCausalLM", compute="1e21", top=1)
     assert found.law is not None and str(found).startswith("law       ")
-    assert found.as_json()["configs"][0]["costs"]["tokens"] == found.law.tokens
+    assert found.as_json()["solutions"][0]["costs"]["tokens"] == found.law.tokens
     assert found[0].params == pytest.approx(found.law.params, rel=0.01)
 
 

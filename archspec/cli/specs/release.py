@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from archspec.cli.specs.derive import write_drafts
+from archspec.authoring.derive import save, undescribed
 from archspec.errors import ArchspecError
 from archspec.specs.exported import exported
 from archspec.specs.library import TRANSFORMERS_VERSION, shipped
@@ -74,7 +74,8 @@ def drafted(new: list[Key], output: str) -> dict[str, str]:
     for model_type in dict.fromkeys(model_type for model_type, _ in new):
         try:
             target = find(model_type, "")
-            paths = write_drafts(draft(target.model_type, target.config, target.classes), output)
+            drafts = draft(target.model_type, target.config, target.classes)
+            paths = save(undescribed(drafts), output)
         except ArchspecError as error:
             told[model_type] = f"no draft: {error.problems[0].message}"
         else:

@@ -1,4 +1,4 @@
-"""`archspec verify` of specs of one's own: held to the classes that their headers name."""
+"""Specs of one's own, held to the classes that their headers name."""
 
 from __future__ import annotations
 

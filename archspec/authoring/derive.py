@@ -1,0 +1,155 @@
+"""`archspec.derive`: a spec drafted from the constructor of a class, and held to what the class builds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from archspec.deriving import Draft, compiled, draft, find, overlay, params, unread, verified
+from archspec.errors import ArchspecError, SpecError
+from archspec.extras import optional
+from archspec.models.report import Report
+from archspec.reports import Block
+from archspec.verifying.campaign import outcome_json
+from archspec.verifying.verifier import Outcome
+
+_SHOWN = 3
+
+
+class Derived(Report):
+    """A draft, those of its parts, and how it did; made by :func:`derive`. Printed, it is the specs.
+
+    ``outcomes`` say how each class of the draft did, ``refusal`` why the compiler does not take it.
+    """
+
+    def __init__(
+        self, drafts: Sequence[Draft], outcomes: Sequence[Outcome], refusal: SpecError | None = None
+    ) -> None:
+        self._drafts, self.outcomes, self.refusal = undescribed(drafts), list(outcomes), refusal
+
+    @property
+    def drafts(self) -> dict[str, str]:
+        """Model type -> the text of its spec: the one that was asked for first, then its parts."""
+        return {part.model_type: part.text for part in self._drafts}
+
+    @property
+    def unread(self) -> dict[str, str]:
+        """The classes that could not be read, and why."""
+        return self._drafts[0].failed
+
+    @property
+    def wrong(self) -> bool:
+        """Whether a class is not what the draft says, or could not be read."""
+        is_wrong = any(outcome.verdict == "wrong" for outcome in self.outcomes)
+        return is_wrong or bool(self.unread) or self.refusal is not None
+
+    def save(self, folder: str) -> list[str]:
+        """Writes each spec to a file in a folder; gives the files. Errors: :class:`ArchspecError`."""
+        return save(self._drafts, folder)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, as `archspec derive --json` prints it."""
+        listed = [outcome_json(outcome) for outcome in self.outcomes]
+        refusal = None if self.refusal is None else str(self.refusal)
+        found = {"drafts": self.drafts, "unread": self.unread, "refusal": refusal, "architectures": listed}
+        plain: dict[str, Any] = json.loads(json.dumps(found, default=str))  # configs hold whatever code takes
+        return plain
+
+    def blocks(self) -> Iterator[Block]:
+        """The specs, each under the name of its file but for the first."""
+        for index, (model_type, text) in enumerate(self.drafts.items()):
+            if index:
+                yield f"\n# ---- {model_type}.yaml"
+            yield text.removesuffix("\n")
+
+    def verdicts(self) -> Iterator[str]:
+        """How each class did, in lines."""
+        for outcome in self.outcomes:
+            yield from _verdict(outcome)
+        if self.refusal is not None:
+            yield f"the compiler does not take the draft:\n{self.refusal}"
+            return
+        yield from (f"unread {name}: {reason}" for name, reason in self.unread.items())
+
+
+def derive(
+    name: str,
+    *,
+    config: str = "",
+    kwargs: Mapping[str, Any] | None = None,
+    output: str | None = None,
+    samples: int = 10,
+    seed: int = 0,
+    verify: bool = True,
+) -> Derived:
+    """Drafts a spec from the constructor of a class, and verifies it at ``samples`` random configs.
+
+    ``name`` is a class of transformers, a model type, or `module:Class` for one of your own, with ``config``
+    (`module:Class`) its config class where that is not annotated, or ``kwargs`` what it takes by keyword.
+    ``output`` is a folder that the specs are written to.
+
+    Needs the extra `verify`. Errors: :class:`ArchspecError` for what is not there, or cannot be read.
+    """
+    with optional():
+        target = find(name, config, dict(kwargs or {}))
+        drafts = draft(target.model_type, target.config, target.classes)
+        outcomes: list[Outcome] = []
+        counts: dict[str, int | None] = {}
+        refusal: SpecError | None = None
+        with overlay(drafts) as library:
+            try:
+                for part in drafts:
+                    compiled(part, library)
+                if problems := unread(drafts[0], target, library):
+                    raise ArchspecError(problems)
+                if verify:
+                    outcomes = verified(drafts[0], target, library, samples, seed)
+                counts = {one: params(drafts[0], library, one) for one in drafts[0].architectures}
+            except SpecError as error:
+                refusal = error
+    for outcome in outcomes:
+        drafts[0].told(outcome.architecture, outcome.verdict, outcome.compared, counts[outcome.architecture])
+    if target.own and any(outcome.verdict == "wrong" for outcome in outcomes):
+        drafts[0].refuse()
+    found = Derived(drafts, outcomes, refusal)
+    if output:
+        found.save(output)
+    return found
+
+
+def undescribed(drafts: Sequence[Draft]) -> list[Draft]:
+    """The draft that was asked for, and those of its parts that no spec describes."""
+    from archspec.specs.library import shipped
+
+    described = set(shipped().model_types())
+    return [part for index, part in enumerate(drafts) if not index or part.model_type not in described]
+
+
+def save(drafts: Sequence[Draft], folder: str) -> list[str]:
+    """Writes drafts; gives the files. Errors: :class:`ArchspecError`."""
+    paths = []
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for part in drafts:
+            paths.append(os.path.join(folder, part.model_type + ".yaml"))
+            with open(paths[-1], "w", encoding="utf-8") as file:
+                file.write(part.text)
+    except OSError as error:
+        told = f"{folder}: {error.strerror or error}"
+        raise ArchspecError(told, help="--output names a folder that can be written to") from None
+    return paths
+
+
+def _verdict(outcome: Outcome) -> Iterator[str]:
+    kinds = Counter(difference.kind for difference in outcome.differences)
+    told = "".join(f"{count} {kind}, " for kind, count in kinds.items()).removesuffix(", ")
+    compared = f"{outcome.compared} configs{'; ' + told if told else ''}"
+    yield f"{outcome.verdict} {outcome.architecture} ({compared})"
+    for difference in outcome.differences[:_SHOWN]:
+        config = {key: value for key, value in difference.config.items() if key != "model_type"}
+        at = json.dumps(config, default=str)[:160]
+        sides = f"the code {difference.expected[:120]!r}, the draft {difference.found[:120]!r}"
+        yield f"  {difference.kind} {difference.name}: {sides}; {at}"

@@ -1,0 +1,173 @@
+"""`archspec.verify`: specs held to what transformers, or a class of one's own, builds; as a report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from archspec.authoring.own import every, results, split
+from archspec.errors import ArchspecError
+from archspec.extras import optional
+from archspec.models.report import Report
+from archspec.reports import Block
+from archspec.specs.search_path import Folder, folders_of, library_of
+from archspec.verifying import campaign
+from archspec.verifying.campaign import Result
+from archspec.verifying.comparison import Difference
+
+Progress = Callable[..., None]
+Chosen = dict[str, tuple[str, ...]]
+_SHOWN = 3
+
+
+class Verification(Report):
+    """How architectures did against the code that their specs describe; made by :func:`verify`.
+
+    ``run`` is the run with its results, ``own`` the architectures that were held to other code than
+    transformers', ``listed`` the lines on what another release of transformers has anew, or no more.
+    """
+
+    def __init__(self, run: campaign.Report, own: Sequence[str] = (), listed: Sequence[str] = ()) -> None:
+        self.run, self.own, self.listed = run, tuple(own), tuple(listed)
+
+    def count(self, verdict: str) -> int:
+        """How many architectures are `exact`, `wrong` or `unavailable`."""
+        return self.run.count(verdict)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Each architecture's outcome, with the seconds that it took."""
+        return self.run.results
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, as `archspec verify --json` prints it."""
+        return {"listed": list(self.listed), **self.run.as_json()}
+
+    def blocks(self) -> Iterator[Block]:
+        """Each difference once, under the line of the spec that it is laid on; then the totals."""
+        yield from self.listed
+        for (place, kind), differences in sorted(self._causes().items()):
+            lines = _cause(place, kind, differences)
+            is_own = differences[0].architecture in self.own
+            yield from (line.replace("transformers", "the code", 1) if is_own else line for line in lines)
+        for outcome in (result.outcome for result in self.results):
+            if outcome.unavailable:
+                yield f"{outcome.architecture} ({outcome.model_type}): not here: {outcome.unavailable}"
+        yield from self._totals()
+
+    def _causes(self) -> dict[tuple[str, str], list[Difference]]:
+        """The differences, by the line that they are laid on and their kind."""
+        causes: dict[tuple[str, str], list[Difference]] = {}
+        for outcome in (result.outcome for result in self.results):
+            for difference in outcome.differences:
+                place = next(iter(difference.places), f"formulas/{outcome.model_type}.yaml")
+                causes.setdefault((place.rpartition(":")[0] or place, difference.kind), []).append(difference)
+        return causes
+
+    def _totals(self) -> Iterator[str]:
+        exact, wrong, unavailable = (self.count(verdict) for verdict in ("exact", "wrong", "unavailable"))
+        versions = ", ".join(f"{name} {version}" for name, version in self.run.versions.items())
+        rest = f", {unavailable} not instantiable here" if unavailable else ""
+        configs = sum(result.outcome.compared for result in self.results)
+        cores = sum(result.seconds for result in self.results)
+        yield f"{exact} exact, {wrong} wrong{rest}: {configs:,} configs compared, tensor for tensor"
+        yield f"{self.run.seconds:.1f} s, {cores:.1f} s of one core"
+        yield f"{versions}; --samples {self.run.samples} --seed {self.run.seed}"
+
+
+def verify(
+    names: str | Iterable[str] = (),
+    *,
+    specs: Folder | Sequence[Folder] = (),
+    all: bool = False,
+    changed: str | None = None,
+    samples: int = 20,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Verification:
+    """Holds specs to what transformers builds, tensor for tensor, at the default config and at random ones.
+
+    ``names`` are architectures or model types; ``all`` takes everything that is described, ``changed`` the
+    specs that differ from a commit, and those that use them. Specs of one's own (``specs``, folders of them)
+    are held to the classes that their headers name. ``samples`` random configs, from 10 on also some for each
+    branch of a spec, are drawn from ``seed``. ``jobs`` are processes; with more than one, a script needs its
+    `if __name__ == "__main__":`. ``progress`` is told how many are done, of how many, and what is.
+
+    Needs the extra `verify`. Errors: :class:`ArchspecError` for a name that no spec describes, and
+    :class:`MissingPackageError`.
+    """
+    library = library_of(specs)
+    own, others = split([names] if isinstance(names, str) else names, library)
+    if specs and not (own or others or all or changed):
+        own = every(library, folders_of(specs))
+    if [bool(own or others), all, bool(changed)].count(True) != 1:
+        raise ArchspecError("say what to verify: names, --all, --changed or --specs")
+    with optional():
+        chosen = _chosen(others, all, changed)
+        done = telling(progress, len(own) + sum(map(len, chosen.values())))
+        mine = results(own, samples, seed, done)
+        run = campaign.run(chosen, samples, seed, jobs, done).after(mine)
+    return Verification(run, [one.architecture for one in own])
+
+
+def _chosen(names: list[str], all: bool, changed: str | None) -> Chosen:
+    if all:
+        return campaign.everything()
+    return campaign.changed(changed) if changed else campaign.named(names)
+
+
+def telling(progress: Progress | None, total: int) -> Callable[[list[Result]], None]:
+    """What a run tells as it goes, handed on: how many are verified, and how many of them are wrong."""
+    seen: list[Result] = []
+
+    def done(results: list[Result]) -> None:
+        seen.extend(results)
+        wrong = sum(result.outcome.verdict == "wrong" for result in seen)
+        if progress is not None:
+            progress(len(seen), total, f"{wrong} wrong  {results[-1].outcome.model_type:24.24}")
+
+    return done
+
+
+_SAID = {
+    "missing": "transformers has a tensor that the spec does not give",
+    "extra": "the spec gives a tensor that transformers does not have",
+    "shape": "another shape",
+    "kind": "a parameter on one side, a buffer on the other",
+    "frozen": "requires_grad differs",
+    "tie": "tied on one side, or to another tensor",
+    "embedding": "of the embedding split on one side, or as another part: "
+    "nn.Embedding or get_output_embeddings()",
+    "accepted": "transformers refuses a config that the spec counts",
+    "refused": "the spec refuses a config that transformers builds",
+    "unmentioned": "a field that changes the layout and is not in the spec",
+    "default": "another default",
+    "alias": "a name that transformers knows the field by",
+    "readonly": "a name that only one side refuses to be given",
+    "few": "too few random configs are valid",
+    "spec": "a spec that is not well formed",
+    "crash": "a bug of archspec, or a process that died",
+}
+
+
+def _cause(place: str, kind: str, differences: list[Difference]) -> Iterator[str]:
+    classes = list(dict.fromkeys(difference.architecture for difference in differences))
+    more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
+    yield f"{place}: {kind}: {_SAID.get(kind, kind)} ({', '.join(classes[:_SHOWN])}{more})"
+    names: dict[str, Difference] = {}  # each with its shortest config
+    for difference in sorted(differences, key=lambda one: len(json.dumps(one.config, default=str))):
+        names.setdefault(difference.name, difference)
+    for difference in list(names.values())[:_SHOWN]:
+        name = f"{difference.name}: " if difference.name else ""
+        expected, found = difference.expected or "nothing", difference.found or "nothing"
+        yield f"    {name}transformers {expected}, the spec {found}"
+    if len(names) > _SHOWN:
+        yield f"    and {len(names) - _SHOWN} more names"
+    first = next(iter(names.values()))
+    config = {key: value for key, value in first.config.items() if key != "model_type"}
+    if config or first.kind not in ("default", "alias", "readonly", "crash", "few"):
+        yield f"    at {json.dumps(config, default=str) if config else 'the default config'}"
+    if len(first.places) > 1:
+        yield f"    by way of {', '.join(place.rpartition(':')[0] for place in first.places[1:])}"

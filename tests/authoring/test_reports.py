@@ -1,0 +1,67 @@
+"""What verify and derive find, as reports: text, HTML, plain data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import archspec
+from archspec.authoring.verify import Verification
+from archspec.cli.main import main
+from archspec.verifying.campaign import Report, Result
+from archspec.verifying.comparison import Difference
+from archspec.verifying.verifier import Outcome
+
+WRONG = Difference("NetModel", {"d": 8}, "shape", "a.weight", "(8, 8)", "(8, 7)", ("own/net.yaml:9:5",))
+
+
+def verification(own: tuple[str, ...] = ()) -> Verification:
+    outcome = Outcome("NetModel", "net", 3, 0, (WRONG,))
+    return Verification(Report((Result(outcome, 1.5),), 2, 7, 4.0, {"transformers": "5", "torch": "2"}), own)
+
+
+def test_a_difference_is_laid_on_its_line() -> None:
+    found = verification()
+    lines = str(found).splitlines()
+    assert lines[0] == "own/net.yaml:9: shape: another shape (NetModel)"
+    assert lines[1:3] == ["    a.weight: transformers (8, 8), the spec (8, 7)", '    at {"d": 8}']
+    assert lines[3] == "0 exact, 1 wrong: 3 configs compared, tensor for tensor"
+    assert (found.count("wrong"), found.results[0].seconds) == (1, 1.5)
+    assert "the code (8, 8), the spec" in str(verification(own=("NetModel",)))
+    assert "another shape" in found._repr_html_()
+
+
+def test_its_plain_data() -> None:
+    found = verification().as_json()
+    assert found["versions"] == {"transformers": "5", "torch": "2"} and found["totals"]["wrong"] == 1
+    assert found["architectures"][0]["differences"][0]["places"] == ["own/net.yaml:9:5"]
+
+
+def test_what_to_verify_has_to_be_said() -> None:
+    with pytest.raises(archspec.ArchspecError, match="say what to verify"):
+        archspec.verify()
+    with pytest.raises(archspec.ArchspecError, match="say what to verify"):
+        archspec.verify("BertModel", all=True)
+
+
+@pytest.mark.oracle
+def test_python_verifies_as_the_command_does(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[tuple[object, ...]] = []
+    found = archspec.verify("GPT2Model", samples=1, seed=3, progress=lambda *told: seen.append(told))
+    assert main(["verify", "GPT2Model", "--samples", "1", "--seed", "3", "--json"]) == 0
+    there, here = json.loads(capsys.readouterr().out), found.as_json()
+    times = {"seconds": 0}
+    assert [one | times for one in there["architectures"]] == [one | times for one in here["architectures"]]
+    assert seen[-1][:2] == (1, 1)
+
+
+@pytest.mark.oracle
+def test_python_derives_as_the_command_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = archspec.derive("GPT2Model", samples=1, output=str(tmp_path))
+    assert main(["derive", "GPT2Model", "--samples", "1"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{found}\n" == (tmp_path / "gpt2.yaml").read_text()
+    assert printed.err.splitlines() == list(found.verdicts())
+    assert not found.wrong and archspec.load("GPT2Model", specs=tmp_path).params == 124_439_808
