@@ -451,7 +451,7 @@ def test_the_command_prints_and_writes(capsys: pytest.CaptureFixture[str], tmp_p
         path = tmp_path / str(rank) / "config.json"
         assert archspec.load(str(path)).params == int(said[rank].split()[3].replace(",", ""))
     assert main(["solve", "LlamaForCausalLM", *options, "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["solutions"]
     assert (
         listed[0]["config"] == json.loads((tmp_path / "1" / "config.json").read_text())
         and listed[0]["params"] == 6970049280
