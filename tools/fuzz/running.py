@@ -91,6 +91,8 @@ def _limited() -> Iterator[None]:
 def wrong(line: list[str], ended: Outcome) -> str:
     """What is wrong with how a line ended; nothing where nothing is."""
     verb = line[0] if line else ""
+    if TooSlow.__name__ in ended.err:
+        return f"takes more than {LIMIT} s"
     if "Traceback" in ended.err or "a bug of archspec" in ended.out + ended.err:
         return "a traceback or a bug"
     if ended.code not in CODES:
@@ -110,7 +112,8 @@ def _not_json(line: list[str], ended: Outcome) -> str:
     """What `--json` printed is JSON: one value, or one a line."""
     if "--json" not in line or ended.code == 2 or ended.out[:1] not in ("{", "["):
         return ""
-    texts = ended.out.splitlines() if line[0] == "sweep" else [ended.out]
+    by_line = line[0] == "sweep" and "--json-schema" not in line
+    texts = ended.out.splitlines() if by_line else [ended.out]
     for text in texts:
         try:
             json.loads(text, parse_constant=_refuse)

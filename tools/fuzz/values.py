@@ -62,9 +62,18 @@ class Subject(NamedTuple):
     sound: bool
 
 
-def _setting(good: tuple[str, ...], odd: tuple[str, ...] = ()) -> Maker:
-    """`FIELD=VALUE`, of a good value or, where the line is not sound, of an odd one."""
-    return lambda random, of: f"{random.choice(of.fields)}={random.choice(good if of.sound else good + odd)}"
+def _setting(good: tuple[str, ...], odd: tuple[str, ...] = (), layers: tuple[str, ...] = ()) -> Maker:
+    """`FIELD=VALUE`, of a good value or, where the line is not sound, of an odd one.
+
+    ``layers`` are the good values of a depth: with thousands of layers a line takes a minute, and rightly so.
+    """
+
+    def made(random: Random, of: Subject) -> str:
+        name = random.choice(of.fields)
+        values = layers if layers and "layer" in name else good
+        return f"{name}={random.choice(values if of.sound else values + odd)}"
+
+    return made
 
 
 def _listed(*values: str) -> Maker:
@@ -77,12 +86,13 @@ def _one_of(*values: str) -> Maker:
 
 
 _VALUES = ("64", "128", "768", "1024", "4096", "2", "3", "12", "32000")
+_DEPTHS = ("1", "2", "3", "12")
 _ODD = (*NUMBERS, "null", "true", "[1, 2]", '"gelu"', "-4", "0", '{"a": 1}', "1.5")
 _COLUMNS = (*QUANTITIES, "bytes", "hidden_size", "x=params*2", "flops", "cache_bytes", "params/0")
 _FILES = ("a.csv", "a.parquet", "a.jsonl", "a.arrow", "a.png", "a.svg", "a.html", "new", "folder", "a.txt")
 MAKERS: dict[str, Maker] = {  # by an option's name, or by its metavar
-    "FIELD=VALUE": _setting(_VALUES, _ODD),
-    "FIELD=VALUE,...": _setting(_VALUES, _ODD),
+    "FIELD=VALUE": _setting(_VALUES, _ODD, _DEPTHS),
+    "FIELD=VALUE,...": _setting(_VALUES, _ODD, _DEPTHS),
     "FIELD=VALUES": _setting(RANGES, ODD_RANGES),
     "FIELD=EXPRESSION": _setting(EXPRESSIONS, CONDITIONS),
     "FIELD=LATEX": _setting(("h", r"\alpha"), ("", "$", "%", "}")),
