@@ -50,7 +50,7 @@ def product(expr: Any) -> Product:
             waiting += factor.args
         elif factor.is_Rational:
             number *= factor
-        elif factor.is_Pow and factor.exp.is_Rational and factor.exp.is_negative:
+        elif factor.is_Pow and factor.exp.could_extract_minus_sign():
             under.append(factor.base ** (-factor.exp))
         else:
             over.append(factor)

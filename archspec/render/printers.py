@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ class TextPrinter(StrPrinter):  # type: ignore[misc]
         base: str = self.parenthesize(expr.base, 60)
         if self.unicode and expr.exp.is_Integer and expr.exp > 0:
             return base + str(expr.exp).translate(_SUPERSCRIPT)
-        if expr.exp.is_Rational and expr.exp.is_negative:
+        if expr.exp.could_extract_minus_sign():
             return self._print_Mul(expr)
         return f"{base}^{self.parenthesize(expr.exp, 60)}"
 
@@ -82,9 +83,11 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
     def _print_Symbol(self, expr: Any, style: str = "plain") -> Any:
         glyph = self.symbols.get(expr.name, Glyph(expr.name, "", ""))
         stem, _, below = glyph.text.partition("_")
+        if glyph.latex.startswith(f"\\{stem}"):
+            stem = _greek(stem)
         if not below or glyph.named:
-            word = self._element("mi", glyph.text)
-            if len(glyph.text) > 1:
+            word = self._element("mi", glyph.text if glyph.named else stem)
+            if len(word.firstChild.data) > 1:
                 word.setAttribute("mathvariant", "normal")
             return word
         return self._element(
@@ -134,6 +137,14 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
                 row.appendChild(self._element("mo", "\N{INVISIBLE TIMES}"))
             row.appendChild(self.parenthesize(factor, 50))
         return row
+
+
+def _greek(name: str) -> str:
+    """A Greek letter by its name in LaTeX; other names as they are."""
+    try:
+        return unicodedata.lookup(f"GREEK SMALL LETTER {name}")
+    except KeyError:
+        return name
 
 
 def text(terms: Sequence[Any], symbols: Mapping[str, Glyph], unicode: bool) -> str:

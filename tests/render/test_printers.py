@@ -179,10 +179,10 @@ def test_mathml(formula: archspec.Formula) -> None:
     from xml.etree import ElementTree
 
     root = ElementTree.fromstring(formula.mathml())
-    shown = {node.text for node in root.iter() if node.tag.endswith("mi")}
+    shown = {(node.text or "").replace("ρ", "rho") for node in root.iter() if node.tag.endswith("mi")}
     glyphs = chosen([symbol.name for symbol in formula.expr.free_symbols])
     bases = {glyph.text.partition("_")[0] for glyph in glyphs.values()}
-    assert bases <= {(text or "").partition("_")[0] for text in shown}
+    assert bases <= {text.partition("_")[0] for text in shown}
 
 
 def test_own_notation_replaces_the_standard_one(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class TexPrinter(LatexPrinter):  # type: ignore[misc]
         return bool(base.is_Symbol and self.symbols.get(base.name, _NO_GLYPH).named)
 
     def _print_Pow(self, expr: Any) -> str:
-        if expr.exp.is_Rational and expr.exp.is_negative:
+        if expr.exp.could_extract_minus_sign():
             return self._print_Mul(expr)
         if not expr.exp.is_Integer:
             return str(super()._print_Pow(expr))
