@@ -54,12 +54,16 @@ def command() -> NoReturn:
     What is imported stays: the garbage collector need not look at it, and as the process ends it is not taken
     apart piece by piece. Both together are a sixth of a cold count.
     """
-    gc.disable()
-    if sys.argv[1:2] and sys.argv[1] in VERBS:
-        module_of(sys.argv[1])
-    gc.freeze()
-    gc.enable()
-    os._exit(main())  # main() has flushed what it printed
+    try:
+        gc.disable()
+        if sys.argv[1:2] and sys.argv[1] in VERBS:
+            module_of(sys.argv[1])
+        gc.freeze()
+        gc.enable()
+        code = main()
+    except KeyboardInterrupt:
+        code = _interrupted()
+    os._exit(code)  # main() has flushed what it printed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,6 +98,11 @@ def _open_streams() -> None:
         stream = getattr(sys, name)
         if getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _interrupted() -> int:
+    _complain("interrupted")
+    return 130
 
 
 def _complain(text: str) -> None:
@@ -137,8 +146,7 @@ def _run(given: list[str]) -> int:
         _complain(str(error))
         return 2
     except KeyboardInterrupt:
-        _complain("interrupted")
-        return 130
+        return _interrupted()
     except OSError:
         raise
     except Exception as error:

@@ -74,9 +74,14 @@ def _read_path(given: str | bytes) -> RawConfig:
 
 def _in_folder(path: str) -> str:
     file = os.path.join(path, "config.json")
-    if not os.path.isfile(file):
+    try:
+        os.lstat(file)
+    except FileNotFoundError:
         helps = [text for name, text in _OTHERS.items() if os.path.isfile(os.path.join(path, name))]
-        raise ConfigError(f"{_printable(path)}: the folder has no config.json", help=(helps or [_HELP])[0])
+        message = f"{_printable(path)}: the folder has no config.json"
+        raise ConfigError(message, help=(helps or [_HELP])[0]) from None
+    except OSError as error:
+        raise ConfigError(f"{_printable(path)}: {error.strerror}") from None
     return file
 
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from archspec import TRANSFORMERS_VERSION
-from archspec.cli.main import VERBS, main
+from archspec.cli.main import VERBS, command, main
 
 HEAVY = ("torch", "transformers", "sympy", "rich", "numpy", "huggingface_hub", "inspect", "dataclasses")
 
@@ -78,6 +78,21 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
     monkeypatch.setattr("archspec.cli.verbs.list.run", interrupted)
     assert main(["list"]) == 130
+
+
+def test_interrupted_while_a_verb_is_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    ended: list[int] = []
+    monkeypatch.setattr("sys.argv", ["archspec", "list"])
+    monkeypatch.setattr("archspec.cli.main.module_of", interrupted)
+    monkeypatch.setattr("os._exit", ended.append)
+    monkeypatch.setattr("gc.disable", lambda: None)
+    command()
+    assert ended == [130] and capsys.readouterr().err == "interrupted\n"
 
 
 def test_as_a_program() -> None:
