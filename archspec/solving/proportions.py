@@ -178,7 +178,7 @@ class Round(NamedTuple):
     cost: float
 
 
-DEPTH, WIDTH, INNER = Round(4, 0.02), Round(1024, 0.01), Round(256, 0.01)
+DEPTH, WIDTH, INNER = Round(4, 0.02), Round(1024, 0.02), Round(256, 0.01)
 
 
 class Shape(NamedTuple):

@@ -95,6 +95,12 @@ def test_heads_of_keys_and_values_keep_their_share() -> None:
         assert one.config["num_key_value_heads"] == 2
 
 
+def test_kinds_of_layers_come_in_whole_periods() -> None:
+    assert {
+        one.config["num_hidden_layers"] % 8 for one in solve("JambaForCausalLM", params="20b", top=3)
+    } == {0}
+
+
 def test_stacks_of_encoder_and_decoder_grow_together() -> None:
     for one in solve("BartForConditionalGeneration", params="1b", top=3):
         for name in ("layers", "ffn_dim", "attention_heads"):
@@ -123,7 +129,10 @@ def test_of_several_parts_the_largest_grows() -> None:
     assert all(name.startswith("text_config.") for name in found.values)
     assert found.config["vision_config"]["hidden_size"] == own.get("hidden_size")
     listed = solve(str(CONFIGS / "allenai--olmOCR-7B.json"), params="4b", top=1)  # names each layer
+    config = listed[0].config
     assert listed[0].miss <= Fraction(1, 100) and "text_config.num_hidden_layers" in listed[0].values
+    assert config["vision_config"]["hidden_size"] == config["text_config"]["hidden_size"] != 3584
+    assert "layer_types enters no count, and is left out" in listed.notes
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,14 @@ FIELDS = {
 }
 
 
+def size(width: int, depth: int, inner: int) -> int:
+    return 2 * 320 * width + depth * (4 * width**2 + 3 * width * inner + 2 * width) + width
+
+
 def strain(width: int, depth: int, inner: int) -> float:
     """How far a shape is from the config's, with what numbers cost that are not round."""
     ratios = ((width / depth, 16), (width, 64), (inner / width, 2.5))  # 4 heads, whatever the width
-    costs = ((depth, 4, 0.02), (width, 1024, 0.01), (inner, 256, 0.01))
+    costs = ((depth, 4, 0.02), (width, 1024, 0.02), (inner, 256, 0.01))
     return sum(abs(log(ratio / own)) for ratio, own in ratios) + sum(
         cost * log2(full / gcd(number, full)) for number, full, cost in costs
     )
@@ -47,13 +51,24 @@ def test_the_shapes_within_the_tolerance_in_their_order(
         monkeypatch.setattr(search_module, "MAX_POINTS", 0)
     known = []
     for width, depth, inner in product(*FIELDS.values()):
-        size = 2 * 320 * width + depth * (4 * width**2 + 3 * width * inner + 2 * width) + width
         whole = width // 4 % 2 == 0  # of rotary positions heads have an even size
-        if whole and abs(size - params) <= 0.02 * params:
+        if whole and abs(size(width, depth, inner) - params) <= 0.02 * params:
             known.append(strain(width, depth, inner))
     found = solve(CONFIG, list(FIELDS), params=params, set=FIELDS, tolerance=2, top=12)
     assert len(known) > 12
     assert [strain(*one.values.values()) for one in found] == pytest.approx(sorted(known)[:12])
+
+
+def test_a_round_number_may_be_some_steps_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_module, "MAX_POINTS", 0)
+    fields: dict[str, Any] = {"hidden_size": 88, "intermediate_size": range(32, 513)}
+    target = size(88, 4, 220)
+    near = [
+        inner for inner in fields["intermediate_size"] if abs(size(88, 4, inner) - target) <= 0.1 * target
+    ]
+    best = min(near, key=lambda inner: strain(88, 4, inner))
+    (found,) = solve(CONFIG, "intermediate_size", params=target, set=fields, tolerance=10, top=1)
+    assert found.values == {"intermediate_size": best} and abs(best - 220) > 2
 
 
 def test_the_fields_of_a_shape_are_known_by_their_symbols() -> None:
