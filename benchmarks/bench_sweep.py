@@ -174,7 +174,7 @@ def written(path: str, points: int) -> None:
     fields["intermediate_size"] = range(8, 8 * width + 1, 8)
     grid = archspec.sweep("LlamaForCausalLM", fields, columns=["params", "bytes"])
     start = time.perf_counter()
-    rows = grid.write(path)
+    rows = grid.write(path, yes=True)
     with open(
         "/proc/self/status", encoding="ascii"
     ) as file:  # ru_maxrss would be that of the process before exec, too
