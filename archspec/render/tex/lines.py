@@ -114,6 +114,9 @@ class _Layout:
             if index and (full or alone or not self.fits(lead + text)):
                 self.done.append(self.line)
                 self.line, lead = Line(depth, ""), f"{sign} "
+            elif depth and not self.fits(lead + text) and width(text) + depth * INDENT <= self.most:
+                self.done.append(self.line)  # rather behind the bracket than within the next one
+                self.line = Line(depth, "")
             lines = len(self.done)
             if self.fits(lead + text) or not self.split(term, lead, depth, close):
                 self.put(lead + text)

@@ -31,6 +31,8 @@ def booktabs(rows: Sequence[Cells], symbols: Mapping[str, Glyph], most: float | 
     )
     room = max(LEAST, (most or COLUMN) - fixed - width("100.00%") - _GAPS)
     *body, total = (_row(row, symbols, room) for row in rows)
+    if any("aligned" in row for row in body):
+        body = [part for row in body for part in (row, r"\addlinespace")][:-1]
     head = [
         r"\begin{tabular}{@{}llrr@{}}",
         r"\toprule",
