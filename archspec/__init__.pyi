@@ -28,9 +28,13 @@ from archspec.models.model import Model as Model
 from archspec.models.model import architectures as architectures
 from archspec.models.model import formula as formula
 from archspec.models.model import load as load
+from archspec.models.parts import Excerpt as Excerpt
+from archspec.models.parts import Leading as Leading
+from archspec.models.parts import Parts as Parts
 from archspec.models.sensitivities import Sensitivities as Sensitivities
 from archspec.models.tree import Tree as Tree
 from archspec.schemas import schema as schema
+from archspec.solving.solutions import complete as complete
 from archspec.solving.solve import Solution as Solution
 from archspec.solving.solve import Solutions as Solutions
 from archspec.solving.solve import solve as solve

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import archspec
 
 PACKAGE = Path(archspec.__file__).parent
@@ -39,6 +41,38 @@ def test_type_checkers_and_editors_see_the_same_names() -> None:
         for alias in node.names
     }
     assert homes == {name: home for home, names in archspec._HOMES.items() for name in names}
+
+
+def told(one: Any, name: str) -> bool:
+    """Whether a name is documented: by its own docstring, or as ``name`` in that of a class."""
+    own = getattr(getattr(type(one), name, None), "__doc__", None) or ""
+    classes = " ".join(cls.__doc__ or "" for cls in type(one).__mro__)
+    return f"``{name}``" in classes or bool(own and not own.startswith("Alias for field"))
+
+
+@pytest.fixture(scope="module")
+def shown() -> list[Any]:
+    """What users hold in their hands."""
+    model, grid = archspec.load("GPT2LMHeadModel"), archspec.sweep("GPT2Model", {"n_layer": [1, 2]})
+    formulas = [model.formula, model.formula.by("component"), model.formula.leading()]
+    costs = [model.flops(), model.cache(), model.memory(), model.training(), model.forward(), model.weights()]
+    models = [model, model.counts(), model.tree, model.tensors()[0], model.sensitivity()]
+    found = archspec.solve("GPT2Model", "n_layer", params="1e8", top=1)
+    both = [archspec.diff("BertModel", "BertForMaskedLM"), archspec.table(["BertModel"])]
+    files = [archspec.catalogue("bert"), archspec.lint("formulas/gpt2.yaml")]
+    return [*models, *costs, *formulas, *both, *files, grid, grid.head(), found, found[0]]
+
+
+def test_completion_shows_documented_names_alone(shown: list[Any]) -> None:
+    wrong = {type(one).__name__: [name for name in public(one) if not told(one, name)] for one in shown}
+    assert {name: names for name, names in wrong.items() if names} == {}
+
+
+def test_what_is_shown_can_be_looked_at(shown: list[Any]) -> None:
+    shows = [one for one in shown if hasattr(one, "as_json") and not isinstance(one, tuple)]
+    assert len(shows) > 12
+    for one in shows:
+        assert str(one) and (hasattr(one, "_repr_html_") or hasattr(one, "_repr_latex_"))
 
 
 def test_no_module_is_called_as_a_public_name() -> None:

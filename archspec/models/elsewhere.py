@@ -49,7 +49,10 @@ class OfScope:
 
 
 class Placed(ClosedForm):
-    """A closed form that knows where its config came from; ``notes`` are said of one that :func:`at` gave."""
+    """A closed form that knows where its config came from.
+
+    ``source`` is where, ``notes`` are said of one that :func:`at` gave.
+    """
 
     source: Source | None = None
     notes: tuple[str, ...] = ()

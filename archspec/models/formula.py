@@ -12,7 +12,8 @@ from archspec.models.parts import Excerpt, Leading, Parts
 from archspec.models.sensitivities import Sensitivities
 from archspec.render.arrangements import arrangement, by_repetition, collected
 from archspec.render.assumptions import assumed, piecewise
-from archspec.render.formats import Layout, tabled, typeset, written
+from archspec.render.formats import Layout, glyphs, tabled, typeset, written
+from archspec.render.notation import FORMATS, own_glyphs
 
 
 class Formula(Placed):
@@ -207,6 +208,45 @@ class Formula(Placed):
         True
         """
         return written(self, "python")
+
+    def written(
+        self, format: str = "unicode", *, notation: str | None = None, symbol: Mapping[str, str] | None = None
+    ) -> str:
+        """The formula in any format of `archspec formula --format`: markdown, c, sql, spark, ….
+
+        ``notation`` is a file of symbols of your own, ``symbol`` gives some fields theirs in LaTeX.
+        Errors: :class:`FormulaError` for another format.
+
+        >>> import archspec
+        >>> print(archspec.formula("GPT2Model").written("markdown", symbol={"n_embd": "h"}))
+        $L (4 h^2 + 2 h\\,d_{\\mathrm{ff}} + 9 h + d_{\\mathrm{ff}}) + h (V + s) + 2 h$
+        """
+        if format not in FORMATS:
+            raise FormulaError(f"{format} is no format of formulas", help=f"there are {', '.join(FORMATS)}")
+        return written(self, format, own_glyphs(notation, symbol))
+
+    def as_json(self, notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Plain data, as `archspec formula --json` prints it: every format, and all that it relies on."""
+        own = own_glyphs(notation, symbol)
+        symbols = glyphs(self, own)
+        listed = []
+        for name, value in self.symbols.items():
+            text, latex, meaning = symbols[name]
+            told = {"field": name, "symbol": text, "latex": latex, "meaning": meaning, "value": value}
+            listed.append(told)
+        return {
+            "architecture": self.architecture,
+            "model_type": self.model_type,
+            "quantity": self.quantity,
+            "value": self.evaluate(),
+            **{form: written(self, form, own) for form in FORMATS},
+            "symbols": listed,
+            "definitions": self.definitions,
+            "flags": self.flags,
+            "assumptions": self.assumptions,
+            "unused": list(self.unused),
+            "parts": [part.as_json() for part in self.by()],
+        }
 
     def __str__(self) -> str:
         return self.text()

@@ -40,7 +40,8 @@ class Model(Costs):
 
     Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
     ``architecture`` is the class, ``model_type`` its type, ``config`` the config with its origin, ``scope``
-    this as its ``spec`` reads it, ``chosen`` what is to be said of how the class was found.
+    this as its ``spec`` reads it, ``whole`` what it is a part of; ``chosen`` is what is to be said of how the
+    class was found, ``set_notes`` and ``idle`` of fields that were set and enter no count, or nothing at all.
 
     >>> import archspec
     >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
@@ -51,10 +52,10 @@ class Model(Costs):
     def __init__(
         self, config: RawConfig, spec: Spec, architecture: str, chosen: tuple[str, ...] = ()
     ) -> None:
-        self.chosen = chosen  # what is to be said of how the class was found
-        self.set_notes: tuple[str, ...] = ()  # of fields that were set and enter no count
-        self.idle: tuple[str, ...] = ()  # of these, on those that enter no costs either
-        self.whole = config  # what that is a part of, where the class is that of a part
+        self.chosen = chosen
+        self.set_notes: tuple[str, ...] = ()
+        self.idle: tuple[str, ...] = ()
+        self.whole = config
         self.config, self.spec, self.architecture = config, spec, architecture
         self.model_type = spec.model_type
         self.scope = Scope(spec, config.raw, config.origin)

@@ -14,7 +14,10 @@ from archspec.typing_light import Any
 
 
 class Excerpt:
-    """Some terms of a formula: ``expr`` is their sum, ``label`` their name where they have one."""
+    """Some terms of a ``formula``: ``expr`` is their sum, ``label`` their name where they have one.
+
+    ``part`` are the terms in their order.
+    """
 
     layout = PLAIN  # of its LaTeX: how it stands to its left side
     sign = "="
@@ -67,6 +70,8 @@ class Excerpt:
 
 class Parts(Report):
     """The parts of a formula, made by :meth:`archspec.Formula.by`; by their number or by their label.
+
+    ``formula`` is the whole, ``parts`` is a list of :class:`Excerpt`, ``layout`` is how their LaTeX is set.
 
     >>> import archspec
     >>> parts = archspec.formula("BertModel").by("component")
@@ -121,8 +126,8 @@ class Parts(Report):
 class Leading(Excerpt):
     """The terms of a formula that no other outgrows, made by :meth:`archspec.Formula.leading`.
 
-    ``growing`` are the fields that grow, ``dropped`` is what is left out. :attr:`value` is the
-    approximation's own.
+    ``growing`` are the fields that grow, ``dropped`` is what is left out, ``found`` how that was chosen.
+    :attr:`value` is the approximation's own.
 
     >>> import archspec
     >>> form = archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd").leading()

@@ -79,6 +79,20 @@ def read(path: str) -> dict[str, Glyph]:
     return {field: entry.glyph for entry in entries(path) for field in entry.fields}
 
 
+def own_glyphs(notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Glyph]:
+    """The symbols of a notation file, and over them those in LaTeX of some fields.
+
+    Errors: those of :func:`entries`, and :class:`FormulaError` for a field without a symbol.
+    """
+    own = read(notation) if notation else {}
+    for field, latex in (symbol or {}).items():
+        if not latex:
+            raise FormulaError(f"--symbol {field}=: there is no symbol", help="write it in LaTeX")
+        letters = "".join(c for c in latex if c.isalnum() or c == "_")
+        own[field] = Glyph(letters or field, latex, "")
+    return own
+
+
 def entries(path: str) -> tuple[Entry, ...]:
     """The lines of a notation file.
 

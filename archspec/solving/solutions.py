@@ -24,8 +24,9 @@ from archspec.terminal import number
 class Solution(NamedTuple):
     """A config that comes near the budget.
 
-    ``values`` are the free fields, ``config`` the whole config.json; ``miss`` is the largest relative
-    distance from a target, exactly; ``costs`` are those that a plan has a budget of.
+    ``values`` are the free fields, ``config`` the whole config.json; ``params``, ``active_params`` and
+    ``non_embedding_params`` are its counts, ``bytes`` those of the parameters. ``miss`` is the largest
+    relative distance from a target, exactly; ``costs`` are those that a plan has a budget of.
     """
 
     values: dict[str, int]
@@ -84,6 +85,7 @@ class Solutions(list[Solution]):
 
     @cached_property
     def notes(self) -> list[str]:
+        """What keeps a far solution from coming nearer."""
         return [*self._explain()]
 
     def blocks(self, paths: Sequence[str] = ()) -> Iterator[Block]:

@@ -10,8 +10,9 @@ from archspec.reports import Block, Table
 
 
 class Head(NamedTuple):
-    """The first rows, as many as were asked for.
+    """The first ``rows``, as many as were asked for, under the ``names`` of their columns.
 
+    ``remarks`` say what has no row, and why.
     On the way to them ``looked`` of all ``points`` were looked at; ``found`` of these have rows.
     """
 
@@ -31,6 +32,7 @@ class Head(NamedTuple):
         return f"{left:,} more rows" if left else ""
 
     def table(self) -> Table:
+        """The rows as they are shown."""
         rows = [[shown(value) for value in row.values()] for row in self.rows]
         return Table("|".join(f">{name}" for name in self.names), rows)
 

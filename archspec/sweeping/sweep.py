@@ -34,6 +34,9 @@ class Sweep(Report):
     Nothing is counted before rows are asked for, and then box by box: memory does not grow with the grid.
     Points that transformers refuses have no row; :attr:`refused` says how many there were, and why. pandas,
     polars, DuckDB and whatever else takes Arrow streams takes a sweep as it is.
+
+    ``architecture`` is what is counted, ``asked`` are the columns, ``wide`` says that integers are decimals.
+    ``subject`` reads the grid, ``engine`` counts it, and ``table`` makes rows of that.
     """
 
     def __init__(self, subject: Subject, asked: Sequence[str], wide: bool = False) -> None:

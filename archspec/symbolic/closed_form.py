@@ -30,7 +30,13 @@ class ClosedForm:
     ``expr`` is a SymPy expression whose symbols carry the names of the config's fields; ``symbols``
     gives each symbol's value in the config, ``assumptions`` the flags and conditions that hold,
     ``definitions`` what the symbols without a field stand for, ``unused`` the numeric fields that do
-    not enter, ``tensors`` the rows that were added up.
+    not enter, ``tensors`` the rows that were added up. ``architecture``, ``model_type`` and ``quantity`` are
+    what was asked for, ``quantity_name`` is the quantity in words; ``scope`` and ``call`` are the config and
+    the call that it was made at, ``flags`` and ``conditions`` what these decided.
+
+    For those who build on it: ``config_values`` are the numbers of the config, ``pinned`` the fields that
+    only decide, ``replacements`` what fields were replaced by, as ``stated``, and ``scale`` the bytes of an
+    element where it is in bytes.
     """
 
     def __init__(
@@ -162,6 +168,7 @@ class ClosedForm:
         return _summed(sympy.sympify(expr).xreplace(table))
 
     def substituted(self, values: dict[str, int | float]) -> int:
+        """The expression at values of its symbols. Errors: :class:`FormulaError` for no whole number."""
         exact = {sympy.Symbol(name): exactly(value) for name, value in values.items()}
         number = _summed(self.expr.xreplace(exact))
         if not number.is_Integer:

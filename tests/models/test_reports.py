@@ -41,3 +41,17 @@ def test_lint_is_true_where_something_is_wrong() -> None:
 def test_what_is_not_described_is_an_error() -> None:
     with pytest.raises(archspec.ArchspecError, match="nothing that is described contains 'nonsense'"):
         archspec.catalogue("nonsense")
+
+
+@pytest.mark.parametrize("form", ["markdown", "c", "sql", "spark"])
+def test_a_formula_is_written_as_the_command_does(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = archspec.formula("GPT2Model")
+    assert main(["formula", "GPT2Model", "--format", form]) == 0
+    assert capsys.readouterr().out == f"{found.written(form)}\n"
+    assert main(["formula", "GPT2Model", "--json", "--symbol", "n_embd=h"]) == 0
+    assert json.loads(capsys.readouterr().out) == found.as_json(symbol={"n_embd": "h"})
+
+
+def test_a_formula_is_not_written_in_any_format() -> None:
+    with pytest.raises(archspec.ArchspecError, match="fortran is no format of formulas"):
+        archspec.formula("GPT2Model").written("fortran")

@@ -154,6 +154,7 @@ def test_the_reports_of_python_are_valid_too() -> None:
     validator("count").validate(model.counts().as_json())
     validator("tree").validate(model.tree.as_json(depth=1))
     validator("memory").validate(model.training().as_json())
+    validator("formula").validate(model.formula.as_json(symbol={"n_embd": "h"}))
     wrong = copy.deepcopy(model.counts().as_json())
     wrong["modules"][0]["params"] = "many"
     assert not validator("count").is_valid(wrong)

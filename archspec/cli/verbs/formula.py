@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from archspec.cli.arguments import add_model, load_model, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
-from archspec.render.notation import ENVIRONMENTS, FORMATS, Glyph, read
+from archspec.render.notation import ENVIRONMENTS, FORMATS, Glyph, own_glyphs
 from archspec.terminal import say, table
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run(args: Values) -> int:
     from archspec.render.formats import PLAIN, program, tabled, typeset, written_part
 
     layout = _layout(args)
-    formula, own = chosen_formula(args), _notation(args)
+    formula, own = chosen_formula(args), own_glyphs(args.notation, _own_symbols(args))
     left = _leading(formula, args)
     if layout is not None and left is not None:
         layout = layout._replace(relation=r"\approx", value=left.value)
@@ -81,7 +81,8 @@ def run(args: Values) -> int:
             {"part": part.label, "expression": str(part.expr), "value": value}
             for part, value in zip(parts, values, strict=True)
         ]
-        print_json({**_as_json(formula, own), **approximate, "parts": listed})
+        found = formula.as_json(args.notation, _own_symbols(args))
+        print_json({**found, **approximate, "parts": listed})
     elif layout is not None:
         print(typeset(formula, parts, own, layout))
     elif args.format in ("text", "unicode"):
@@ -128,38 +129,9 @@ def _leading(formula: Formula, args: Values) -> Leading | None:
     return formula.leading(*(name.strip() for name in args.leading.split(",") if name.strip()))
 
 
-def _notation(args: Values) -> dict[str, Glyph]:
-    """The symbols of `--notation`, and over them those of `--symbol`."""
-    own = read(args.notation) if args.notation else {}
-    for field, latex in pairs("--symbol", args.symbol, "FIELD=LATEX, e.g. hidden_size=h").items():
-        if not latex:
-            raise FormulaError(f"--symbol {field}=: there is no symbol", help="write it in LaTeX")
-        letters = "".join(c for c in latex if c.isalnum() or c == "_")
-        own[field] = Glyph(letters or field, latex, "")
-    return own
-
-
-def _as_json(formula: Formula, own: dict[str, Glyph]) -> dict[str, Any]:
-    """The formula in every format and all that it relies on."""
-    from archspec.render.formats import glyphs, written
-
-    symbols = glyphs(formula, own)
-    listed = []
-    for name, value in formula.symbols.items():
-        text, latex, meaning = symbols[name]
-        listed.append({"field": name, "symbol": text, "latex": latex, "meaning": meaning, "value": value})
-    return {
-        "architecture": formula.architecture,
-        "model_type": formula.model_type,
-        "quantity": formula.quantity,
-        "value": formula.evaluate(),
-        **{form: written(formula, form, own) for form in FORMATS},
-        "symbols": listed,
-        "definitions": formula.definitions,
-        "flags": formula.flags,
-        "assumptions": formula.assumptions,
-        "unused": list(formula.unused),
-    }
+def _own_symbols(args: Values) -> dict[str, str]:
+    """What `--symbol` gives, by field."""
+    return pairs("--symbol", args.symbol, "FIELD=LATEX, e.g. hidden_size=h")
 
 
 def _explain(
