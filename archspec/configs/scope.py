@@ -277,10 +277,10 @@ class Scope(Evaluator):
         brought = self.origin.brought(field.name)
         if value is None and optional is not None and read(optional):
             return None
-        if value is None or (brought and not flattened) or (merged and isinstance(value, Mapping)):
-            value = {**{name: read(tree) for name, tree in options.items()}, **(value or {})}
-        if not isinstance(value, Mapping):
+        if value is not None and not isinstance(value, Mapping):
             self.refuse(field.name, f"{describe(value)} is not a sub-config", f"declared at {field.place}")
+        if value is None or (brought and not flattened) or merged:
+            value = {**{name: read(tree) for name, tree in options.items()}, **(value or {})}
         given = value.get("model_type") if callee(call) == "AutoConfig" else None
         if given and not (isinstance(former, ast.Name) and given == former.id):
             model_type = given

@@ -138,7 +138,7 @@ def under(formula: Form, replacement: Mapping[str, Any], stated: Iterable[str]) 
         if symbol in formula.replacements and symbol not in formula.expr.free_symbols:
             raise FormulaError(f"{symbol} is replaced already", help="assume all of it at once")
     other = copy.copy(formula)
-    said = [" = ".join(part.strip() for part in text.split("=", 1)) for text in stated]
+    said = [_said(text, expr, named) for text, expr in zip(stated, named.values(), strict=True)]
     other.replacements, other.stated = formula.composed(named), [*formula.stated, *said]
     return at(other, {})
 
@@ -151,6 +151,13 @@ def numbers(formula: Placed) -> dict[str, int | float]:
         n: _length_or_field(source.scope, formula.call, n) for n in names if n not in formula.definitions
     }
     return {name: value for name, value in found.items() if _is_number(value)}
+
+
+def _said(text: str, expr: Any, named: Mapping[Any, Any]) -> str:
+    """An assumption as it is noted: a field on the right that is replaced, too, is the config's own."""
+    own = sorted(symbol.name for symbol in expr.free_symbols & named.keys())
+    stated = " = ".join(part.strip() for part in text.split("=", 1))
+    return f"{stated}, with the config's own {' and '.join(own)}" if own else stated
 
 
 def canonical(formula: Placed, path: str) -> str:

@@ -171,3 +171,8 @@ def test_sub_configs_that_an_override_opens() -> None:
     opened = apply(raw, {"a.x": 2, "c.d.e": 3, "f.g": 4, "h": 5}, Origin())
     assert raw == {"a": {"b": 1, "x": 2}, "c": {"d": {"e": 3}}, "f": {"g": 4}, "h": 5}
     assert opened == {"c", "c.d", "f"}
+
+
+def test_a_sub_config_that_is_set_to_something_else_is_refused() -> None:
+    with pytest.raises(archspec.ArchspecError, match="text_config: a list is not a sub-config"):
+        archspec.load("LlavaModel", set={"text_config.hidden_size": 64, "text_config": [2]})

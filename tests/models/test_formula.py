@@ -109,6 +109,7 @@ def test_assumptions_are_simultaneous() -> None:
     expected = archspec.load("DeepseekV3ForCausalLM", set={"q_lora_rank": 512, "kv_lora_rank": 1536}).params
     assert swapped.evaluate() == expected != formula.evaluate()
     assert swapped.assume("q_lora_rank=kv_lora_rank", "kv_lora_rank=q_lora_rank").expr == formula.expr
+    assert swapped.assumptions[-1] == "kv_lora_rank = q_lora_rank, with the config's own q_lora_rank"
     doubled = formula.assume(q_lora_rank="2*q_lora_rank")
     assert doubled.evaluate(q_lora_rank=100) == formula.evaluate(q_lora_rank=200)
     assert doubled.symbols["q_lora_rank"] == 1536

@@ -47,7 +47,11 @@ def add_quantity(takes: Arguments) -> None:
     """`--quantity`, `--dtype` and `--assume`, which all verbs that give formulas share."""
     takes.value("--quantity", "NAME", f"one of {', '.join(QUANTITIES)} (default: params)", default="params")
     takes.value("--dtype", "NAME", "count bytes at this dtype instead, e.g. bfloat16")
-    takes.repeated("--assume", "FIELD=EXPRESSION", "replace a field, e.g. intermediate_size=4*hidden_size")
+    takes.repeated(
+        "--assume",
+        "FIELD=EXPRESSION",
+        "replace a field, e.g. intermediate_size=4*hidden_size; several are replaced all at once",
+    )
 
 
 def chosen_formula(args: Values) -> Formula:
