@@ -103,7 +103,15 @@ def _annotation(parameter: inspect.Parameter, value: Any) -> Any:
 
 def maker(cls: type, config_cls: type) -> Any:
     """What makes an instance of a class of a config object."""
-    return (lambda config: cls(**vars(config))) if issubclass(config_cls, Keywords) else cls
+    if not issubclass(config_cls, Keywords):
+        return cls
+    tuples = [key for key, p in keywords(cls).items() if isinstance(p.default, tuple)]  # lists in JSON
+
+    def made(config: Any) -> Any:
+        given = vars(config)
+        return cls(**given | {key: tuple(given[key]) for key in tuples if isinstance(given.get(key), list)})
+
+    return made
 
 
 def options(cls: type, config: Any, described: Collection[str]) -> str:

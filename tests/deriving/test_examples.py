@@ -90,6 +90,14 @@ def test_what_counts_its_own_parameters_is_read(capsys: pytest.CaptureFixture[st
     assert "parts.a.0.weight: embed.weight" in text and "verify: exact" in text and "not read" not in text
 
 
+def test_a_list_that_grows_in_place_grows_under_a_condition_too(capsys: pytest.CaptureFixture[str]) -> None:
+    body = ["layers = []", "for i in range(depth):", "    layers += [nn.Linear(4, 4), nn.ReLU()]"]
+    body += ["    if norm:", "        layers.append(nn.LayerNorm(4))", "self.net = nn.Sequential(*layers)"]
+    net(*body, arguments="depth=3, norm=False")
+    text = drafted(capsys, "own:Net")["drafts"]["net"]
+    assert "LayerNorm(4)] if norm else []" in text and "verify: exact" in text
+
+
 def test_arrays_have_the_sizes_that_the_config_says(capsys: pytest.CaptureFixture[str]) -> None:
     net(
         "import numpy as np",
@@ -109,6 +117,32 @@ def test_keyword_arguments_are_the_config(capsys: pytest.CaptureFixture[str]) ->
     found = drafted(capsys, "own:Net", "--kwargs", "width=5,drop=0.5")["drafts"]["net"]
     assert found.splitlines()[1] == "# code: own.py --kwargs drop=0.5"
     assert "config:\n  width: 5\n  ratio: int | None = None\n" in found
+
+
+def test_tuples_are_lists_of_the_config_and_tuples_of_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+    size = "h, w = size if isinstance(size, tuple) else (size, size)"
+    net(size, "self.a = nn.Linear(h, w)", arguments="size=(8, 4)")
+    text = drafted(capsys, "own:Net")["drafts"]["net"]
+    assert "len(size) == 2" in text and "a: Linear(size[0], size[1])" in text and "verify: exact" in text
+
+
+def test_what_a_dataclass_works_out_after_its_constructor_is_a_default(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    net("self.a = nn.Linear(config.width, config.inner)", "self.b = nn.Linear(config.head, config.kept)")
+    text = Path("own.py").read_text()
+    after = [
+        "    inner: int = None",
+        "    heads: int = 2",
+        "    kept: int = -1",
+        "    def __post_init__(self):",
+    ]
+    after += ["        if self.inner is None:", "            self.inner = 4 * self.width"]
+    after += ["        if self.kept == -1:", "            self.kept = self.heads"]
+    after += ["        self.head = self.width // self.heads"]
+    Path("own.py").write_text(text.replace("class Net(", "\n".join([*after, "class Net("])))
+    draft = drafted(capsys, "own:Net")["drafts"]["net"]
+    assert "inner: = 4 * width" in draft and "head: = width // heads" in draft and "verify: exact" in draft
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,9 @@ class Assignments(Loops):
                 raise Unsupported("a starred assignment")
             if seen is not None and len(seen) != len(targets):
                 raise Raised("ValueError: a wrong number of values to unpack")
+            if isinstance(value, Sym) and value.node is not None and value.types == ("list",):
+                sized = terms.compare(terms.call("len", value.node), ast.Eq, terms.constant(len(targets)))
+                self.enforce(sized, "ValueError: a wrong number of values to unpack")
             items = [self.item(value, index) for index in range(len(targets))]
         if starred:
             first, rest = starred[0], len(targets) - starred[0] - 1

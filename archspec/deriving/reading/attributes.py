@@ -225,6 +225,8 @@ class Attributes(Items):
                 return mod.config
             if name in _MODULE_METHODS:
                 return Bound(mod, name)
+            if isinstance(leaf, Leaf) and name.startswith("_"):  # a layer's own business
+                return Sym(None, UNKNOWN)
             raise Raised(f"AttributeError: {mod.cls.__name__} has no {name}")
         if isinstance(static, property) and static.fget is not None:
             return self.run_function(static.fget, [mod], {})

@@ -14,7 +14,7 @@ from archspec.deriving.reading.functions import source_of
 from archspec.deriving.reading.leaves import is_leaf
 from archspec.deriving.reading.modules import _OF_ONES_OWN, _SKIPPED, Modules, Template
 from archspec.deriving.reading.state import Frame
-from archspec.deriving.reading.statements import place_of
+from archspec.deriving.reading.statements import LIBRARIES, place_of
 from archspec.deriving.reading.values import (
     MISSING,
     UNKNOWN,
@@ -324,7 +324,7 @@ class Methods(Modules):
 def is_own(function: Any) -> bool:
     """Whether a function is neither torch's nor transformers'."""
     home = getattr(function, "__module__", None) or "torch"
-    return home.partition(".")[0] not in ("torch", "transformers", "timm")
+    return home.partition(".")[0] not in LIBRARIES
 
 
 def _default(cls: type) -> Any:

@@ -13,12 +13,14 @@ from archspec.deriving.reading.values import (
     UNKNOWN,
     Env,
     Function,
+    ListValue,
     Raised,
     Unsupported,
 )
 from archspec.errors import Place, Source
 
 NORMAL: Status = ("$status", "normal", None)
+LIBRARIES = ("torch", "transformers", "timm")  # whose code is not the user's own
 _ENDS = (ast.Return, ast.Continue, ast.Break)
 
 
@@ -54,8 +56,9 @@ class Statements(Functions):
         except (Unsupported, Raised) as error:
             if not error.__dict__.get("told"):
                 error.__dict__["told"] = True
-                error.__dict__["place"] = place_of(statement, env)
                 error.args = (f"{error} in `{ast.unparse(statement)[:90].splitlines()[0]}`",)
+            if error.__dict__.get("place") is None:  # the innermost line of the user's own
+                error.__dict__["place"] = place_of(statement, env)
             raise
 
     def any_statement(self, statement: ast.stmt, env: Env) -> Status:
@@ -91,10 +94,11 @@ class Statements(Functions):
                 self.assign(statement.target, self.evaluate(statement.value, env), env)
         elif isinstance(statement, ast.AugAssign):
             loaded = ast.copy_location(_loaded(statement.target), statement.target)
-            value = self.binary(
-                type(statement.op), self.evaluate(loaded, env), self.evaluate(statement.value, env)
-            )
-            self.assign(statement.target, value, env)
+            owner, value = self.evaluate(loaded, env), self.evaluate(statement.value, env)
+            if isinstance(owner, ListValue) and isinstance(value, ListValue):  # in place, as `extend`
+                self.write(owner.cell, "parts", (*owner.parts, *value.parts))
+                return
+            self.assign(statement.target, self.binary(type(statement.op), owner, value), env)
         elif isinstance(statement, ast.Assert):
             truth, _ = self.truth(self.evaluate(statement.test, env), statement.test)
             if truth is False:
@@ -159,9 +163,10 @@ class Statements(Functions):
 
 
 def place_of(statement: ast.stmt, env: Env) -> Place | None:
-    """Where a statement stands in the file that is read; None where there is no file."""
-    path = env.outer.get("__file__")
-    text = "".join(linecache.getlines(path)) if path else ""
+    """Where a statement stands in a file of the user's own; None in another one, or without a file."""
+    path: str = env.outer.get("__file__") or ""
+    library = env.outer.get("__name__", "").partition(".")[0] in LIBRARIES
+    text = "" if library or not path else "".join(linecache.getlines(path))
     if not text:
         return None
     relative = os.path.relpath(path)
