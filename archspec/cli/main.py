@@ -29,7 +29,7 @@ VERBS = {
     "diff": "what differs between two architectures or configs, in numbers and symbols",
     "table": "several models side by side: text, LaTeX or Markdown",
     "sweep": "counts over a grid of configs: a table, a file, a picture, a SQL query",
-    "solve": "the configs that come nearest a budget of parameters or bytes",
+    "solve": "configs for a budget of parameters, bytes or FLOPs, the usual shapes first",
     "list": "the model types and architectures that are described",
     "verify": "hold specs to transformers, tensor for tensor, at random configs",
     "derive": "draft a spec from the constructor of a class, and verify it",

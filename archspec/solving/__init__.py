@@ -1,1 +1,1 @@
-"""Configs that come nearest a budget."""
+"""Configs that come near a budget."""

@@ -1,4 +1,4 @@
-"""`archspec solve`: the configs that come nearest a budget, each written out as a config.json."""
+"""`archspec solve`: the configs that come near a budget, each written out as a config.json."""
 
 from __future__ import annotations
 
