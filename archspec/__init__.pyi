@@ -16,6 +16,7 @@ from archspec.errors import MissingPackageError as MissingPackageError
 from archspec.errors import Problem as Problem
 from archspec.linting.files import Lint as Lint
 from archspec.linting.files import lint as lint
+from archspec.linting.schema import spec_schema as spec_schema
 from archspec.models.calls import Cache as Cache
 from archspec.models.calls import Flops as Flops
 from archspec.models.catalogue import Catalogue as Catalogue
