@@ -202,6 +202,9 @@ class Formula(Placed):
     def python(self) -> str:
         """A Python expression over the field names.
 
+        What is no field, such as a number of layers of one kind, is its value at the config, under the fields
+        that it was counted from: with others of these it is a KeyError, never a wrong number.
+
         >>> import archspec
         >>> f = archspec.formula("GPT2Model")
         >>> eval(f.python(), {}, dict(f.symbols)) == f.evaluate()

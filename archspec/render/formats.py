@@ -23,8 +23,13 @@ Own = Mapping[str, Glyph] | None  # a user's symbols, over the usual ones
 def glyphs(formula: ClosedForm, own: Own = None) -> dict[str, Glyph]:
     """The symbols that a formula is written in."""
     found = chosen([symbol.name for symbol in formula.expr.free_symbols], own)
-    own_meanings = {name: _meaning(text) for name, text in formula.definitions.items() if name in found}
-    return {**found, **{name: found[name]._replace(meaning=text) for name, text in own_meanings.items()}}
+    return _explained(found, formula.definitions)
+
+
+def _explained(symbols: dict[str, Glyph], definitions: Mapping[str, str]) -> dict[str, Glyph]:
+    """Symbols with the meanings of those that are no field."""
+    own = {name: text for name, text in definitions.items() if name in symbols}
+    return {**symbols, **{name: symbols[name]._replace(meaning=_meaning(text)) for name, text in own.items()}}
 
 
 def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
@@ -97,11 +102,13 @@ def typeset(formula: ClosedForm, parts: Sequence[Part], own: Own = None, layout:
 def typeset_cases(formula: ClosedForm, forms: Cases, own: Own = None, layout: Layout = PLAIN) -> str:
     """A formula for each combination of some flags in LaTeX; the document is that of the formula itself."""
     env, width, standalone, *_ = layout
-    names = {symbol.name for _, form in forms for symbol in form.expr.free_symbols}
-    symbols = {**chosen(names, own), **glyphs(formula, own)}
+    names = {symbol.name for _, form in (*forms, ({}, formula)) for symbol in form.expr.free_symbols}
+    defined = {name: text for _, form in forms for name, text in form.definitions.items()}
+    symbols = _explained(chosen(names, own), {**defined, **formula.definitions})
     if not standalone:
         return cases(forms, symbols, env, width)
-    return document(formula, cases(forms, symbols, env or "align*", width or PAGE), symbols)
+    body = cases(forms, symbols, env or "align*", width or PAGE)
+    return document(formula, body, symbols, forms=forms)
 
 
 def tabled(formula: ClosedForm, parts: list[Part], form: str, own: Own = None, layout: Layout = PLAIN) -> str:

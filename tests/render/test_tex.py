@@ -141,6 +141,12 @@ def test_a_document_says_all_that_the_formula_relies_on() -> None:
     assert "79{,}674{,}391{,}296" in document and "intermediate_size}; " in document
 
 
+def test_the_document_of_cases_does_not_assume_one_of_them() -> None:
+    document = cases("GPT2LMHeadModel", Layout(standalone=True)).replace("\\", "")
+    assert "n_embd > 0" in document.replace("textgreater{}", ">")
+    assert "tie_word_embeddings =" not in document and "add_cross_attention =" not in document
+
+
 def test_bytes_and_flops_have_left_sides_of_their_own() -> None:
     formula = archspec.formula("GPT2Model").in_bytes("bfloat16")
     assert formula.latex(env="equation").splitlines()[1].startswith(r"  M_{\mathrm{params}} =")

@@ -159,12 +159,25 @@ def cases(
     return enclosed([[f"{left} &= {body}"]], env) if env else body
 
 
-def document(formula: ClosedForm, shown: str, symbols: Mapping[str, Glyph], value: int | None = None) -> str:
-    """A document that LaTeX sets as it is: the formula, its value, its symbols and what it relies on."""
+def document(
+    formula: ClosedForm,
+    shown: str,
+    symbols: Mapping[str, Glyph],
+    value: int | None = None,
+    forms: Cases = (),
+) -> str:
+    """A document that LaTeX sets as it is: the formula, its value, its symbols and what it relies on.
+
+    ``forms`` are the cases that are shown: what tells them apart is no assumption.
+    """
+    values = dict(pair for _, form in (*forms, ({}, formula)) for pair in form.symbols.items())
+    own = {name for _, form in (*forms, ({}, formula)) for name in form.definitions}
     rows = [
-        (symbols[name], "" if name in formula.definitions else name, f"{value:,}")
-        for name, value in sorted(formula.symbols.items(), key=lambda item: place(item[0]))
+        (symbols[name], "" if name in own else name, f"{values[name]:,}")
+        for name in sorted(values, key=place)
     ]
+    flags = tuple(f"{name} = " for flags, _ in forms for name in flags)
+    assumed = [text for text in formula.assumptions if not text.startswith(flags)]
     number = f"{formula.evaluate() if value is None else value:,}".replace(",", "{,}")
     quantity = FORMULAS[formula.quantity]
     name = quantity.title if formula.scale == 1 else formula.quantity_name
@@ -176,8 +189,8 @@ def document(formula: ClosedForm, shown: str, symbols: Mapping[str, Glyph], valu
         rf"${left_side(formula)}$: {escaped(said)}; ${number}$ at these values:",
         f"{{\\small\n{legend(rows)}}}",
     ]
-    if formula.assumptions:
-        parts.append(rf"It holds for: {'; '.join(map(typed, formula.assumptions))}.")
+    if assumed:
+        parts.append(rf"It holds for: {'; '.join(map(typed, assumed))}.")
     if formula.unused:
         parts.append(rf"These do not enter: {'; '.join(map(typed, formula.unused))}.")
     return "\n\n".join([*parts, r"\end{document}"])
