@@ -1,0 +1,92 @@
+"""Writes public/engine/: Pyodide's runtime, archspec, PyYAML and SymPy as archives, and the shipped checkpoints.
+
+The archives hold what their wheels hold, less tests and what a page never imports; the worker unpacks the first
+two before the first count, SymPy's when a formula is asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+WEB = Path(__file__).parent.parent
+ROOT = WEB.parent
+OUT = WEB / "public" / "engine"
+PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+UNUSED = ("archspec/cli/", "archspec/oracle/", "archspec/verifying/", "archspec/deriving/", "sympy/physics/")
+
+Files = dict[str, bytes]
+
+
+def main() -> None:
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    for name in PYODIDE:
+        shutil.copy(WEB / "node_modules" / "pyodide" / name, OUT / name)
+    with tempfile.TemporaryDirectory() as folder:
+        fetched = Path(folder)
+        pip("wheel", "--no-deps", "--wheel-dir", folder, str(ROOT))
+        requirements = (WEB / "engine" / "requirements.txt").read_text(encoding="utf-8")
+        wheels = [line for line in requirements.splitlines() if not line.startswith(("#", "pyyaml"))]
+        pip("download", "--no-deps", "--only-binary", ":all:", "--dest", folder, *wheels)
+        [yaml] = [line for line in requirements.splitlines() if line.startswith("pyyaml")]
+        pip("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", folder, yaml)
+        archives = {
+            "archspec.zip": {**wheel(fetched, "archspec_formulas"), **pure_yaml(fetched)},
+            "sympy.zip": {**wheel(fetched, "sympy"), **wheel(fetched, "mpmath")},
+        }
+    for name, files in archives.items():
+        written(OUT / name, files)
+    (OUT / "checkpoints.json").write_text(json.dumps(checkpoints()), encoding="utf-8")
+    for path in sorted(OUT.iterdir()):
+        print(f"{path.stat().st_size:>10,}  {path.name}")
+
+
+def pip(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "pip", "--quiet", *arguments], check=True)
+
+
+def wheel(folder: Path, name: str) -> Files:
+    """The files of a wheel that a page may import."""
+    [path] = folder.glob(f"{name}-*.whl")
+    with zipfile.ZipFile(path) as archive:
+        return {one: archive.read(one) for one in archive.namelist() if used(one)}
+
+
+def used(name: str) -> bool:
+    return not (name.startswith(UNUSED) or "/tests/" in name or name.endswith(("RECORD", "_pytest.py")))
+
+
+def pure_yaml(folder: Path) -> Files:
+    """PyYAML without its C extension, which has no wheel for browsers."""
+    [path] = folder.glob("[Pp]y[Yy][Aa][Mm][Ll]-*.tar.gz")
+    with tarfile.open(path) as archive:
+        members = [one for one in archive.getmembers() if "/lib/yaml/" in one.name and one.isfile()]
+        return {f"yaml/{Path(one.name).name}": archive.extractfile(one).read() for one in members}  # type: ignore[union-attr]
+
+
+def written(path: Path, files: Files) -> None:
+    """An archive that is the same whenever its files are."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    path.write_bytes(packed.getvalue())
+
+
+def checkpoints() -> dict[str, str]:
+    """The shipped config.json files by hub id."""
+    paths: Iterable[Path] = sorted((ROOT / "configs").glob("*.json"))
+    return {path.stem.replace("--", "/", 1): path.read_text(encoding="utf-8") for path in paths}
+
+
+if __name__ == "__main__":
+    main()
