@@ -22,6 +22,9 @@ from archspec.models.calls import Flops as Flops
 from archspec.models.catalogue import Catalogue as Catalogue
 from archspec.models.catalogue import catalogue as catalogue
 from archspec.models.counts import Counts as Counts
+from archspec.models.fields import Fields as Fields
+from archspec.models.fields import FieldValue as FieldValue
+from archspec.models.fields import Sensitivities as Sensitivities
 from archspec.models.formula import Formula as Formula
 from archspec.models.memory import Memory as Memory
 from archspec.models.memory import Training as Training
@@ -32,7 +35,6 @@ from archspec.models.model import load as load
 from archspec.models.parts import Excerpt as Excerpt
 from archspec.models.parts import Leading as Leading
 from archspec.models.parts import Parts as Parts
-from archspec.models.sensitivities import Sensitivities as Sensitivities
 from archspec.models.tree import Tree as Tree
 from archspec.schemas import schema as schema
 from archspec.solving.solutions import complete as complete

@@ -8,8 +8,8 @@ from typing import Any
 from archspec.errors import FormulaError
 from archspec.models import elsewhere
 from archspec.models.elsewhere import Placed
+from archspec.models.fields import Sensitivities
 from archspec.models.parts import Excerpt, Leading, Parts
-from archspec.models.sensitivities import Sensitivities
 from archspec.render.arrangements import arrangement, by_repetition, collected
 from archspec.render.assumptions import assumed, piecewise
 from archspec.render.formats import Layout, glyphs, tabled, typeset, written

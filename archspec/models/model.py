@@ -17,7 +17,7 @@ from archspec.specs.library import Library
 from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
 from archspec.tree.builder import Builder
-from archspec.tree.counts import quantities_of
+from archspec.tree.counts import dtype_of, quantities_of
 from archspec.tree.node import Node
 from archspec.tree.outline import outline
 from archspec.tree.tensors import Tensor, tensors
@@ -25,8 +25,8 @@ from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archspec.models.counts import Counts
+    from archspec.models.fields import Fields, Sensitivities
     from archspec.models.formula import Formula
-    from archspec.models.sensitivities import Sensitivities
     from archspec.models.tree import Tree
 
 
@@ -72,6 +72,13 @@ class Model(Costs):
         from archspec.models.tree import Tree
 
         return Tree(outline(self.root, self._tensors)._replace(name=""))
+
+    @property
+    def fields(self) -> Fields:
+        """The fields that can be set, with their types and values here."""
+        from archspec.models.fields import Fields
+
+        return Fields(self.scope)
 
     @cached_property
     def _tensors(self) -> list[Tensor]:
@@ -194,7 +201,7 @@ class Model(Costs):
         >>> archspec.load("GPT2Model").sensitivity(assume=["n_inner=4*n_embd"]).fields[0].derivative
         272623.0
         """
-        from archspec.models.sensitivities import Sensitivities
+        from archspec.models.fields import Sensitivities
 
         formula = self.quantity(quantity, **lengths).assume(*assume)
         return Sensitivities(formula.in_bytes(dtype) if dtype else formula)
@@ -206,12 +213,6 @@ class Model(Costs):
         from archspec.render.html import model_html
 
         return model_html(self.architecture, self.model_type, self.root, self.tensors(), self.notes)
-
-
-def dtype_of(raw: Mapping[str, Any]) -> str:
-    """The dtype that a config names; float32 where it names none."""
-    named = raw.get("dtype") or raw.get("torch_dtype")
-    return named.removeprefix("torch.") if isinstance(named, str) and named != "auto" else "float32"
 
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Any

@@ -24,7 +24,7 @@ from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
 from archspec.language.values import here
 from archspec.language.yaml_nodes import Scalar
-from archspec.models.model import Model, dtype_of, load
+from archspec.models.model import Model, load
 from archspec.quantities import COST_COLUMNS
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
@@ -33,7 +33,7 @@ from archspec.symbolic.decisions import Condition
 from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
-from archspec.tree.counts import dtype_bytes, quantities_of
+from archspec.tree.counts import dtype_bytes, dtype_of, quantities_of
 
 _NOT_SWEPT = {
     **dict.fromkeys(("model_type", "architectures"), "sweep one architecture at a time"),

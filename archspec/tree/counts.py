@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from archspec.errors import ArchspecError
 from archspec.quantities import QUANTITIES
 from archspec.tree.tensors import Tensor
@@ -38,3 +40,9 @@ def quantities_of(found: list[Tensor]) -> dict[str, int]:
 def _whole(count: Any) -> Any:
     """The parts of all experts together are whole."""
     return int(count) if hasattr(count, "denominator") else count
+
+
+def dtype_of(raw: Mapping[str, Any]) -> str:
+    """The dtype that a config names; float32 where it names none."""
+    named = raw.get("dtype") or raw.get("torch_dtype")
+    return named.removeprefix("torch.") if isinstance(named, str) and named != "auto" else "float32"

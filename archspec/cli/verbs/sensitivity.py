@@ -14,7 +14,7 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def run(args: Values) -> int:
-    from archspec.models.sensitivities import Sensitivities
+    from archspec.models.fields import Sensitivities
 
     found = Sensitivities(chosen_formula(args))
     print_json(found.as_json()) if args.json else show(found.blocks())

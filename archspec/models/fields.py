@@ -1,0 +1,196 @@
+"""The fields of a config, and how a count answers to each, as reports."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from functools import cached_property
+
+from archspec.configs.checks import default_kinds
+from archspec.configs.scope import Scope, SubConfig
+from archspec.errors import UnknownArchitectureError
+from archspec.language.expression import Expression, names
+from archspec.language.trees import text_of
+from archspec.models.report import Report
+from archspec.reports import Block, Table, shortened
+from archspec.specs.records import Spec, cost_expressions, leaves
+from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from archspec.render.growth import Sensitivity
+    from archspec.symbolic.closed_form import ClosedForm
+
+
+class FieldValue(NamedTuple):
+    """A field of a config: ``field`` is its path, ``types`` are what it takes, by the spec language's names.
+
+    ``given`` says whether the config gives it; ``computed``, whether its default is worked out from other
+    fields. ``choices`` are the texts that its spec tells apart.
+    """
+
+    field: str
+    types: tuple[str, ...]
+    value: Any
+    given: bool
+    computed: bool
+    choices: tuple[str, ...]
+
+
+class Fields(Report):
+    """The fields that a spec reads of a config, those of parts by their paths; :attr:`archspec.Model.fields`.
+
+    Any of them can be set: :meth:`archspec.Model.at`. Which enter a count is for a formula to say
+    (``symbols``, ``unused``). A field of type `any` enters costs alone.
+
+    >>> import archspec
+    >>> fields = archspec.load({"model_type": "gpt2", "n_layer": 24}).fields
+    >>> print(*fields.text().splitlines()[6:10], sep="\\n")
+    n_embd                  768          int         the default
+    n_layer                 24           int         the config
+    n_head                  12           int         the default
+    n_inner                 3072         int | None  other fields
+    >>> fields["n_inner"].value, fields["n_inner"].computed
+    (3072, True)
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.fields = [*_fields(scope)]
+        if "num_labels" not in scope.spec.fields:
+            self.fields.append(_num_labels(scope))
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __iter__(self) -> Iterator[FieldValue]:
+        return iter(self.fields)
+
+    def __getitem__(self, path: str) -> FieldValue:
+        return {one.field: one for one in self.fields}[path]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Plain data, an entry for each field."""
+        return [
+            one._asdict() | {"types": list(one.types), "choices": list(one.choices)} for one in self.fields
+        ]
+
+    def blocks(self) -> Iterator[Block]:
+        """A row for each field."""
+        yield Table("field|value|type|said by", [*map(_value_row, self.fields)])
+
+
+def _value_row(one: FieldValue) -> tuple[str, ...]:
+    said = "the config" if one.given else "other fields" if one.computed else "the default"
+    value = shortened(one.value) if isinstance(one.value, list) else json.dumps(one.value, default=str)
+    return one.field, value, " | ".join(one.types), said
+
+
+def _fields(scope: Scope) -> Iterator[FieldValue]:
+    """The fields of a config that can be set, each part's in its place."""
+    for name, field in scope.spec.fields.items():
+        if name in scope.spec.fixed or name in scope.spec.readonly:
+            continue
+        value = scope.get(name)
+        if field.sub_config is None:
+            path = scope.origin.path + scope.given.get(name, name)
+            types = field.types or default_kinds(field, field.default and scope.read(field.default))
+            follows = field.default is not None and bool(names(field.default.tree))
+            yield FieldValue(path, types, value, name in scope.raw, follows, _choices(scope.spec, name))
+        elif isinstance(value, SubConfig):
+            yield from _part(value)
+
+
+def _part(value: SubConfig) -> Iterator[FieldValue]:
+    try:
+        yield from _fields(value.scope)
+    except UnknownArchitectureError:
+        return  # a part that nothing builds needs no spec
+
+
+def _choices(spec: Spec, name: str) -> tuple[str, ...]:
+    """The texts that a spec holds a field to, or compares it with."""
+    found: list[str] = []
+    for expression in _expressions(spec):
+        if name in names(expression.tree):
+            for node in ast.walk(expression.tree):
+                if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and node.left.id == name:
+                    found += filter(None, map(text_of, ast.walk(node.comparators[0])))
+    return tuple(dict.fromkeys(found))
+
+
+def _expressions(spec: Spec) -> Iterator[Expression]:
+    yield from spec.require
+    yield from (field.default for field in spec.fields.values() if field.default is not None)
+    for module in spec.modules.values():
+        yield from (*leaves(module.body), *module.where.values(), *module.require)
+        yield from cost_expressions(module)
+
+
+def _num_labels(scope: Scope) -> FieldValue:
+    """The labels of a head, which every config has."""
+    given = "num_labels" in scope.raw or scope.raw.get("id2label") is not None
+    path = f"{scope.origin.path}num_labels"
+    return FieldValue(path, ("int",), scope.get("num_labels"), given, computed=False, choices=())
+
+
+class Sensitivities(Report):
+    """How a quantity answers to each field at a config, made by :meth:`archspec.Model.sensitivity`.
+
+    ``formula`` is the closed form that was looked at.
+
+    >>> import archspec
+    >>> print(archspec.load("GPT2Model").sensitivity())
+    params of GPT2Model = 124,439,808
+    <BLANKLINE>
+    field        value   derivative  one more adds  elasticity
+    n_embd         768      198,847       +198,895      1.2272
+    n_layer         12  7.08787e+06     +7,087,872      0.6835
+    n_inner       3072       18,444        +18,444      0.4553
+    vocab_size   50257          768           +768      0.3102
+    n_positions   1024          768           +768      0.0063
+    <BLANKLINE>
+    note: n_head does not enter the count
+    """
+
+    def __init__(self, formula: ClosedForm) -> None:
+        self.formula = formula
+
+    @cached_property
+    def fields(self) -> list[Sensitivity]:
+        """Every field that enters, the most elastic first; derivatives ignore rounding."""
+        from archspec.render.growth import sensitivity
+
+        return sensitivity(self.formula)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The numeric fields that do not enter."""
+        return self.formula.unused
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, as `archspec sensitivity --json` prints it."""
+        return {
+            "architecture": self.formula.architecture,
+            "model_type": self.formula.model_type,
+            "quantity": self.formula.quantity,
+            "value": self.formula.evaluate(),
+            "fields": [row._asdict() for row in self.fields],
+            "unused": list(self.unused),
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """The count, each field, and those that do not enter."""
+        formula = self.formula
+        yield f"{formula.quantity_name} of {formula.architecture} = {formula.evaluate():,}"
+        yield ""
+        yield Table(
+            "field|>value|>derivative|>one more adds|>elasticity", [*map(_sensitivity_row, self.fields)]
+        )
+        yield ""
+        for name in self.unused:
+            yield f"note: {name} does not enter the count"
+
+
+def _sensitivity_row(one: Sensitivity) -> tuple[str, ...]:
+    step = f"{one.step:+,}" if one.step is not None else "no count"
+    return one.field, str(one.value), f"{one.derivative:,.6g}", step, f"{one.elasticity:.4f}"
