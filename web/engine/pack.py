@@ -1,7 +1,7 @@
 """Writes public/engine/: Pyodide's runtime, archspec, PyYAML and SymPy as archives, and the shipped checkpoints.
 
-The archives hold what their wheels hold, less tests and what a page never imports; the worker unpacks the first
-two before the first count, SymPy's when a formula is asked for.
+The archives hold what their wheels hold, less tests and what a page never imports; the worker unpacks
+archspec's before the first count, SymPy's when a formula is asked for.
 """
 
 from __future__ import annotations
