@@ -1,4 +1,4 @@
-"""Writes public/engine/: Pyodide's runtime, archspec, PyYAML and SymPy as archives, and the shipped checkpoints.
+"""Writes public/engine/: Pyodide's runtime, archspec with PyYAML and SymPy as archives, shipped checkpoints.
 
 The archives hold what their wheels hold, less tests and what a page never imports; the worker unpacks
 archspec's before the first count, SymPy's when a formula is asked for.
