@@ -12,14 +12,15 @@ SWEEP, VERIFY = '"archspec-formulas[sweep]"', '"archspec-formulas[verify]"'
 GRID = "archspec.sweep('GPT2Model', {'n_layer': [1, 2]})"
 LINE = "main(['sweep', 'GPT2Model', '--set', 'n_layer=1,2'"
 VERIFYING = [["verify", "BertModel"], ["verify", "--costs", "BertModel"], ["derive", "BertModel"]]
+IN_PYTHON = ["archspec.verify('BertModel')", "archspec.derive('BertModel', samples=1)"]
 ASKED = {  # packages that are missing -> what to install, and what asks for them
     "numpy": (SWEEP, [GRID, "archspec.solve('GPT2Model', 'n_layer', params=1e8)", f"{LINE}])"]),
     "pyarrow": (SWEEP, [f"list({GRID}.rows())", f"{GRID}.to_arrow()", f"{GRID}.write('x.csv')", f"{LINE}])"]),
     "matplotlib": (SWEEP, [f"{GRID}.plot()", f"{LINE}, '--plot', 'x.png'])"]),
     "pandas": ("pandas", [f"{GRID}.to_pandas()"]),
     "polars": ("polars", [f"{GRID}.to_polars()"]),
-    "torch transformers": (VERIFY, [f"main({line})" for line in VERIFYING]),
-    "z3": (VERIFY, ["main(['verify', 'BertModel'])"]),
+    "torch transformers": (VERIFY, [*(f"main({line})" for line in VERIFYING), *IN_PYTHON]),
+    "z3": (VERIFY, ["main(['verify', 'BertModel'])", *IN_PYTHON]),
     "huggingface_hub": ("huggingface-hub, or give the path of a file", ["archspec.load('some/model')"]),
 }
 INSTALLED_AS = {"z3": "z3-solver", "huggingface_hub": "huggingface-hub"}

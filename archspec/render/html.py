@@ -89,7 +89,15 @@ def blocks_html(blocks: Iterable[Block]) -> str:
 
 
 def _line(text: str) -> str:
-    return f"<p>{escape(text.strip())}</p>" if text.strip() else ""
+    """Sentences as paragraphs; lines with indented ones among them, code and carets for one, as they stand.
+
+    >>> _line("one\\ntwo"), _line("a: 1\\n  ^"), _line("\\n")
+    ('<p>one</p><p>two</p>', '<pre>a: 1\\n  ^</pre>', '')
+    """
+    lines = [line for line in text.strip("\n").split("\n") if line.strip()]
+    if any(line.startswith(" ") for line in lines[1:]):
+        return f"<pre>{escape(text.strip(chr(10)))}</pre>"
+    return "".join(f"<p>{escape(line.strip())}</p>" for line in lines)
 
 
 def _table(table: Table) -> str:

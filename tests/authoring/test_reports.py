@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import archspec
+from archspec.authoring.derive import Derived
 from archspec.authoring.verify import Verification
 from archspec.cli.main import main
+from archspec.deriving import Draft
 from archspec.verifying.campaign import Report, Result
 from archspec.verifying.comparison import Difference
 from archspec.verifying.verifier import Outcome
@@ -31,6 +33,13 @@ def test_a_difference_is_laid_on_its_line() -> None:
     assert (found.count("wrong"), found.results[0].seconds) == (1, 1.5)
     assert "the code (8, 8), the spec" in str(verification(own=("NetModel",)))
     assert "another shape" in found._repr_html_()
+
+
+def test_a_draft_keeps_its_lines_in_a_notebook() -> None:
+    draft = Draft("net", "model_type: net\nmodules:\n  Net:\n    a: Linear(8, 8)\n", ["Net"], {}, {})
+    found = Derived([draft], [])
+    assert str(found) == draft.text.rstrip("\n") and not found.wrong
+    assert found._repr_html_() == f"<div><pre>{found}</pre></div>"
 
 
 def test_its_plain_data() -> None:
