@@ -119,6 +119,8 @@ def _complain(text: str) -> None:
 
 
 def _run(given: list[str]) -> int:
+    if given[:1] == ["help"] and len(given) == 2:
+        given = [given[1], "--help"]
     verb = given[0] if given else "--help"
     if verb in ("-h", "--help", "help"):
         print(_help())

@@ -51,7 +51,9 @@ def test_bad_input_is_2_with_a_message(command: list[str], capsys: pytest.Captur
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"usage: archspec {verb} ")
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: archspec {verb} ")
+    assert main(["help", verb]) == 0 and capsys.readouterr().out == shown
     assert main(["--help"]) == 0
     assert f"  {verb} " in capsys.readouterr().out
 
