@@ -60,12 +60,15 @@ def _of_a_type(random: Random) -> dict[str, Any]:
 
 
 def shrunk(raw: dict[str, Any]) -> None:
-    """Makes a config small enough to be tried quickly: with two layers at the most."""
+    """Makes a config small enough to be tried quickly: with two layers at the most, and lists as long."""
+    depths = {value for name, value in raw.items() if type(value) is int and "layer" in name}
     for name, value in raw.items():
         if isinstance(value, dict):
             shrunk(value)
         elif type(value) is int and "layer" in name:
             raw[name] = min(value, 2)
+        elif isinstance(value, list) and len(value) in depths:
+            raw[name] = value[:2]
 
 
 def mutate(raw: dict[str, Any], random: Random) -> None:

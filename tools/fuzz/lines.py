@@ -23,7 +23,7 @@ LEFT_OUT = {  # what would take minutes or hours, or write into the checkout
 }
 FIXED = {"verify": ["--samples", "0", "--jobs", "1"], "derive": ["--no-verify"]}
 BESIDE = ("--no-such-option", "--help", "--json", "--", *BROKEN)
-SELDOM = ("--architecture", "--config", "config")  # most of them have nothing to do with the model
+SELDOM = ("--architecture", "--config", "config", "--specs")  # most of them have nothing to do with the model
 OFTEN = {  # what makes more of the others work
     **dict.fromkeys((("solve", "--params"), ("solve", "--free"), ("sweep", "--set")), 0.9),
     **dict.fromkeys((("diff", "--tokens"), ("memory", "--train"), ("formula", "--format")), 0.4),
@@ -133,3 +133,5 @@ def prepare(folder: Path, random: Random) -> None:
     lines = spec.read_text(encoding="utf-8").splitlines(keepends=True)
     del lines[random.randrange(len(lines))]
     (folder / "spec.yaml").write_text("".join(lines), encoding="utf-8")
+    (folder / "specs").mkdir()
+    (folder / "specs" / "bert.yaml").write_text("".join(lines), encoding="utf-8")

@@ -93,7 +93,7 @@ _FILES = ("a.csv", "a.parquet", "a.jsonl", "a.arrow", "a.png", "a.svg", "a.html"
 MAKERS: dict[str, Maker] = {  # by an option's name, or by its metavar
     "FIELD=VALUE": _setting(_VALUES, _ODD, _DEPTHS),
     "FIELD=VALUE,...": _setting(_VALUES, _ODD, _DEPTHS),
-    "FIELD=VALUES": _setting(RANGES, ODD_RANGES),
+    "FIELD=VALUES": _setting(RANGES, ODD_RANGES, ("1:3", "2,4,8")),
     "FIELD=EXPRESSION": _setting(EXPRESSIONS, CONDITIONS),
     "FIELD=LATEX": _setting(("h", r"\alpha"), ("", "$", "%", "}")),
     "FIELD=N": _setting(NUMBERS[:5]),
@@ -105,6 +105,7 @@ MAKERS: dict[str, Maker] = {  # by an option's name, or by its metavar
     "CLASS": _one_of(*CLASSES),
     "--config": _one_of(*CLASSES, "config.json"),
     "--params": _one_of("7e9", "124M", "1.3B", "7b", "7,000,000,000", "350M", "70B"),
+    "--specs": _one_of("specs", "folder", "nowhere"),
     "--quantity": _one_of(*QUANTITIES, "flops", "cache_elements"),
     "--dtype": _one_of(*DTYPES),
     "--weights": _one_of(*DTYPES, "int8", "nf4", "mxfp4"),
