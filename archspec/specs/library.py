@@ -65,6 +65,7 @@ class Library:
         self._specs: dict[str, Spec] = {}
         self._parsed: dict[str, Spec] = {}  # by file: what several specs extend or use is parsed once
         self._index: dict[str, tuple[str, ...]] = {}
+        self._entries: dict[str, Entry] = {}  # those that the index was made of
         self._contractions: dict[str, Contraction] = {}
         self._costs: dict[str, dict[str, CostRecord]] = {}  # folder -> what it records, by model type
         self.unread: list[Problem] = []  # what is wrong with files that were looked through for a class
@@ -84,8 +85,7 @@ class Library:
 
     def hidden(self, model_type: str) -> list[str]:
         """The files of a model type: the one that describes it, then those that it is read in place of."""
-        found = (_spec_file(model_type, [one]) for one in self.folders)
-        return [shown_path(path) for path in found if path]
+        return [shown_path(path) for one in self.folders if (path := _spec_file(model_type, [one]))]
 
     def widen(self) -> bool:
         """Takes in the folders that are asked for last; whether there are any that were not in before."""
@@ -162,8 +162,9 @@ class Library:
         """Architecture -> the model types that have it."""
         if not self._index:
             found: dict[str, list[str]] = {}
-            for model_type, names in self.catalogue().items():
-                for name in names:
+            self._entries = self.entries()
+            for model_type in self.model_types():
+                for name in self._entries[model_type].architectures:
                     found.setdefault(name, []).append(model_type)
             self._index = {name: tuple(types) for name, types in found.items()}
         return self._index
@@ -201,8 +202,7 @@ class Library:
         types = tuple(name for name in types if _spec_file(name, [folder]))
         if len(types) == 1:
             return types[0]
-        found = self.entries()
-        lower = architecture.lower()
+        found, lower = self._entries, architecture.lower()
         named = [name for name in types if lower.startswith(camel_case(name).lower())]
         needed = [name for name in types if all(name in (other, *found[other].needs) for other in types)]
         if not named and not needed:
@@ -271,8 +271,11 @@ def _listed(folders: Sequence[str]) -> dict[str, str]:
     """Name -> its file, of all specs in some folders; the first that has one hides the others'."""
     found: dict[str, str] = {}
     for folder in folders:
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            if name.endswith(".yaml") and name not in NO_SPECS:
+        names = (
+            {entry.name for entry in os.scandir(folder) if entry.is_file()} if os.path.isdir(folder) else ()
+        )
+        for name in sorted(names):
+            if name.endswith(".yaml") and name not in NO_SPECS and _SAFE_PATH.match(name):
                 found.setdefault(name.removesuffix(".yaml"), os.path.join(folder, name))
     return found
 
@@ -285,8 +288,7 @@ def _first(name: str, folders: Sequence[str]) -> str:
 
 def _spec_file(model_type: str, folders: Sequence[str]) -> str:
     """The file of a model type in the first folder that has it; '' for none."""
-    is_one = "/" not in model_type and model_type + ".yaml" not in NO_SPECS
-    return _first(model_type, folders) if is_one else ""
+    return "" if "/" in model_type or f"{model_type}.yaml" in NO_SPECS else _first(model_type, folders)
 
 
 def shown_path(path: str) -> str:

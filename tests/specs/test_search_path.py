@@ -116,8 +116,10 @@ def test_what_is_no_folder_of_specs_is_refused(specs: Path, name: str, message: 
 
 def test_what_is_no_file_is_no_spec_and_breaks_nothing(specs: Path) -> None:
     (specs / "folder.yaml").mkdir()
+    (specs / "two words.yaml").write_text(TINY)
     (specs / "gone.yaml").symlink_to(specs / "nowhere")
     assert archspec.load("Tiny", specs=specs).params == 144
+    assert {*library_of(specs).model_types()} - {*library_of().model_types()} == {"tiny"}
     with pytest.raises(UnknownArchitectureError):
         archspec.load("GoneModel", specs=specs)
 
