@@ -73,6 +73,7 @@ def test_nanogpt_is_gpt2_with_the_head_of_its_size() -> None:
     model = archspec.load("GPT", set={"vocab_size": 50257}, specs="drafts")
     assert model.params == archspec.load("GPT2LMHeadModel").params
     assert model.tensors()[-1].tied_to == "transformer.wte.weight"
+    assert "# not read" not in Path("drafts/gpt.yaml").read_text()
 
 
 def test_what_counts_its_own_parameters_is_read(capsys: pytest.CaptureFixture[str]) -> None:
