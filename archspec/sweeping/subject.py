@@ -196,8 +196,8 @@ class Subject:
         except CANNOT:
             return self._alone(point, exact, refusal)
         failed = found if isinstance(found, ArchspecError) else None
-        if failed is not None and refusal is None and _limited(failed):
-            return self._alone(point, exact, None)  # the trace takes more steps than the count
+        if failed is not None and refusal is None and (_limited(failed) or failed.problems[0].path == "tied"):
+            return self._alone(point, exact, None)  # to a trace equal layers are one, and it takes more steps
         if failed is None and refusal is not None and _limited(refusal):
             message = f"at {self.values(point)} a count takes more than {MAX_WORK:,} steps"
             raise SweepError(Problem(message, help="sweep smaller values"))

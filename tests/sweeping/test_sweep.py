@@ -662,9 +662,13 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
     ],
 )
 def test_wrong_options_are_refused(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    options: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    os.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)
     assert main(["sweep", "LlamaForCausalLM", *options]) == 2
     said = capsys.readouterr().err
     assert message in said and "Traceback" not in said and "bug" not in said
@@ -703,3 +707,11 @@ def test_the_command_prints_and_writes(capsys: pytest.CaptureFixture[str], tmp_p
     assert path.read_text() == '"n_layer","params"\n12,124439808\n'
     assert main(["sweep", str(config), "--architecture", "GPT2Model", "--set", "n_layer=12"]) == 0
     assert "124,439,808" in capsys.readouterr().out
+
+
+def test_layers_that_are_tied_to_each_other_are_counted_each() -> None:
+    """Zamba's attention blocks are shared by layers that a trace would fold."""
+    rows = list(archspec.sweep("ZambaModel", {"num_hidden_layers": [76, 80]}))
+    assert [row["params"] for row in rows] == [
+        archspec.load("ZambaModel", set={"num_hidden_layers": layers}).params for layers in (76, 80)
+    ]
