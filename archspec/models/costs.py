@@ -112,24 +112,29 @@ class Costs:
         memory: int | None = None,
         dtype: str | None = None,
         weights: str | None = None,
-        budget: int | None = None,
+        budget: str | int | None = None,
     ) -> Cache:
         """The cache of ``tokens`` positions, as `archspec cache` shows it, in ``dtype`` (the config's own).
 
-        ``memory`` are positions of the encoder. Of a ``budget`` in bytes it says how many tokens, and how
-        large a batch, it holds beside weights that are stored as ``weights`` says (see :meth:`weights`).
+        ``memory`` are positions of the encoder. Of a ``budget`` in bytes (`80GiB`, or a number) it says how
+        many tokens, and how large a batch, it holds beside weights that are stored as ``weights`` says (see
+        :meth:`weights`).
 
         >>> import archspec
         >>> archspec.load("LlamaForCausalLM").cache(tokens=1, dtype="bf16").cache_bytes["exact"]
         524288
         """
         from archspec.models.calls import Cache
+        from archspec.sizes import bytes_of
 
         def lengthened(batch: int, tokens: int) -> Forward:
             return self.forward(batch, tokens, memory=memory)
 
-        stored = self.weights(weights, dtype).bytes if budget is not None else 0
-        return Cache(lengthened(batch, tokens), dtype or self.dtype, lengthened, budget, stored)
+        call, held_in = lengthened(batch, tokens), dtype or self.dtype
+        if budget is None:
+            return Cache(call, held_in, lengthened)
+        room = bytes_of(budget)
+        return Cache(call, held_in, lengthened, room, self.weights(weights, dtype).bytes)
 
     def memory(
         self,

@@ -9,7 +9,8 @@ from archspec.configs.origin import RawConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
 from archspec.quantities import BUDGETS, QUANTITIES
-from archspec.solving.goals import MAX_BUDGET, Goal, goal, number_of, size_of
+from archspec.sizes import number_of
+from archspec.solving.goals import MAX_BUDGET, Goal, goal, size_of
 from archspec.solving.laws import Optimum, optimum
 from archspec.specs.library import Library
 from archspec.sweeping.axes import axes_of

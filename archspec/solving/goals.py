@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
-import re
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import Place, Problem, Source, SweepError
+from archspec.sizes import number_of
 from archspec.sweeping.subject import expression
 
 MAX_BUDGET = 2**62
-_THOUSANDS = {letter: 1000**power for power, letter in enumerate("kmgtp", 1)}
-_BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("kmgtp", 1)}
-_UNITS = {"": 1, **_THOUSANDS, **_BINARY}
-_LONGEST = 64  # letters of a size: more of them are no number that a person means
-_SIZE = re.compile(
-    r"(?P<number>\d{1,3}(?:,\d{3})+|\d[\d_]*(?:\.\d+)?(?:[eE]\+?\d{1,2})?) ?"
-    r"(?P<unit>[kKMGTP]i?B?|[kmgtp]i?b?|[bB]?)$"  # not Gb, which are bits
-)
 
 
 class Goal(NamedTuple):
@@ -74,21 +66,6 @@ def size_of(text: str | float, quantity: str = "params") -> int:
     if number is not None and 0 < number <= MAX_BUDGET:
         return number
     _refuse(shown, f"{shown} is no size", "write 7e9, 1.3B, 350M, 16GiB, or a range such as 6e9..7e9")
-
-
-def number_of(text: str, of_bytes: bool = False) -> int | None:
-    """A whole number as people write it, None for what is none; `b` is a billion, or a byte.
-
-    >>> number_of("7b"), number_of("7,000,000,000"), number_of("80gb", of_bytes=True), number_of("7x")
-    (7000000000, 7000000000, 80000000000, None)
-    """
-    match = _SIZE.match(text.strip())
-    if match is None or len(text) > _LONGEST:
-        return None
-    unit = match["unit"].lower()
-    factor = 10**9 if unit == "b" and not of_bytes else _UNITS[unit.removesuffix("b")]
-    number = Fraction(re.sub("[_,]", "", match["number"])) * factor
-    return int(number) if number.denominator == 1 else None
 
 
 def goal(quantity: str, text: str | float) -> Goal:

@@ -11,7 +11,7 @@ import archspec
 from archspec.cli.main import main
 
 PLAN = {"checkpointing": True, "data_parallel": 4, "zero": 2}
-BUDGET = {"dtype": "bf16", "budget": 2**30}
+BUDGET = {"dtype": "bf16", "budget": "1GiB"}
 CASES: list[tuple[str, dict[str, Any], str]] = [
     ("flops", {"tokens": 8, "past": 4}, "flops --tokens 8 --past 4"),
     ("cache", {"batch": 2, "tokens": 64, **BUDGET}, "cache --batch 2 --tokens 64 --dtype bf16 --budget 1GiB"),

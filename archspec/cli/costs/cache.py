@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
 from archspec.cli.command_line import Arguments, Values
-from archspec.cli.costs.lengths import MEMORY_HELP, add_weights, natural_size
+from archspec.cli.costs.lengths import MEMORY_HELP, add_weights
 from archspec.terminal import show
 
 
@@ -19,7 +19,7 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def run(args: Values) -> int:
-    budget = None if args.budget is None else natural_size(args.budget)
-    found = load_model(args).cache(args.batch, args.tokens, args.memory, args.dtype, args.weights, budget)
+    lengths = (args.batch, args.tokens, args.memory)
+    found = load_model(args).cache(*lengths, args.dtype, args.weights, args.budget)
     print_json(found.as_json()) if args.json else show(found.blocks())
     return 0

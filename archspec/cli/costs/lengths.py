@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from archspec.cli.command_line import Arguments
-from archspec.errors import ArchspecError
 
 MEMORY_HELP = "positions of the encoder that are attended to, of an architecture that has one"
 
@@ -20,17 +19,3 @@ def add_weights(takes: Arguments) -> None:
     """`--weights`."""
     about = "how weights are stored: int8, int4, nf4, fp4, mxfp4, or a dtype (default: as the config says)"
     takes.value("--weights", "FORMAT", about)
-
-
-def natural_size(text: str) -> int:
-    """Bytes as people write them. Errors: :class:`ArchspecError`.
-
-    >>> natural_size("80GiB")
-    85899345920
-    """
-    from archspec.solving.goals import size_of
-
-    try:
-        return size_of(text, "bytes")
-    except ArchspecError:
-        raise ArchspecError(f"{text} is no number of bytes", help="write 80GiB or 24e9") from None

@@ -1,0 +1,44 @@
+"""Numbers of parameters and bytes as people write them."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from archspec.errors import ArchspecError
+
+_THOUSANDS = {letter: 1000**power for power, letter in enumerate("kmgtp", 1)}
+_BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("kmgtp", 1)}
+_UNITS = {"": 1, **_THOUSANDS, **_BINARY}
+_LONGEST = 64  # letters of a size: more of them are no number that a person means
+_SIZE = re.compile(
+    r"(?P<number>\d{1,3}(?:,\d{3})+|\d[\d_]*(?:\.\d+)?(?:[eE]\+?\d{1,2})?) ?"
+    r"(?P<unit>[kKMGTP]i?B?|[kmgtp]i?b?|[bB]?)$"  # not Gb, which are bits
+)
+
+
+def bytes_of(given: str | int) -> int:
+    """A number of bytes. Errors: :class:`ArchspecError` for what is none.
+
+    >>> bytes_of("80GiB"), bytes_of(2**30)
+    (85899345920, 1073741824)
+    """
+    found = number_of(str(given), of_bytes=True)
+    if not found:
+        raise ArchspecError(f"{given} is no number of bytes", help="write 80GiB or 24e9")
+    return found
+
+
+def number_of(text: str, of_bytes: bool = False) -> int | None:
+    """A whole number as people write it, None for what is none; `b` is a billion, or a byte.
+
+    >>> number_of("7b"), number_of("7,000,000,000"), number_of("80gb", of_bytes=True), number_of("7x")
+    (7000000000, 7000000000, 80000000000, None)
+    """
+    match = _SIZE.match(text.strip())
+    if match is None or len(text) > _LONGEST:
+        return None
+    unit = match["unit"].lower()
+    factor = 10**9 if unit == "b" and not of_bytes else _UNITS[unit.removesuffix("b")]
+    number = Fraction(re.sub("[_,]", "", match["number"])) * factor
+    return int(number) if number.denominator == 1 else None
