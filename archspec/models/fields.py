@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 class FieldValue(NamedTuple):
     """A field of a config: ``field`` is its path, ``types`` are what it takes, by the spec language's names.
 
-    ``given`` says whether the config gives it; ``computed``, whether its default is worked out from other
-    fields. ``choices`` are the texts that its spec tells apart.
+    ``symbol`` is its name in formulas, which differs where the config calls it otherwise; ``given`` says
+    whether the config gives it, ``computed``, whether its default is worked out from other fields.
+    ``choices`` are the texts that its spec tells apart.
     """
 
     field: str
+    symbol: str
     types: tuple[str, ...]
     value: Any
     given: bool
@@ -95,7 +97,10 @@ def _fields(scope: Scope) -> Iterator[FieldValue]:
             path = scope.origin.path + scope.given.get(name, name)
             types = field.types or default_kinds(field, field.default and scope.read(field.default))
             follows = field.default is not None and bool(names(field.default.tree))
-            yield FieldValue(path, types, value, name in scope.raw, follows, _choices(scope.spec, name))
+            symbol = scope.origin.path + name
+            yield FieldValue(
+                path, symbol, types, value, name in scope.raw, follows, _choices(scope.spec, name)
+            )
         elif isinstance(value, SubConfig):
             yield from _part(value)
 
@@ -130,7 +135,7 @@ def _num_labels(scope: Scope) -> FieldValue:
     """The labels of a head, which every config has."""
     given = "num_labels" in scope.raw or scope.raw.get("id2label") is not None
     path = f"{scope.origin.path}num_labels"
-    return FieldValue(path, ("int",), scope.get("num_labels"), given, computed=False, choices=())
+    return FieldValue(path, path, ("int",), scope.get("num_labels"), given, computed=False, choices=())
 
 
 class Sensitivities(Report):

@@ -34,8 +34,10 @@ def test_each_can_be_set_by_its_path() -> None:
 
 
 def test_a_field_has_the_name_that_the_config_gives_it() -> None:
-    fields = archspec.load({"model_type": "gpt2", "num_hidden_layers": 2}).fields
+    model = archspec.load({"model_type": "gpt2", "num_hidden_layers": 2})
+    fields = model.fields
     assert fields["num_hidden_layers"].value == 2
+    assert fields["num_hidden_layers"].symbol in model.formula.symbols
     with pytest.raises(KeyError):
         fields["n_layer"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import archspec
 
 CONFIG = "config.json"  # where a pasted text is put, so that problems point into it
+OVERRIDE = "override"  # where archspec says that a field was set
 
 
 @lru_cache(maxsize=8)
@@ -31,14 +33,61 @@ def catalogue() -> Any:
 def count(source: str, dtype: str | None = None) -> Any:
     """The counts, and the modules down to the last."""
     found = model(source)
-    return {"counts": found.counts(dtype).as_json(), "tree": found.tree.as_json()}
+    return {"counts": found.counts(dtype or None).as_json(), "tree": found.tree.as_json()}
 
 
 def tensors(source: str) -> Any:
     return [one._asdict() | {"active": float(one.active)} for one in model(source).tensors()]
 
 
-CALLS: dict[str, Callable[..., Any]] = {"catalogue": catalogue, "count": count, "tensors": tensors}
+def fields(source: str) -> Any:
+    return model(source).fields.as_json()
+
+
+def entering(source: str) -> Any:
+    """By which names of its fields a count is decided, and which numbers are not among them."""
+    found = model(source).formula
+    return {"symbols": list(found.symbols), "flags": list(found.flags), "unused": list(found.unused)}
+
+
+def formula(source: str, asked: dict[str, Any]) -> Any:
+    """A formula as `archspec formula` arranges it, with what its options ask for."""
+    whole = model(source).quantity(asked["quantity"]).assume(*asked["assume"])
+    left = whole.leading(*asked["growing"]) if asked["leading"] else None
+    shown = left or whole
+    grouped = asked["by"] != "repetition"
+    parts = shown.by(asked["by"], asked["depth"])
+    text = whole.as_json()
+    listed = [
+        {"label": one.label, "latex": one.latex(), "value": one.value, "share": one.share} for one in parts
+    ]
+    return {
+        **{name: text[name] for name in ("architecture", "value", "symbols", "definitions")},
+        **{name: text[name] for name in ("assumptions", "unused")},
+        "latex": shown.latex(),
+        "parts": listed if grouped else [],
+        "leading": left and {**left.as_json(), "dropped_latex": left.dropped.latex()},
+        "copies": {
+            "LaTeX": parts.latex() if grouped else shown.latex(env="equation*"),
+            "Python": "\n".join(f"{named(one.label or asked['quantity'])} = {one.python()}" for one in parts),
+            "Markdown": "\n".join(f"{one.label and f'{one.label}: '}${one.latex()}$  " for one in parts),
+        },
+    }
+
+
+def named(label: str) -> str:
+    """A part's label as a name of Python."""
+    return re.sub(r"\W+", "_", label).strip("_")
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "catalogue": catalogue,
+    "count": count,
+    "tensors": tensors,
+    "fields": fields,
+    "entering": entering,
+    "formula": formula,
+}
 
 
 def answer(call: str, arguments: str) -> str:
@@ -54,4 +103,6 @@ def problem(one: archspec.Problem) -> dict[str, Any]:
     found: dict[str, Any] = {"message": one.message, "help": one.help, "path": one.path}
     if place is not None and place.source.name == CONFIG:
         found |= {"line": place.line, "column": place.column, "width": place.width}
+    if place is not None and place.source.name == OVERRIDE:
+        found["field"] = place.source.text.partition("=")[0]
     return found

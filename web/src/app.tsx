@@ -1,10 +1,14 @@
-import { Chooser } from "./parts/chooser";
-import { source, VIEWS, type View, view } from "./state";
+import { Chooser } from "./explore/chooser";
+import { SetFields } from "./parts/set-fields";
+import { VIEWS, type View, view } from "./state";
 import { CountView } from "./views/count";
+import { FormulaView } from "./views/formula";
+import { KnobsView } from "./views/knobs";
 import { TensorsView } from "./views/tensors";
 
 const TITLES: Record<View, string> = {
   count: "Count",
+  knobs: "Knobs",
   tensors: "Tensors",
   formula: "Formula",
   costs: "Costs",
@@ -20,6 +24,7 @@ export function App() {
       </header>
       <main>
         <Chooser />
+        <SetFields />
         <nav aria-label="views">
           {VIEWS.map((one) => (
             <button
@@ -32,8 +37,15 @@ export function App() {
             </button>
           ))}
         </nav>
-        {view.value === "tensors" ? <TensorsView /> : <CountView key={JSON.stringify(source.value)} />}
+        {shown(view.value)}
       </main>
     </>
   );
+}
+
+function shown(at: View) {
+  if (at === "knobs") return <KnobsView />;
+  if (at === "tensors") return <TensorsView />;
+  if (at === "formula") return <FormulaView />;
+  return <CountView />;
 }

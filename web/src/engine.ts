@@ -1,7 +1,8 @@
-/** Calls of the engine as promises; an answer that nobody waits for any more is dropped. */
+/** Calls of the engine as promises, one after another, in two threads: what needs SymPy never holds up a count. */
 import type { Reply } from "./engine.worker";
+import { SYMBOLIC } from "./symbolic";
 
-/** What archspec refuses: what, where in the pasted text, and what would be right. */
+/** What archspec refuses: what, where in the pasted text or at which field that was set, and what would be right. */
 export interface Problem {
   message: string;
   help: string;
@@ -9,6 +10,7 @@ export interface Problem {
   line?: number;
   column?: number;
   width?: number;
+  field?: string;
 }
 
 export class Refusal extends Error {
@@ -17,37 +19,77 @@ export class Refusal extends Error {
   }
 }
 
-interface Waiting {
+interface Call {
+  call: string;
+  args: unknown[];
+  latest: boolean; // a later one of that name makes it needless
   resolve: (value: unknown) => void;
   reject: (error: Error) => void;
 }
 
-const worker = new Worker(new URL("./engine.worker.ts", import.meta.url), {
-  type: "module",
-  name: document.baseURI, // the worker finds the engine's files by it
-});
-const waiting = new Map<number, Waiting>();
-let last = 0;
+class Engine {
+  private readonly worker: Worker;
+  private readonly waiting: Call[] = [];
+  private running: Call | undefined;
 
-worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => {
-  const one = waiting.get(data.id);
-  waiting.delete(data.id);
-  if (!one) return;
-  if (data.answer === undefined) {
-    one.reject(new Error(data.failure));
+  constructor(name: string) {
+    this.worker = new Worker(new URL("./engine.worker.ts", import.meta.url), { type: "module", name });
+    this.worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.answered(data));
+    this.worker.addEventListener("error", ({ message }) =>
+      this.answered({ failure: message || "the engine cannot be loaded" }),
+    );
+  }
+
+  /** One that still waits and is overtaken has no answer. */
+  post(one: Call): void {
+    const overtaken = this.waiting.findIndex(({ call, latest }) => call === one.call && latest && one.latest);
+    if (overtaken >= 0) this.waiting.splice(overtaken, 1);
+    this.waiting.push(one);
+    this.next();
+  }
+
+  private next(): void {
+    if (this.running) return;
+    this.running = this.waiting.shift();
+    if (this.running) this.worker.postMessage({ call: this.running.call, args: this.running.args });
+  }
+
+  private answered({ answer, failure }: Reply): void {
+    const one = this.running;
+    this.running = undefined;
+    if (one) settled(one, answer, failure);
+    this.next();
+  }
+}
+
+function settled(one: Call, answer: string | undefined, failure: string | undefined): void {
+  if (answer === undefined) {
+    one.reject(new Error(failure));
     return;
   }
-  const { result, problems } = JSON.parse(data.answer) as { result?: unknown; problems?: Problem[] };
+  const { result, problems } = JSON.parse(answer) as { result?: unknown; problems?: Problem[] };
   if (problems) one.reject(new Refusal(problems));
   else one.resolve(result);
-});
+}
+
+// a worker finds the engine's files by its name: beside the page, wherever that is served from
+const numbers = new Engine(document.baseURI);
+let symbols: Engine | undefined;
+
+function posted<Result>(call: string, args: unknown[], latest: boolean): Promise<Result> {
+  if (SYMBOLIC.has(call)) symbols ??= new Engine(document.baseURI);
+  const engine = SYMBOLIC.has(call) && symbols ? symbols : numbers;
+  return new Promise<Result>((resolve, reject) => {
+    engine.post({ call, args, latest, resolve: resolve as (value: unknown) => void, reject });
+  });
+}
 
 /** The engine's answer to a call of `engine/page.py`. */
 export function ask<Result>(call: string, ...args: unknown[]): Promise<Result> {
-  last += 1;
-  const id = last;
-  return new Promise<Result>((resolve, reject) => {
-    waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
-    worker.postMessage({ id, call, args });
-  });
+  return posted(call, args, false);
+}
+
+/** The same where a later call of that name makes this one needless: then it may never be answered. */
+export function askLatest<Result>(call: string, ...args: unknown[]): Promise<Result> {
+  return posted(call, args, true);
 }

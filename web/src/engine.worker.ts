@@ -1,15 +1,14 @@
 /** The engine in a thread of its own: loads Pyodide and archspec, then answers one call after another. */
 import type { PyodideInterface } from "pyodide";
 import page from "../engine/page.py?raw";
+import { SYMBOLIC } from "./symbolic";
 
 export interface Request {
-  id: number;
   call: string;
   args: unknown[];
 }
 
 export interface Reply {
-  id: number;
   answer?: string;
   failure?: string;
 }
@@ -41,22 +40,21 @@ async function withSympy(python: PyodideInterface): Promise<void> {
   python.unpackArchive(await fetched("sympy.zip"), "zip", { extractDir: "/lib/python3.14/site-packages" });
 }
 
-const SYMBOLIC = new Set(["formula", "diff", "sensitivity"]);
 const engine = started();
 
-async function reply({ id, call, args }: Request): Promise<Reply> {
+async function reply({ call, args }: Request): Promise<Reply> {
   const { python, answer } = await engine;
   if (SYMBOLIC.has(call)) {
     sympy ??= withSympy(python);
     await sympy;
   }
-  return { id, answer: answer(call, JSON.stringify(args)) };
+  return { answer: answer(call, JSON.stringify(args)) };
 }
 
 self.addEventListener("message", async ({ data }: MessageEvent<Request>) => {
   try {
     self.postMessage(await reply(data));
   } catch (error) {
-    self.postMessage({ id: data.id, failure: String(error) } satisfies Reply);
+    self.postMessage({ failure: String(error) } satisfies Reply);
   }
 });

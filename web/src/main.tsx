@@ -3,5 +3,5 @@ import { App } from "./app";
 import { followAddress } from "./state";
 import "./style.css";
 
-followAddress();
+await followAddress();
 render(<App />, document.getElementById("app") as HTMLElement);

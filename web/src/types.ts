@@ -43,3 +43,32 @@ export interface Tensor {
 export interface Catalogue {
   model_types: { model_type: string; architectures: string[] }[];
 }
+
+export interface FieldValue {
+  field: string;
+  symbol: string;
+  types: string[];
+  value: unknown;
+  given: boolean;
+  computed: boolean;
+  choices: string[];
+}
+
+export interface Entering {
+  symbols: string[];
+  flags: string[];
+  unused: string[];
+}
+
+export interface Formula {
+  architecture: string;
+  value: number;
+  latex: string;
+  parts: { label: string; latex: string; value: number; share: number }[];
+  leading: { value: number; growing: string[]; dropped_latex: string; dropped_share: number } | null;
+  symbols: { field: string; symbol: string; latex: string; meaning: string; value: number }[];
+  definitions: Record<string, string>;
+  assumptions: string[];
+  unused: string[];
+  copies: Record<"LaTeX" | "Python" | "Markdown", string>;
+}

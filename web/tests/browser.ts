@@ -1,15 +1,55 @@
-/** A headless Chromium on the built page. */
-import { spawn } from "node:child_process";
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type Browser, chromium } from "playwright-core";
+/** A headless Chromium on the built page, which a server of its own gives, on a port that is free. */
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type PreviewServer, preview } from "vite";
 
-export const ADDRESS = "http://localhost:4173/";
+export const SIZES: Record<string, BrowserContextOptions> = {
+  desktop: { viewport: { width: 1280, height: 900 } },
+  phone: { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true },
+};
 
-export async function launched(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"],
-  });
+const PATIENCE = 120_000; // ms: the engine starts slowly where the machine is busy
+
+export class Site {
+  private constructor(
+    private readonly server: PreviewServer,
+    private readonly browser: Browser,
+    readonly address: string,
+  ) {}
+
+  static async opened(): Promise<Site> {
+    const server = await preview({ preview: { port: 0, host: "127.0.0.1" }, logLevel: "error" });
+    const address = server.resolvedUrls?.local[0];
+    if (!address) throw new Error("the server has no address");
+    const browser = await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+      ],
+    });
+    return new Site(server, browser, address);
+  }
+
+  /** A page in a context of its own. Requests that leave the server fail: the page makes none unasked. */
+  async page(options: BrowserContextOptions = {}, hash = ""): Promise<Page> {
+    const context = await this.browser.newContext(options);
+    context.setDefaultTimeout(PATIENCE);
+    await context.route(
+      (url) => !url.href.startsWith(this.address) && url.protocol.startsWith("http"),
+      (route) => route.abort(),
+    );
+    const page = await context.newPage();
+    page.on("pageerror", (error) => {
+      throw error;
+    });
+    await page.goto(this.address + hash);
+    return page;
+  }
+
+  async close(): Promise<void> {
+    await this.browser.close();
+    await this.server.close();
+  }
 }

@@ -1,57 +1,71 @@
-import { signal } from "@preact/signals";
 import { answering } from "../answer";
-import { ask } from "../engine";
+import { askLatest } from "../engine";
 import { whole } from "../numbers";
 import { Problems } from "../parts/problems";
-import { source } from "../state";
+import { keep, source, view } from "../state";
 import type { Tensor } from "../types";
 
-const answer = answering(() => ask<Tensor[]>("tensors", JSON.stringify(source.value)));
-const filter = signal("");
+const answer = answering(() =>
+  view.value === "tensors" ? askLatest<Tensor[]>("tensors", JSON.stringify(source.value)) : undefined,
+);
+const filter = keep("filter", "");
 const SHOWN = 400; // rows that a browser lays out at once
+
+/** The words of a filter are looked for in name, shape and what is said of a tensor. */
+function fits(tensor: Tensor, words: string[]): boolean {
+  const text = `${tensor.name} ${shape(tensor)} ${told(tensor)}`.toLowerCase();
+  return words.every((one) => text.includes(one));
+}
 
 export function TensorsView() {
   const { result, problems } = answer.value;
   if (problems.length) return <Problems problems={problems} text={source.value.text} />;
   if (!result) return <p role="status">counting …</p>;
-  const found = result.filter((one) => one.name.includes(filter.value));
+  const words = filter.value.toLowerCase().split(/\s+/);
+  const found = result.filter((one) => fits(one, words));
+  const elements = found.reduce((sum, one) => sum + (one.tied_to ? 0 : one.numel), 0);
   return (
-    <section>
+    <section aria-label="tensors">
       <label>
         Filter
         <input
           type="search"
+          placeholder="mlp bias, 768, buffer …"
           value={filter.value}
           onInput={(event) => (filter.value = event.currentTarget.value)}
         />
       </label>
-      <p>
-        {whole(found.length)} of {whole(result.length)} tensors
+      <p role="status">
+        {whole(found.length)} of {whole(result.length)} tensors, {whole(elements)} elements
       </p>
-      <table>
+      <table class="tensors">
         <thead>
           <tr>
             <th scope="col">name</th>
             <th scope="col">shape</th>
-            <th scope="col">elements</th>
-            <th scope="col" />
+            <th scope="col" class="number">
+              elements
+            </th>
           </tr>
         </thead>
         <tbody>
           {found.slice(0, SHOWN).map((one) => (
             <tr key={one.name}>
-              <td>{one.name}</td>
-              <td>{one.shape.join(" × ")}</td>
+              <td class="path">
+                {one.name} <i class="note">{told(one)}</i>
+              </td>
+              <td>{shape(one)}</td>
               <td class="number">{whole(one.numel)}</td>
-              <td>{told(one)}</td>
             </tr>
           ))}
         </tbody>
       </table>
-      {found.length > SHOWN ? <p>the first {SHOWN}; a longer filter shows the others</p> : null}
+      {found.length > SHOWN ? <p class="note">the first {SHOWN}; a longer filter shows the others</p> : null}
     </section>
   );
 }
+
+const shape = (tensor: Tensor) => tensor.shape.join(" × ");
 
 function told(tensor: Tensor): string {
   if (tensor.tied_to) return `tied to ${tensor.tied_to}`;

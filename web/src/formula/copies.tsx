@@ -1,0 +1,38 @@
+/** The formula to take along. */
+import { useSignal } from "@preact/signals";
+import type { Formula } from "../types";
+
+export function Copies({ copies }: { copies: Formula["copies"] }) {
+  const told = useSignal("");
+  const copied = async (format: string, text: string) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      told.value = `${format} copied`;
+    } catch {
+      told.value = "the browser does not let this page copy: take the text below";
+    }
+  };
+  return (
+    <div class="copies">
+      <p class="row">
+        {Object.entries(copies).map(([format, text]) => (
+          <button key={format} type="button" onClick={() => copied(format, text)}>
+            Copy {format}
+          </button>
+        ))}
+        <span role="status" class="note">
+          {told.value}
+        </span>
+      </p>
+      {Object.entries(copies).map(([format, text]) => (
+        <details key={format}>
+          <summary>{format}</summary>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard */}
+          <pre tabIndex={0} data-format={format}>
+            {text}
+          </pre>
+        </details>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,152 @@
+/** The switches of `archspec formula`. */
+import { useSignal } from "@preact/signals";
+import { keep } from "../state";
+
+export const BY = ["repetition", "component", "module", "layer", "polynomial"] as const;
+
+const QUANTITIES = [
+  "params",
+  "trainable_params",
+  "active_params",
+  "active_params_without_lookup",
+  "embedding_params",
+  "non_embedding_params",
+  "buffers",
+];
+
+/** `growing`: the fields that grow in the leading form, those that usually do where there are none. */
+export interface Asked {
+  quantity: string;
+  by: (typeof BY)[number];
+  depth: number;
+  leading: boolean;
+  growing: string[];
+  assume: string[];
+}
+
+export const asked = keep<Asked>("formula", {
+  quantity: "params",
+  by: "repetition",
+  depth: 1,
+  leading: false,
+  growing: [],
+  assume: [],
+});
+
+function change(some: Partial<Asked>): void {
+  asked.value = { ...asked.value, ...some };
+}
+
+export function Options({ fields }: { fields: string[] }) {
+  const { quantity, by, depth, leading, assume } = asked.value;
+  return (
+    <form class="options" aria-label="options of the formula" onSubmit={(event) => event.preventDefault()}>
+      <label>
+        Quantity
+        <select value={quantity} onChange={(event) => change({ quantity: event.currentTarget.value })}>
+          {QUANTITIES.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        By
+        <select value={by} onChange={(event) => change({ by: event.currentTarget.value as Asked["by"] })}>
+          {BY.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      {by === "module" ? (
+        <label>
+          Depth
+          <input
+            type="number"
+            min={1}
+            max={9}
+            value={depth}
+            onInput={(event) => change({ depth: Math.max(1, event.currentTarget.valueAsNumber || 1) })}
+          />
+        </label>
+      ) : null}
+      <Texts
+        label="Assume"
+        placeholder={`${fields[0] ?? "field"} = 4*${fields[1] ?? "other"}`}
+        values={assume}
+        change={(texts) => change({ assume: texts })}
+      />
+      <label class="inline">
+        <input
+          type="checkbox"
+          role="switch"
+          aria-checked={leading}
+          checked={leading}
+          onChange={(event) => change({ leading: event.currentTarget.checked })}
+        />
+        Leading terms only
+      </label>
+      {leading ? <Growing fields={fields} /> : null}
+    </form>
+  );
+}
+
+function Growing({ fields }: { fields: string[] }) {
+  const { growing } = asked.value;
+  const turned = (name: string, grows: boolean) =>
+    change({ growing: grows ? [...growing, name] : growing.filter((one) => one !== name) });
+  return (
+    <fieldset class="growing">
+      <legend>as these grow (none: those that usually do)</legend>
+      {fields.map((one) => (
+        <label key={one} class="inline">
+          <input
+            type="checkbox"
+            checked={growing.includes(one)}
+            onChange={(event) => turned(one, event.currentTarget.checked)}
+          />
+          {one}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+interface TextsProps {
+  label: string;
+  placeholder: string;
+  values: string[];
+  change: (values: string[]) => void;
+}
+
+/** Texts between semicolons, taken when they are done. */
+function Texts({ label, placeholder, values, change }: TextsProps) {
+  const typed = useSignal<string | undefined>(undefined);
+  const done = () => {
+    if (typed.value === undefined) return;
+    change(
+      typed.value
+        .split(";")
+        .map((one) => one.trim())
+        .filter(Boolean),
+    );
+    typed.value = undefined;
+  };
+  return (
+    <label>
+      {label}
+      <input
+        spellcheck={false}
+        autocapitalize="off"
+        placeholder={placeholder}
+        value={typed.value ?? values.join("; ")}
+        onInput={(event) => (typed.value = event.currentTarget.value)}
+        onBlur={done}
+        onKeyDown={(event) => (event.key === "Enter" ? done() : undefined)}
+      />
+    </label>
+  );
+}

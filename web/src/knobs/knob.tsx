@@ -1,0 +1,132 @@
+/** One field: a number with a slider, a switch, a choice, or JSON. */
+import type { Problem } from "../engine";
+import type { FieldValue } from "../types";
+import { turn } from "./fields";
+import { type Range, range } from "./range";
+
+interface Props {
+  field: FieldValue; // at the config
+  value: unknown; // as it is set, or follows from what is
+  isSet: boolean;
+  heads: number[];
+  problems: Problem[];
+}
+
+export function Knob({ field, value, isSet, heads, problems }: Props) {
+  const id = `knob-${field.field}`;
+  return (
+    <div class="knob" data-set={isSet}>
+      <label for={id}>{field.field}</label>
+      <span class="controls">
+        <Control id={id} field={field} value={value} heads={heads} wrong={problems.length > 0} />
+        {isSet ? (
+          <button
+            type="button"
+            aria-label={`reset ${field.field}`}
+            onClick={() => turn(field.field, undefined)}
+          >
+            ↺
+          </button>
+        ) : null}
+      </span>
+      {problems.map((one) => (
+        <p key={one.message} role="alert" class="refusal" id={`${id}-wrong`}>
+          {one.message} <span class="help">{one.help}</span>
+        </p>
+      ))}
+    </div>
+  );
+}
+
+interface ControlProps {
+  id: string;
+  field: FieldValue;
+  value: unknown;
+  heads: number[];
+  wrong: boolean;
+}
+
+function Control({ id, field, value, heads, wrong }: ControlProps) {
+  const { types, choices } = field;
+  const said = { id, "aria-invalid": wrong, "aria-describedby": wrong ? `${id}-wrong` : undefined };
+  const numeric = types.includes("int") || types.includes("float");
+  if (numeric && (typeof value === "number" || value === null)) {
+    const around = range(Number(field.value ?? 0), heads);
+    return <NumberControl said={said} field={field} value={value} around={around} />;
+  }
+  if (typeof value === "boolean") {
+    return (
+      <input
+        {...said}
+        type="checkbox"
+        role="switch"
+        aria-checked={value}
+        checked={value}
+        onChange={(event) => turn(field.field, event.currentTarget.checked)}
+      />
+    );
+  }
+  if (typeof value === "string" && choices.length) {
+    return (
+      <select {...said} value={value} onChange={(event) => turn(field.field, event.currentTarget.value)}>
+        {[...new Set([String(field.value), value, ...choices])].map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  return (
+    <input
+      {...said}
+      class="json"
+      spellcheck={false}
+      value={JSON.stringify(value)}
+      onChange={(event) => turn(field.field, parsed(event.currentTarget.value))}
+    />
+  );
+}
+
+interface NumberProps {
+  said: { id: string };
+  field: FieldValue;
+  value: number | null;
+  around: Range;
+}
+
+function NumberControl({ said, field, value, around }: NumberProps) {
+  const turned = (event: Event & { currentTarget: HTMLInputElement }) => {
+    const text = event.currentTarget.value;
+    if (text !== "") turn(field.field, Number(text));
+    else if (field.types.includes("None")) turn(field.field, null);
+  };
+  return (
+    <>
+      <input
+        type="range"
+        aria-label={`${field.field}, slider`}
+        {...around}
+        value={value ?? 0}
+        onInput={turned}
+      />
+      <input
+        {...said}
+        type="number"
+        step={field.types.includes("float") ? "any" : 1}
+        placeholder="null"
+        value={value ?? ""}
+        onInput={turned}
+      />
+    </>
+  );
+}
+
+/** JSON, or the text that it is. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,72 @@
+/** The counts of a model, the picture of where they are, and its modules. */
+import { dtype } from "../counted";
+import { bytes, short, whole } from "../numbers";
+import type { Counted, Counts } from "../types";
+import { Icicle } from "./icicle";
+import { ModuleTree } from "./module-tree";
+
+const FACTS: [keyof Counts, string][] = [
+  ["trainable_params", "trainable"],
+  ["active_params", "active"],
+  ["active_params_without_lookup", "active without lookup"],
+  ["embedding_params", "embedding"],
+  ["non_embedding_params", "non-embedding"],
+  ["buffers", "persistent buffers"],
+];
+
+export function CountsOf({ counts, tree }: Counted) {
+  return (
+    <>
+      <h2>{counts.architecture}</h2>
+      <p class="total">
+        <output id="params">{whole(counts.params)}</output> parameters ({short(counts.params)})
+      </p>
+      <dl class="facts">
+        {FACTS.map(([name, title]) => (
+          <div key={name}>
+            <dt>{title}</dt>
+            <dd data-count={name}>{whole(counts[name] as number)}</dd>
+          </div>
+        ))}
+        <Bytes counts={counts} />
+      </dl>
+      <Icicle tree={tree} />
+      <h3>Modules</h3>
+      <div class="modules">
+        <ModuleTree module={tree} all={tree.params} />
+      </div>
+      {counts.notes.length ? <h3>Notes</h3> : null}
+      <ul class="notes">
+        {counts.notes.map((one) => (
+          <li key={one}>{one}</li>
+        ))}
+      </ul>
+      <p class="note">described: transformers {counts.transformers_version}</p>
+    </>
+  );
+}
+
+const DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "int8", "float64"];
+
+function Bytes({ counts }: { counts: Counts }) {
+  const known = DTYPES.includes(counts.dtype) ? DTYPES : [counts.dtype, ...DTYPES];
+  return (
+    <div class="wide">
+      <dt>
+        <label class="inline">
+          bytes in{" "}
+          <select value={counts.dtype} onChange={(event) => (dtype.value = event.currentTarget.value)}>
+            {known.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
+      </dt>
+      <dd data-count="bytes">
+        {counts.bytes === null ? "not known" : `${whole(counts.bytes)} (${bytes(counts.bytes)})`}
+      </dd>
+    </div>
+  );
+}

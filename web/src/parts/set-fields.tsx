@@ -1,0 +1,26 @@
+/** The fields that are set anew, wherever the model is looked at. */
+import { turn } from "../knobs/fields";
+import { source } from "../state";
+
+export function SetFields() {
+  const { set, ...rest } = source.value;
+  if (!set) return null;
+  return (
+    <p class="set-fields">
+      set:{" "}
+      {Object.entries(set).map(([field, value]) => (
+        <button
+          key={field}
+          type="button"
+          aria-label={`reset ${field}`}
+          onClick={() => turn(field, undefined)}
+        >
+          {field} = {JSON.stringify(value)} ✕
+        </button>
+      ))}
+      <button type="button" onClick={() => (source.value = rest)}>
+        reset all
+      </button>
+    </p>
+  );
+}

@@ -1,0 +1,136 @@
+/** The closed form, what its symbols mean, and what it relies on. */
+import { computed } from "@preact/signals";
+import { answering } from "../answer";
+import { askLatest } from "../engine";
+import { Copies } from "../formula/copies";
+import { asked, Options } from "../formula/options";
+import { Tex } from "../formula/tex";
+import { percent, whole } from "../numbers";
+import { Problems } from "../parts/problems";
+import { source, view } from "../state";
+import type { Formula } from "../types";
+
+const answer = answering(() =>
+  view.value === "formula"
+    ? askLatest<Formula>("formula", JSON.stringify(source.value), asked.value)
+    : undefined,
+);
+const fields = computed(() => answer.value.result?.symbols.map((one) => one.field) ?? []);
+
+export function FormulaView() {
+  const { result, pending, problems } = answer.value;
+  return (
+    <section class="formula" aria-busy={pending} aria-label="formula">
+      <Options fields={fields.value} />
+      {problems.length ? <Problems problems={problems} text={source.value.text} /> : null}
+      {pending ? (
+        <p role="status" class="note">
+          {result ? "working it out …" : "loading SymPy, and working the formula out …"}
+        </p>
+      ) : null}
+      {result && !problems.length ? <Shown formula={result} /> : null}
+    </section>
+  );
+}
+
+function Shown({ formula }: { formula: Formula }) {
+  const { leading, value, parts } = formula;
+  const sign = leading ? "\\approx" : "=";
+  const name = `N_{\\mathrm{${asked.value.quantity.replaceAll("_", "\\_")}}}`;
+  return (
+    <>
+      <h2>{formula.architecture}</h2>
+      <div class="display">
+        <Tex latex={`${name} ${sign} ${formula.latex}`} />
+      </div>
+      <p>
+        {leading ? `≈ ${whole(leading.value)}, exactly ` : "= "}
+        <output id="formula-value">{whole(value)}</output> at the values below
+      </p>
+      {leading ? <Dropped leading={leading} /> : null}
+      {parts.length ? <Parts parts={parts} sign={sign} /> : null}
+      <Legend formula={formula} />
+      <Assumptions formula={formula} />
+      <h3>Take it along</h3>
+      <Copies copies={formula.copies} />
+    </>
+  );
+}
+
+function Dropped({ leading }: { leading: NonNullable<Formula["leading"]> }) {
+  return (
+    <p class="note">
+      growing: {leading.growing.join(", ") || "no field"}; dropped: <Tex latex={leading.dropped_latex} />,
+      which is {percent(leading.dropped_share, 1)} here
+    </p>
+  );
+}
+
+function Parts({ parts, sign }: { parts: Formula["parts"]; sign: string }) {
+  return (
+    <>
+      <h3>By {asked.value.by}</h3>
+      <ul class="parts">
+        {parts.map((one, rank) => (
+          <li key={rank}>
+            <b>{one.label || "all"}</b>
+            <span class="display">
+              <Tex latex={`${sign} ${one.latex}`} />
+            </span>
+            <span class="number">
+              {whole(one.value)} ({percent(one.share, 1)})
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Legend({ formula }: { formula: Formula }) {
+  return (
+    <>
+      <h3>Symbols</h3>
+      <table class="legend">
+        <thead>
+          <tr>
+            <th scope="col">symbol</th>
+            <th scope="col">field</th>
+            <th scope="col" class="number">
+              value
+            </th>
+            <th scope="col">meaning</th>
+          </tr>
+        </thead>
+        <tbody>
+          {formula.symbols.map((one) => (
+            <tr key={one.field}>
+              <td>
+                <Tex latex={one.latex} />
+              </td>
+              <td class="path">{one.field in formula.definitions ? "" : one.field}</td>
+              <td class="number">{one.value.toLocaleString("en-US")}</td>
+              <td>{one.meaning}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function Assumptions({ formula }: { formula: Formula }) {
+  return (
+    <>
+      {formula.assumptions.length ? <h3>It holds for</h3> : null}
+      <ul class="assumptions">
+        {formula.assumptions.map((one) => (
+          <li key={one}>
+            <code>{one}</code>
+          </li>
+        ))}
+      </ul>
+      {formula.unused.length ? <p class="note">does not enter: {formula.unused.join(", ")}</p> : null}
+    </>
+  );
+}

@@ -1,0 +1,98 @@
+/** Turn the knobs: the fields that enter the count, and the counts as they follow. */
+import { counted } from "../counted";
+import type { Problem } from "../engine";
+import { atConfig, atSet, base, entering, enters } from "../knobs/fields";
+import { Knob } from "../knobs/knob";
+import { CountsOf } from "../parts/counts";
+import { Problems } from "../parts/problems";
+import { source } from "../state";
+import type { FieldValue } from "../types";
+
+export function KnobsView() {
+  const { result, problems } = atConfig.value;
+  if (problems.length) return <Problems problems={problems} text={source.value.text} />;
+  if (result?.config !== base.value) return <p role="status">reading the fields …</p>;
+  const counts = counted.value;
+  return (
+    <section class="knobs" aria-label="knobs">
+      <Fields fields={result.found} />
+      <div class="follows" aria-busy={counts.pending} data-stale={counts.problems.length > 0}>
+        {counts.result ? <CountsOf {...counts.result} /> : <p role="status">counting …</p>}
+      </div>
+    </section>
+  );
+}
+
+function Fields({ fields }: { fields: FieldValue[] }) {
+  const set = source.value.set ?? {};
+  const problems = counted.value.problems;
+  const said = atSet.value.result;
+  const now = new Map(said?.config === base.value ? said.found.map((one) => [one.field, one.value]) : []);
+  const found = entering.value.result;
+  const known = found?.config === base.value && !entering.value.problems.length ? found.found : undefined;
+  const knobs = fields.filter((one) => one.field in set || enters(one, known));
+  const shown = new Set(knobs.map((one) => one.field));
+  const blamed = (field: string) => problems.filter((one) => at(one, Object.keys(set)) === field);
+  return (
+    <form class="fields" aria-label="fields" onSubmit={(event) => event.preventDefault()}>
+      <Status known={known !== undefined} problems={entering.value.problems} />
+      {parts(knobs).map(([part, of]) => (
+        <fieldset key={part}>
+          <legend>{part || "config"}</legend>
+          {of.map((one) => (
+            <Knob
+              key={one.field}
+              field={one}
+              value={set[one.field] ?? (one.field in set ? null : (now.get(one.field) ?? one.value))}
+              isSet={one.field in set}
+              heads={headsOf(part, fields)}
+              problems={blamed(one.field)}
+            />
+          ))}
+        </fieldset>
+      ))}
+      {known ? <Idle fields={fields.filter((one) => !shown.has(one.field))} /> : null}
+    </form>
+  );
+}
+
+function Status({ known, problems }: { known: boolean; problems: Problem[] }) {
+  const told = problems.length
+    ? `which fields enter cannot be said: ${problems[0]?.message}`
+    : "which of these fields enter the count is being worked out …";
+  return (
+    <p role="status" class={known ? "unseen" : "note"}>
+      {known ? "" : told}
+    </p>
+  );
+}
+
+function Idle({ fields }: { fields: FieldValue[] }) {
+  if (fields.length === 0) return null;
+  return (
+    <p class="idle">
+      These do not enter the count here: <span>{fields.map((one) => one.field).join(", ")}</span>
+    </p>
+  );
+}
+
+/** The fields by the part of the config that they are of. */
+function parts(fields: FieldValue[]): [string, FieldValue[]][] {
+  const found = new Map<string, FieldValue[]>();
+  for (const one of fields) {
+    const part = one.field.split(".").slice(0, -1).join(".");
+    found.set(part, [...(found.get(part) ?? []), one]);
+  }
+  return [...found];
+}
+
+/** The numbers of heads that widths of a part are divided among. */
+function headsOf(part: string, fields: FieldValue[]): number[] {
+  const own = fields.filter((one) => one.field.startsWith(part) && /heads?$/.test(one.field));
+  return own.flatMap(({ value }) => (typeof value === "number" ? [value] : []));
+}
+
+/** The field that a problem is said at: the one that it names, else the one that was turned last. */
+function at(problem: Problem, set: string[]): string | undefined {
+  return problem.field ?? set.at(-1);
+}
