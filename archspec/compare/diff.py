@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from archspec.compare.alignment import Alignment, aligned
 from archspec.compare.costs import TITLES, CostChange, cost_changes
-from archspec.compare.formulas import Forms, as_python, forms_or_reason
 from archspec.errors import ArchspecError
 from archspec.models.model import Model, Source, load
 from archspec.render.html import blocks_html
@@ -19,6 +18,9 @@ from archspec.specs.search_path import Specs, library_of
 from archspec.terminal import number, signed
 from archspec.tree.outline import checked_depth
 from archspec.tree.ties import tie_notes, tied_json
+
+if TYPE_CHECKING:
+    from archspec.compare.formulas import Forms
 
 
 class Diff:
@@ -43,6 +45,8 @@ class Diff:
     @cached_property
     def forms(self) -> Forms:
         """The closed form of each change and of the whole; see :class:`archspec.compare.formulas.Forms`."""
+        from archspec.compare.formulas import forms_or_reason  # numbers are told without SymPy
+
         return forms_or_reason(self.alignment)
 
     @property
@@ -204,7 +208,11 @@ def _loaded(
 
 
 def _python(form: Any) -> str | None:
-    return None if form is None else as_python(form)
+    if form is None:
+        return None
+    from archspec.compare.formulas import as_python
+
+    return as_python(form)
 
 
 def _value(value: Any) -> str:

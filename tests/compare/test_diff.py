@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -118,3 +120,10 @@ def test_depth_takes_modules_together() -> None:
 def test_frozen_and_buffers() -> None:
     found = between("ResNetModel", "ViTModel")
     assert sum(change.buffers for change in found.changes) == -archspec.load("ResNetModel").buffers != 0
+
+
+def test_numbers_need_no_sympy() -> None:
+    told = "archspec.diff('BertModel', 'BertForMaskedLM', tokens=8).difference"
+    script = f"import sys; sys.modules['sympy'] = None; import archspec; print({told})"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "32058\n"

@@ -90,6 +90,84 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
+def costs(source: str, asked: dict[str, Any]) -> Any:
+    """What a call and a training step cost, each part for itself: one may be refused, others given."""
+    found, call = model(source), asked["call"]
+    own, stored = lengths(call), {"dtype": call["dtype"], "weights": call["weights"]}
+    step = {name: call[name] for name in ("batch", "tokens", "memory")}
+    held = step | {"tokens": call["past"] + call["tokens"], "budget": asked["accelerator_bytes"]}
+    return {
+        "flops": part(lambda: with_tables(found.flops(**own))),
+        "memory": part(lambda: found.memory(**own, **stored, last=call["last"]).as_json()),
+        "cache": part(lambda: with_tables(found.cache(**held, **stored))),
+        "training": part(lambda: found.training(**step, **asked["training"]).as_json()),
+    }
+
+
+def lengths(call: dict[str, Any]) -> dict[str, Any]:
+    return {name: call[name] for name in ("batch", "tokens", "past", "memory")}
+
+
+def part(asked: Callable[[], Any]) -> Any:
+    """A part of an answer, or why archspec refuses it."""
+    try:
+        return {"result": asked()}
+    except archspec.ArchspecError as error:
+        return {"problems": [problem(one) for one in error.problems]}
+
+
+def with_tables(report: Any) -> dict[str, Any]:
+    """A report as plain data; in place of its modules or tensors the tables of the command line."""
+    told = {name: value for name, value in report.as_json().items() if name not in ("modules", "tensors")}
+    return told | {"tables": [one._asdict() for one in report.blocks() if not isinstance(one, str)]}
+
+
+CALLS |= {"costs": costs}
+
+
+def changes(a: str, b: str, call: dict[str, Any]) -> Any:
+    """What tells two models apart in numbers, without SymPy; why a side is refused."""
+    sides = {"a": counted(a, call), "b": counted(b, call)}
+    if any("problems" in one for one in sides.values()):
+        return {**sides, "diff": None}
+    found = archspec.diff(model(a), model(b))
+    told = {
+        "changes": [one._asdict() for one in found.changes],
+        "prefixes": found.prefixes,
+        "fields": {name: {"a": one, "b": other} for name, (one, other) in found.fields.items()},
+    }
+    return {**sides, "diff": told, "costs": part(lambda: cost_changes(a, b, call))}
+
+
+def counted(source: str, call: dict[str, Any]) -> Any:
+    return part(lambda: model(source).counts(call["dtype"]).as_json())
+
+
+def cost_changes(a: str, b: str, call: dict[str, Any]) -> Any:
+    return [one._asdict() for one in archspec.diff(model(a), model(b), **lengths(call)).costs]
+
+
+def diff(a: str, b: str) -> Any:
+    """The same with closed forms, and why there are none."""
+    found = archspec.diff(model(a), model(b))
+    return found.as_json() | {"missing": found.forms.missing}
+
+
+def point(source: str, quantity: str, values: dict[str, Any], call: dict[str, Any]) -> int:
+    """A quantity at other fields."""
+    found = model(source).at(values)
+    if quantity == "bytes":
+        return found.params_bytes(call["dtype"])
+    if quantity == "flops":
+        return found.forward(**lengths(call)).flops
+    if quantity == "cache_bytes":
+        return found.forward(**lengths(call)).cache_bytes(call["dtype"] or found.dtype)
+    return found.count(quantity)
+
+
+CALLS |= {"changes": changes, "diff": diff, "point": point}
+
+
 def answer(call: str, arguments: str) -> str:
     """A call's answer in JSON: `{result}`, or `{problems}` for what archspec refuses."""
     try:

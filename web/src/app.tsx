@@ -1,6 +1,8 @@
 import { Chooser } from "./explore/chooser";
 import { SetFields } from "./parts/set-fields";
 import { VIEWS, type View, view } from "./state";
+import { CompareView } from "./views/compare";
+import { CostsView } from "./views/costs";
 import { CountView } from "./views/count";
 import { FormulaView } from "./views/formula";
 import { KnobsView } from "./views/knobs";
@@ -47,5 +49,7 @@ function shown(at: View) {
   if (at === "knobs") return <KnobsView />;
   if (at === "tensors") return <TensorsView />;
   if (at === "formula") return <FormulaView />;
+  if (at === "costs") return <CostsView />;
+  if (at === "compare") return <CompareView />;
   return <CountView />;
 }

@@ -5,13 +5,14 @@ import type { Model } from "./models";
 const SHOWN = 80; // options: more are found by more letters
 
 interface Props {
+  id?: string;
   label: string;
   placeholder: string;
   found: (query: string) => Model[];
   choose: (one: Model) => void;
 }
 
-export function Combobox({ label, placeholder, found, choose }: Props) {
+export function Combobox({ id = "model", label, placeholder, found, choose }: Props) {
   const query = useSignal("");
   const open = useSignal(false);
   const active = useSignal(0);
@@ -24,7 +25,7 @@ export function Combobox({ label, placeholder, found, choose }: Props) {
   };
   const move = (to: number) => {
     [open.value, active.value] = [true, listed.length ? (to + listed.length) % listed.length : 0];
-    document.getElementById(optionId(active.value))?.scrollIntoView({ block: "nearest" });
+    document.getElementById(optionId(id, active.value))?.scrollIntoView({ block: "nearest" });
   };
   const pressed = (event: KeyboardEvent) => {
     const one = listed[active.value];
@@ -37,16 +38,16 @@ export function Combobox({ label, placeholder, found, choose }: Props) {
   };
   return (
     <div class="combobox">
-      <label for="model">{label}</label>
+      <label for={id}>{label}</label>
       <input
-        id="model"
+        id={id}
         role="combobox"
         autocomplete="off"
         spellcheck={false}
         aria-expanded={open.value}
-        aria-controls="models"
+        aria-controls={`${id}s`}
         aria-autocomplete="list"
-        aria-activedescendant={open.value && listed.length ? optionId(active.value) : undefined}
+        aria-activedescendant={open.value && listed.length ? optionId(id, active.value) : undefined}
         placeholder={placeholder}
         value={query.value}
         onInput={(event) => {
@@ -56,7 +57,7 @@ export function Combobox({ label, placeholder, found, choose }: Props) {
         onBlur={() => (open.value = false)}
         onKeyDown={pressed}
       />
-      <div id="models" role="listbox" aria-label="models" hidden={!open.value}>
+      <div id={`${id}s`} role="listbox" aria-label="models" hidden={!open.value}>
         {groups.map(([family, models]) => (
           // biome-ignore lint/a11y/useSemanticElements: a listbox takes groups of options, no fieldset
           <div key={family} role="group" aria-label={family}>
@@ -66,8 +67,8 @@ export function Combobox({ label, placeholder, found, choose }: Props) {
             {models.map((one) => (
               <Option
                 key={one.name}
+                id={optionId(id, listed.indexOf(one))}
                 model={one}
-                rank={listed.indexOf(one)}
                 active={listed[active.value] === one}
                 choose={chosen}
               />
@@ -83,18 +84,18 @@ export function Combobox({ label, placeholder, found, choose }: Props) {
 }
 
 interface OptionProps {
+  id: string;
   model: Model;
-  rank: number;
   active: boolean;
   choose: (one: Model) => void;
 }
 
-function Option({ model, rank, active, choose }: OptionProps) {
+function Option({ id, model, active, choose }: OptionProps) {
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus, aria-activedescendant points here
     // biome-ignore lint/a11y/useKeyWithClickEvents: the field takes the keys
     <div
-      id={optionId(rank)}
+      id={id}
       role="option"
       aria-selected={active}
       onMouseDown={(event) => event.preventDefault() /* the field keeps the focus until the click */}
@@ -105,7 +106,7 @@ function Option({ model, rank, active, choose }: OptionProps) {
   );
 }
 
-const optionId = (rank: number) => `model-${rank}`;
+const optionId = (id: string, rank: number) => `${id}-${rank}`;
 
 function grouped(models: Model[]): [string, Model[]][] {
   const groups = new Map<string, Model[]>();

@@ -1,0 +1,53 @@
+/** The answers on two models; archspec/schemas/diff.json says what each entry means. */
+import type { Part } from "../costs/answer";
+import type { Counts, FieldValue } from "../types";
+
+export interface Change {
+  kind: string;
+  module: string;
+  before: string;
+  after: string;
+  params: number;
+  buffers: number;
+}
+
+export interface Changes {
+  changes: Change[];
+  prefixes: [string, string];
+  fields: Record<string, { a: unknown; b: unknown }>;
+}
+
+export interface CostChange {
+  quantity: string;
+  before: number;
+  after: number;
+}
+
+/** `diff` is null where one of the sides is refused. */
+export interface Compared {
+  a: Part<Counts>;
+  b: Part<Counts>;
+  diff: Changes | null;
+  costs?: Part<CostChange[]>;
+}
+
+/** Closed forms: of each change, in the order of changes, and of the whole. */
+export interface Forms {
+  changes: { formula: string | null }[];
+  formula: string | null;
+  missing: string;
+}
+
+/** A field that is a size, and its value. */
+export interface Size {
+  field: string;
+  value: number;
+}
+
+export function sizesIn(fields: FieldValue[]): Size[] {
+  return fields.flatMap(({ field, types, value }) =>
+    types.includes("int") && Number.isSafeInteger(value) && Number(value) > 0
+      ? [{ field, value: Number(value) }]
+      : [],
+  );
+}

@@ -1,0 +1,47 @@
+/** What is compared with the model, and what is drawn of it. */
+import { keep, type Source } from "../state";
+
+export const QUANTITIES = {
+  params: "parameters",
+  active_params: "active parameters",
+  non_embedding_params: "non-embedding parameters",
+  bytes: "bytes of the parameters",
+  flops: "FLOPs of the call",
+  cache_bytes: "bytes of the cache",
+} as const;
+export type Quantity = keyof typeof QUANTITIES;
+
+/** A quantity along a field; the values of another one, as typed, have a curve each. */
+export interface Plotted {
+  quantity: Quantity;
+  field: string;
+  first: number;
+  last: number;
+  step: number;
+  other: string;
+  values: string;
+  log: boolean;
+}
+
+export const other = keep<Source | null>("other", null);
+export const forms = keep("forms", false);
+export const plotted = keep<Plotted | null>("plot", null);
+
+export const MOST_POINTS = 200;
+export const MOST_CURVES = 6;
+
+/** From a quarter of a field's own value to twice that, in steps that what divides it mostly divides, too. */
+export function around(own: number): { first: number; last: number; step: number } {
+  const step = Math.max(1, Math.round(own / 16));
+  return { first: own > 16 ? 4 * step : 1, last: Math.max(2 * own, 4), step };
+}
+
+/** The points along the field, and the values of the other one; `undefined` for none. */
+export function gridOf(asked: Plotted): { along: number[]; curves: (number | undefined)[] } {
+  const along: number[] = [];
+  const step = Math.max(1, asked.step);
+  for (let at = asked.first; at <= asked.last && along.length < MOST_POINTS; at += step) along.push(at);
+  const values = asked.values.split(",").map((one) => Number(one.trim() || Number.NaN));
+  const whole = [...new Set(values.filter(Number.isSafeInteger))].slice(0, MOST_CURVES);
+  return { along, curves: asked.other && whole.length ? whole : [undefined] };
+}

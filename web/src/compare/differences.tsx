@@ -1,0 +1,100 @@
+/** Two models side by side: their numbers, what differs by module, and the fields that do. */
+import { percent, whole } from "../numbers";
+import { Problems } from "../parts/problems";
+import { ReportTable } from "../parts/report-table";
+import type { Counts } from "../types";
+import type { Change, Compared, Forms } from "./answer";
+
+const SIZES: [keyof Counts, string][] = [
+  ["params", "parameters"],
+  ["active_params", "active"],
+  ["embedding_params", "embedding"],
+  ["non_embedding_params", "non-embedding"],
+  ["buffers", "persistent buffers"],
+  ["bytes", "bytes"],
+];
+const COSTS: Record<string, string> = { flops: "FLOPs of the call", cache_elements: "elements of its cache" };
+
+export function Differences({ found, forms }: { found: Compared; forms: Forms | undefined }) {
+  const { a, b, diff, costs } = found;
+  if ("problems" in a || "problems" in b || !diff) return null;
+  const [ours, theirs] = [a.result, b.result];
+  const called = costs && "result" in costs ? costs.result : [];
+  const numbers = [
+    ...SIZES.map(([name, title]) => [title, ours[name], theirs[name]] as const),
+    ...called.map((one) => [COSTS[one.quantity] ?? one.quantity, one.before, one.after] as const),
+  ].filter((row): row is readonly [string, number, number] => row[1] !== null && row[2] !== null);
+  return (
+    <>
+      <h2>
+        {ours.architecture} and {theirs.architecture}
+      </h2>
+      <ReportTable
+        name="numbers of both"
+        table={{ columns: " |>A|>B|>B − A|>", header: true, rows: numbers.map(rowOf) }}
+      />
+      {costs && "problems" in costs ? <Problems problems={costs.problems} /> : null}
+      <h2>What differs</h2>
+      {diff.changes.length ? (
+        <Changed changes={diff.changes} all={ours.params} forms={forms} />
+      ) : (
+        <p>no difference: the same tensors, of the same sizes, tied alike</p>
+      )}
+      {diff.prefixes.some(Boolean) ? (
+        <p class="note">
+          {diff.prefixes[0] || "the whole"} of A is aligned with {diff.prefixes[1] || "the whole"} of B
+        </p>
+      ) : null}
+      <FieldsThatDiffer fields={diff.fields} />
+    </>
+  );
+}
+
+function rowOf([title, a, b]: readonly [string, number, number]): string[] {
+  return [title, whole(a), whole(b), signed(b - a), a ? `${percent(b, a)} of A` : ""];
+}
+
+function Changed({ changes, all, forms }: { changes: Change[]; all: number; forms: Forms | undefined }) {
+  const head = "change|module|>params|>of A|A|B";
+  return (
+    <>
+      <ReportTable
+        name="modules that differ"
+        table={{
+          columns: forms ? `${head}|formula` : head,
+          header: true,
+          rows: changes.map((one, rank) => [
+            one.kind,
+            one.module,
+            one.buffers && !one.params ? `${signed(one.buffers)} in buffers` : signed(one.params),
+            percent(one.params, all),
+            one.before,
+            one.after,
+            ...(forms ? [forms.changes[rank]?.formula ?? ""] : []),
+          ]),
+        }}
+      />
+      {forms?.formula ? (
+        <p>
+          B − A = <code>{forms.formula}</code>
+        </p>
+      ) : null}
+      {forms?.missing ? <p class="note">there is no closed form: {forms.missing}</p> : null}
+    </>
+  );
+}
+
+function FieldsThatDiffer({ fields }: { fields: Record<string, { a: unknown; b: unknown }> }) {
+  const rows = Object.entries(fields).map(([name, { a, b }]) => [name, JSON.stringify(a), JSON.stringify(b)]);
+  if (rows.length === 0) return null;
+  return (
+    <details>
+      <summary>fields that differ: {rows.length}</summary>
+      <ReportTable name="fields that differ" table={{ columns: "field|A|B", header: true, rows }} />
+    </details>
+  );
+}
+
+function signed(value: number): string {
+  return value > 0 ? `+${whole(value)}` : whole(value);
+}

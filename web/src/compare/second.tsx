@@ -1,0 +1,102 @@
+/** The model that is compared: the same with fields set anew, another by its name, or a config.json. */
+import { signal } from "@preact/signals";
+import { Combobox } from "../explore/combobox";
+import { found, models, sourceOf } from "../explore/models";
+import { type Source, source } from "../state";
+import { other } from "./asked";
+
+const field = signal("");
+
+/** What is typed as a value: a number, true, null, a list as in JSON; else a text. */
+function valueTyped(typed: string): unknown {
+  try {
+    return JSON.parse(typed);
+  } catch {
+    return typed;
+  }
+}
+
+function set(typed: string): void {
+  if (!field.value || !typed) return;
+  const shown = other.value ?? source.value;
+  other.value = { ...shown, set: { ...shown.set, [field.value]: valueTyped(typed) } };
+}
+
+function unset(name: string): void {
+  const { [name]: _, ...rest } = other.value?.set ?? {};
+  other.value = { ...other.value, set: rest };
+}
+
+export function Second({ fields }: { fields: string[] }) {
+  return (
+    <form class="asked" onSubmit={(event) => event.preventDefault()}>
+      <fieldset>
+        <legend>B, compared with the model above (A)</legend>
+        <div class="wide">
+          <Combobox
+            id="second"
+            label="Model B"
+            placeholder="search: mistral, gpt2, Mixtral-8x7B …"
+            found={(query) => found(query, models.value)}
+            choose={(one) => (other.value = sourceOf(one))}
+          />
+          <p class="note">{told(other.value)}</p>
+        </div>
+        <button type="button" onClick={() => (other.value = source.value)}>
+          the same as A
+        </button>
+        <label>
+          field of B
+          <input
+            list="fields-second"
+            value={field.value}
+            onInput={(event) => (field.value = event.currentTarget.value)}
+          />
+        </label>
+        <datalist id="fields-second">
+          {fields.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+        <label>
+          its value
+          <input onChange={(event) => set(event.currentTarget.value)} />
+        </label>
+        <SetFields shown={other.value} />
+        <details class="wide" open={other.value?.text !== undefined}>
+          <summary>config.json of B</summary>
+          <textarea
+            aria-label="config.json of B"
+            spellcheck={false}
+            rows={8}
+            placeholder="paste a config.json"
+            value={other.value?.text ?? ""}
+            onInput={(event) => (other.value = { text: event.currentTarget.value })}
+          />
+        </details>
+      </fieldset>
+    </form>
+  );
+}
+
+function told(shown: Source | null): string {
+  if (!shown) return "none is chosen";
+  return shown.label ?? shown.name ?? "the config.json below";
+}
+
+function SetFields({ shown }: { shown: Source | null }) {
+  const found = Object.entries(shown?.set ?? {});
+  if (found.length === 0) return null;
+  return (
+    <ul class="wide chips">
+      {found.map(([name, value]) => (
+        <li key={name}>
+          {name} = {JSON.stringify(value)}{" "}
+          <button type="button" aria-label={`leave ${name} as it is`} onClick={() => unset(name)}>
+            ×
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

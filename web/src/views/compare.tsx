@@ -1,0 +1,83 @@
+import { answering } from "../answer";
+import { type Changes, type Compared, type Forms, sizesIn } from "../compare/answer";
+import { forms, other, plotted } from "../compare/asked";
+import { drawing } from "../compare/curves";
+import { Differences } from "../compare/differences";
+import { atFirst, OverFields } from "../compare/over-fields";
+import { Second } from "../compare/second";
+import { call } from "../costs/asked";
+import { askLatest } from "../engine";
+import { Problems } from "../parts/problems";
+import { source, view } from "../state";
+import type { FieldValue } from "../types";
+import "../costs/costs.css";
+import "../compare/compare.css";
+
+const sides = () => [JSON.stringify(source.value), JSON.stringify(other.value)] as const;
+const looked = () => view.value === "compare";
+
+const fields = answering(() =>
+  looked() ? askLatest<FieldValue[]>("fields", JSON.stringify(source.value)) : undefined,
+);
+const compared = answering(() =>
+  looked() && other.value ? askLatest<Compared>("changes", ...sides(), call.value) : undefined,
+);
+const closed = answering(() =>
+  looked() && other.value && forms.value ? askLatest<Forms>("diff", ...sides()) : undefined,
+);
+const curves = drawing(() => {
+  const known = fields.value;
+  const settled = !known.pending && known.problems.length === 0;
+  const asked = known.result && settled ? shown(known.result) : undefined;
+  if (!looked() || !asked) return undefined;
+  return { source: JSON.stringify(source.value), plotted: asked, call: call.value };
+});
+
+/** What is drawn: as chosen, where the model has that field. */
+function shown(known: FieldValue[]) {
+  const asked = plotted.value;
+  return asked && known.some((one) => one.field === asked.field) ? asked : atFirst(sizesIn(known));
+}
+
+export function CompareView() {
+  const { result, problems } = fields.value;
+  const known = (problems.length === 0 && result) || [];
+  const asked = shown(known);
+  return (
+    <section class="compare">
+      <Second fields={known.map((one) => one.field)} />
+      {other.value ? <Told /> : <p>Choose a second model, or the same and other values of its fields.</p>}
+      <Problems problems={problems} text={source.value.text} />
+      {asked ? <OverFields sizes={sizesIn(known)} asked={asked} curves={curves.value} /> : null}
+    </section>
+  );
+}
+
+function Told() {
+  const { result, pending, problems } = compared.value;
+  if (problems.length) return <Problems problems={problems} />;
+  if (!result) return <p role="status">counting …</p>;
+  const { a, b, diff } = result;
+  return (
+    <section aria-busy={pending || (forms.value && closed.value.pending)}>
+      {"problems" in a ? <Problems problems={a.problems} text={source.value.text} /> : null}
+      {"problems" in b ? <Problems problems={b.problems} text={other.value?.text} /> : null}
+      <Differences found={result} forms={forms.value ? matching(diff) : undefined} />
+      <label class="switch">
+        <input
+          type="checkbox"
+          checked={forms.value}
+          onChange={(event) => (forms.value = event.currentTarget.checked)}
+        />
+        closed forms (loads SymPy, once)
+      </label>
+      {forms.value ? <Problems problems={closed.value.problems} /> : null}
+    </section>
+  );
+}
+
+/** The closed forms, once they are those of the changes that are shown. */
+function matching(diff: Changes | null): Forms | undefined {
+  const { result, pending } = closed.value;
+  return diff && !pending && result?.changes.length === diff.changes.length ? result : undefined;
+}
