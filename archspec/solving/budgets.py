@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple, TypedDict
 
 from archspec.configs.origin import RawConfig
@@ -12,9 +13,9 @@ from archspec.quantities import BUDGETS, QUANTITIES
 from archspec.sizes import number_of
 from archspec.solving.goals import MAX_BUDGET, Goal, goal, size_of
 from archspec.solving.laws import Optimum, optimum
+from archspec.solving.searching.regions import Regions
 from archspec.specs.library import Library
 from archspec.sweeping.axes import axes_of
-from archspec.sweeping.engine import Engine
 from archspec.sweeping.subject import Subject
 
 MEMORY = "bytes + cache_bytes"  # what is held while a model serves
@@ -182,10 +183,11 @@ class Counted(NamedTuple):
 
     def forms(self, ties: Mapping[str, str], values: Mapping[str, Sequence[int]]) -> int:
         """How many closed forms the size has over some values of fields."""
-        engine = Engine(self._subject(ties, values))
-        for _ in engine.batches():
-            pass
-        return len(engine.regions)
+        subject = self._subject(ties, values)
+        regions = Regions(subject)
+        for point in product(*(range(len(axis.values)) for axis in subject.axes)):
+            regions.visit(point)
+        return len(regions.found)
 
     def _subject(self, ties: Mapping[str, str], values: Mapping[str, Sequence[int]]) -> Subject:
         axes = axes_of({**{name: [value] for name, value in self.settled.items()}, **values})

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from archspec.errors import Problem
-from archspec.solving.best import Found
 from archspec.solving.goals import Goal
-from archspec.solving.search import Searched
+from archspec.solving.searching.order import Found, Searched
 from archspec.sweeping.axes import Axis
 
 _EXCLUDE = "the constraints exclude each other"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.render.notation import standard
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.boxes import Array
 
 _FEED_FORWARD = re.compile(r"intermediate_size|ffn_(dim|hidden)|feed_?forward|^(mlp_dim|hidden_dim|d_inner)$")
 _HEADS = re.compile(r"(^|_)(n|num)_([a-z_]+_)?heads$|attention_heads$")
@@ -20,6 +19,7 @@ _LINKED = re.compile(  # widths of other parts
     r"^(out|text|thinker|backbone|encoder|projector|vision|audio)_hidden_size$|(out|output|projection)_dim$"
     r"|^(hidden_size_global|condition_dim)$"
 )
+_PLAIN = SimpleNamespace(log=math.log, log2=math.log2, gcd=math.gcd, maximum=max)
 _SHARED = re.compile(r"(kv|key_value)_heads$")
 
 
@@ -193,39 +193,35 @@ class Shape(NamedTuple):
 
     def distance(self, codes: Mapping[str, Any]) -> Any:
         """How far configs are from the proportions: the sum of the logarithms of what they differ by."""
-        total: Any = 0.0
+        by, total = _functions(codes), 0.0
         for above, below, own in self.proportions:
-            quotient = _number(above, codes) / _number(below, codes)
-            total = total + np.abs(np.log(quotient / own))
+            quotient = end_of(above, codes, by) / end_of(below, codes, by)
+            total = total + abs(by.log(quotient / own))
         for name, usual in self.usual.items():
-            total = total + np.abs(np.log(np.maximum(codes[name], 0.5) / usual))
+            total = total + abs(by.log(by.maximum(codes[name], 0.5) / usual))
         return total
 
     def strain(self, codes: Mapping[str, Any]) -> Any:
         """The distance, and what numbers that are not round add to it."""
-        total = self.distance(codes)
+        by, total = _functions(codes), self.distance(codes)
         for name, (full, cost) in self.round.items():
-            missing = np.log2(full / np.gcd(codes[name], full))
+            missing = by.log2(full / by.gcd(codes[name], full))
             total = total + cost * missing
         return total
 
-    def preferred(self, name: str, codes: Mapping[str, Any], low: Array, high: Array) -> Array:
-        """The value of one field between two at which the distance is least, the others being given."""
-        usual = self.usual.get(name)
-        ends = [low, high] if usual is None else [low, high, np.full(low.shape, usual)]
-        for above, below, own in self.proportions:
-            if above == name:
-                ends.append(np.rint(own * _number(below, codes)).astype(np.int64))
-            elif below == name:
-                ends.append(np.rint(_number(above, codes) / own).astype(np.int64))
-        tried = np.stack([np.clip(np.broadcast_to(end, low.shape), low, high) for end in ends])
-        distances = [np.broadcast_to(self.distance({**codes, name: one}), low.shape) for one in tried]
-        best = np.argmin(np.stack(distances), axis=0)
-        return np.asarray(np.take_along_axis(tried, best[None], axis=0)[0])
+
+def end_of(end: str | int, codes: Mapping[str, Any], by: Any) -> Any:
+    """A proportion's end: the number that it is, or a field's, which is no less than a half."""
+    return end if isinstance(end, int) else by.maximum(codes[end], 0.5)
 
 
-def _number(end: str | int, codes: Mapping[str, Any]) -> Any:
-    return end if isinstance(end, int) else np.maximum(codes[end], 0.5)
+def _functions(codes: Mapping[str, Any]) -> Any:
+    """NumPy's functions where codes are arrays, Python's own where they are its numbers."""
+    if isinstance(next(iter(codes.values()), 0), int):
+        return _PLAIN
+    import numpy as np
+
+    return np
 
 
 def shape_of(

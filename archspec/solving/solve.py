@@ -14,14 +14,14 @@ from archspec.configs.reader import read_config
 from archspec.errors import SweepError
 from archspec.models.model import load
 from archspec.quantities import BUDGETS
-from archspec.solving.best import Found, Order
 from archspec.solving.budgets import Budgets, Counted, Plan, exact, goals_of, planned
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import Grid, free_grid, scope_of
 from archspec.solving.goals import Goal, ratio_condition
 from archspec.solving.planning import Planned, plan_around
 from archspec.solving.proportions import parts, shape_of, told, usual_steps
-from archspec.solving.search import Searched, search
+from archspec.solving.searching.order import Found, Order, Searched
+from archspec.solving.searching.search import search
 from archspec.solving.solutions import Solution as Solution
 from archspec.solving.solutions import Solutions as Solutions
 from archspec.solving.solutions import complete

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from archspec.errors import SweepError
-from archspec.sweeping.table import arrow
+from archspec.extras import required
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
 _GROUP = 1 << 18  # rows to a row group of Parquet
@@ -77,7 +77,7 @@ def write(rows: Batches, schema: Any, swept: list[str], path: str, ending: str) 
     written = 0
     with _writer(schema, swept, path, ending) as writer:
         for group in _groups(rows):
-            writer.write_table(arrow().Table.from_batches(group, schema))
+            writer.write_table(required("pyarrow").Table.from_batches(group, schema))
             written += sum(batch.num_rows for batch in group)
             group.clear()  # not to be held while the next ones are counted
     return written
@@ -114,7 +114,7 @@ def _writer(schema: Any, swept: list[str], path: str, ending: str) -> Any:
         import pyarrow.csv
 
         return pyarrow.csv.CSVWriter(path, schema)
-    return arrow().ipc.new_file(path, schema)
+    return required("pyarrow").ipc.new_file(path, schema)
 
 
 def _groups(rows: Batches) -> Iterator[list[Any]]:

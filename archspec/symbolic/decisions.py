@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, NamedTuple
@@ -22,8 +23,8 @@ class Condition(NamedTuple):
 
     def met(self, space: Space, known: Mapping[Any, Any]) -> bool:
         """Whether it comes out the same where the axes have some values."""
-        left = _value(space, self.left, known)
-        right = 0 if self.right is None else _value(space, self.right, known)
+        left = value_at(space, self.left, known)
+        right = 0 if self.right is None else value_at(space, self.right, known)
         return bool(left < right if self.op == "<" else left == right) == self.holds
 
 
@@ -35,7 +36,7 @@ class Lookup(NamedTuple):
     found: Any
 
     def met(self, space: Space, known: Mapping[Any, Any]) -> bool:
-        item = self.items[_value(space, self.place, known)]
+        item = self.items[value_at(space, self.place, known)]
         if type(item) in _PLAIN and type(item) is type(self.found):
             return bool(item == self.found)
         return item is self.found
@@ -59,18 +60,20 @@ class Seen(NamedTuple):
             return False
 
 
-def _value(space: Space, expr: Poly | Operation, known: Mapping[Any, Any]) -> Any:
+def value_at(space: Space, expr: Poly | Operation, known: Mapping[Any, Any]) -> Any:
     """What Python makes of an expression where its axes have some values.
 
     Errors: KeyError for an axis that is not known, or an operation that is not of numbers alone.
     """
     if isinstance(expr, Poly):
         return sum(
-            coefficient * prod(_value(space, space.atoms[n], known) ** power for n, power in monomial)
+            coefficient * prod(value_at(space, space.atoms[n], known) ** power for n, power in monomial)
             for monomial, coefficient in expr.terms
         )
     if expr.op in VARIABLES:
         return known[expr.args[0]]
     if expr.op == "float":
         return expr.args[0]
-    return _CALCULATED[expr.op](*(_value(space, arg, known) for arg in expr.args))
+    if expr.op == "below":
+        return bisect_left(expr.args[1], value_at(space, expr.args[0], known))
+    return _CALCULATED[expr.op](*(value_at(space, arg, known) for arg in expr.args))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.solving import search as search_module
 from archspec.solving.proportions import parts, roles
+from archspec.solving.searching import over_arrays
 from archspec.solving.solve import solve
 
 CONFIG = {
@@ -48,7 +48,7 @@ def test_the_shapes_within_the_tolerance_in_their_order(
     params: int, solved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if solved:
-        monkeypatch.setattr(search_module, "MAX_POINTS", 0)
+        monkeypatch.setattr(over_arrays, "MAX_POINTS", 0)
     known = []
     for width, depth, inner in product(*FIELDS.values()):
         whole = width // 4 % 2 == 0  # of rotary positions heads have an even size
@@ -60,7 +60,7 @@ def test_the_shapes_within_the_tolerance_in_their_order(
 
 
 def test_a_round_number_may_be_some_steps_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_module, "MAX_POINTS", 0)
+    monkeypatch.setattr(over_arrays, "MAX_POINTS", 0)
     fields: dict[str, Any] = {"hidden_size": 88, "intermediate_size": range(32, 513)}
     target = size(88, 4, 220)
     near = [

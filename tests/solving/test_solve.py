@@ -14,8 +14,8 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError, SweepError
-from archspec.solving import search as search_module
 from archspec.solving.goals import Goal, goal, ratio_condition, size_of
+from archspec.solving.searching import over_arrays
 from archspec.solving.solutions import complete
 from archspec.solving.solve import Solution, solve
 from archspec.specs.library import shipped
@@ -89,7 +89,7 @@ def test_nothing_comes_nearer(
     fields: dict[str, range], target: int, solved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if solved:
-        monkeypatch.setattr(search_module, "MAX_POINTS", 0)
+        monkeypatch.setattr(over_arrays, "MAX_POINTS", 0)
     known = sorted(misses(model, {"params": target}) for _, model in every(LLAMA, fields, {}))
     try:
         found = solve(LLAMA, list(fields), params=target, set=fields, tolerance=0, top=20)
@@ -104,7 +104,7 @@ def test_nothing_comes_nearer(
 @pytest.mark.parametrize("solved", [False, True])
 def test_two_targets_weigh_the_larger_miss(solved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if solved:
-        monkeypatch.setattr(search_module, "MAX_POINTS", 0)
+        monkeypatch.setattr(over_arrays, "MAX_POINTS", 0)
     config = {
         "model_type": "mixtral",
         "architectures": ["MixtralForCausalLM"],
@@ -126,7 +126,7 @@ def test_two_targets_weigh_the_larger_miss(solved: bool, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("solved", [False, True])
 def test_bounds_ratios_ties_and_conditions_hold(solved: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if solved:
-        monkeypatch.setattr(search_module, "MAX_POINTS", 0)
+        monkeypatch.setattr(over_arrays, "MAX_POINTS", 0)
     fields = {
         "hidden_size": range(8, 129, 8),
         "num_hidden_layers": range(1, 11),

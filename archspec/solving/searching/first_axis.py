@@ -6,14 +6,15 @@ their bounds between two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from archspec.solving.best import Best
+from archspec.solving.proportions import Shape, end_of
+from archspec.solving.searching.best import Best
 from archspec.sweeping.boxes import Array, Box, boxes
 from archspec.sweeping.engine import Engine, part_of
 from archspec.sweeping.evaluator import MAX_INT
@@ -103,7 +104,7 @@ class FirstAxis:
         first, *others = self.subject.axes
         named = {axis.name: code for axis, code in zip(others, codes, strict=True)}
         ends = [self.steps.start + at * self.steps.step for at in (low, high)]
-        return (self.best.shape.preferred(first.name, named, *ends) - self.steps.start) // self.steps.step
+        return (preferred(self.best.shape, first.name, named, *ends) - self.steps.start) // self.steps.step
 
     def _size(self, size: Any, box: Box) -> Along:
         """A size along the axis, by Horner's scheme with the coefficients that it has in a box."""
@@ -159,3 +160,18 @@ class FirstAxis:
 def _above(size: Array, bound: int) -> Array:
     """How much larger sizes are: exact before it is rounded, so that its sign is right."""
     return np.asarray(size - bound).astype(float)
+
+
+def preferred(shape: Shape, name: str, codes: Mapping[str, Any], low: Array, high: Array) -> Array:
+    """The value of one field between two at which the distance is least, the others being given."""
+    usual = shape.usual.get(name)
+    ends = [low, high] if usual is None else [low, high, np.full(low.shape, usual)]
+    for above, below, own in shape.proportions:
+        if above == name:
+            ends.append(np.rint(own * end_of(below, codes, np)).astype(np.int64))
+        elif below == name:
+            ends.append(np.rint(end_of(above, codes, np) / own).astype(np.int64))
+    tried = np.stack([np.clip(np.broadcast_to(end, low.shape), low, high) for end in ends])
+    distances = [np.broadcast_to(shape.distance({**codes, name: one}), low.shape) for one in tried]
+    best = np.argmin(np.stack(distances), axis=0)
+    return np.asarray(np.take_along_axis(tried, best[None], axis=0)[0])

@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from archspec.solving.goals import Goal
-from archspec.solving.proportions import Shape
+from archspec.solving.searching.order import Found, Order, placed
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Array
 
 _KEYS = 3  # by which points are ordered: the strain of the shape, the largest miss, the sum of misses
 _HELD = 1_000  # points are held, and more of them than are asked for, before the worst ones are let go
-
-
-class Found(NamedTuple):
-    """A point of the grid: the values of its fields, its sizes by the goals' quantities, how far off they
-    are, and how far its shape is from the usual one.
-    """
-
-    values: dict[str, Any]
-    sizes: tuple[int, ...]
-    miss: Fraction
-    strain: float
-
-
-class Order(NamedTuple):
-    """Which points come first, and how many are wanted: those that miss the goals by least.
-
-    ``by_shape``: those whose shape strains least, whatever they miss the goals by within their bounds.
-    ``distinct`` are fields of which no two points have the same values: of these the best one stays.
-    """
-
-    most: int
-    shape: Shape
-    by_shape: bool = False
-    distinct: tuple[str, ...] = ()
 
 
 class Best:
@@ -50,7 +25,7 @@ class Best:
 
     def __init__(self, axes: Sequence[Axis], goals: Sequence[Goal], order: Order) -> None:
         self.axes, self.goals, self.most, self.shape = axes, goals, order.most, order.shape
-        self.by_shape = order.by_shape or all(goal.target is None for goal in goals)
+        self.by_shape = order.shape_first(goals)
         self.distinct = [number for number, axis in enumerate(axes) if axis.name in order.distinct]
         self.held: list[list[Array]] = []  # the keys of the order, codes, sizes
         self.worst: float = np.inf  # the first key that a point may have
@@ -113,11 +88,5 @@ class Best:
             row = rest[_KEYS - 1 :]
             strain = first if self.by_shape else rest[_KEYS - 2]
             codes, sizes = row[: len(self.axes)], row[len(self.axes) :]
-            named = zip(self.axes, codes, strict=True)
-            values = {axis.name: code if axis.numeric else axis.values[code] for axis, code in named}
-            pairs = zip(self.goals, sizes, strict=True)
-            misses = [goal.miss(size) for goal, size in pairs if goal.target is not None]
-            found = Found(values, tuple(sizes), max(misses, default=Fraction(0)), strain)
-            exact = (found.miss, sum(misses))
-            ranked.append(((strain, *exact, *codes) if self.by_shape else (*exact, strain, *codes), found))
-        return [found for _, found in sorted(ranked, key=lambda one: one[0])]
+            ranked.append(placed(self.axes, self.goals, codes, sizes, strain, self.by_shape))
+        return [one.found for one in sorted(ranked, key=lambda one: one.place)]

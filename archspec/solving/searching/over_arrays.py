@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
-from archspec.errors import ArchspecError, SweepError
-from archspec.solving.best import Best, Found, Order
-from archspec.solving.first_axis import FirstAxis, Unsolvable
+from archspec.errors import SweepError
 from archspec.solving.goals import Goal
+from archspec.solving.searching.best import Best
+from archspec.solving.searching.first_axis import FirstAxis, Unsolvable
+from archspec.solving.searching.order import Order, Searched
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.subject import Subject
 
@@ -22,14 +22,7 @@ MAX_POINTS = 200_000_000  # that are looked at one by one
 MAX_SOLVED = 50_000_000  # that a field is solved for
 
 
-class Searched(NamedTuple):
-    """The best points, the best first, and why transformers refuses a point, if it does."""
-
-    found: list[Found]
-    refusal: ArchspecError | None
-
-
-def search(subject: Subject, goals: Sequence[Goal], order: Order) -> Searched:
+def over_arrays(subject: Subject, goals: Sequence[Goal], order: Order) -> Searched:
     """The best points of a subject's grid, whose columns are the goals' quantities.
 
     Errors: :class:`SweepError` for a grid that is too large to look at, and has no field to solve for.

@@ -1,0 +1,1 @@
+"""Searches of a grid: over arrays, which NumPy gives, or one point after another."""
