@@ -1,4 +1,5 @@
 /** The counts and the modules of the model that is shown: most of the page looks at them. */
+import { effect } from "@preact/signals";
 import { answering } from "./answer";
 import { askLatest } from "./engine";
 import { keep, source } from "./state";
@@ -10,3 +11,8 @@ export const dtype = keep("dtype", "");
 export const counted = answering(() =>
   askLatest<Counted>("count", JSON.stringify(source.value), dtype.value),
 );
+
+effect(() => {
+  const counts = counted.value.result?.counts;
+  if (counts) document.title = `${counts.architecture} · archspec`;
+});

@@ -38,10 +38,10 @@ export const source = keep<Source>("source", { name: "GPT2LMHeadModel" });
 export const textShown = signal(false);
 
 const LONG = 120; // characters from which a value stands compressed in the address
-const PACKED = "~"; // with which no JSON begins
+const PACKED = "*"; // with which no JSON begins
 const CALM = 250; // ms without a change before the address is written: browsers allow few writes a second
 
-/** The address of a state, from the JSON of each value that is not as at first: `#view="tensors"&source=~…`. */
+/** The address of a state, from the JSON of each value that is not as at first: `#view="tensors"&source=*…`. */
 async function written(values: [string, string][]): Promise<string> {
   const parts = new URLSearchParams();
   for (const [name, text] of values) {

@@ -7,7 +7,7 @@ export const SIZES: Record<string, BrowserContextOptions> = {
   phone: { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true },
 };
 
-const PATIENCE = 120_000; // ms: the engine starts slowly where the machine is busy
+const PATIENCE = Number(process.env.PATIENCE ?? 60_000); // ms: the engine starts slowly where the machine is busy
 
 export class Site {
   private constructor(

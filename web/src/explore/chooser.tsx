@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { counted } from "../counted";
 import { source, textShown } from "../state";
 import { Combobox } from "./combobox";
-import { fetchedConfig } from "./hub";
+import { fetchedConfig, idIn } from "./hub";
 import { classesOf, found, models, sourceOf } from "./models";
 
 async function dropped(event: DragEvent): Promise<void> {
@@ -67,7 +67,7 @@ function Hub() {
   const wrong = useSignal(false);
   const fetched = async (event: Event) => {
     event.preventDefault();
-    const asked = id.value.trim();
+    const asked = idIn(id.value);
     [told.value, wrong.value] = [`fetching ${asked} …`, false];
     try {
       source.value = { text: await fetchedConfig(asked), label: asked };

@@ -57,7 +57,13 @@ export function Combobox({ id = "model", label, placeholder, found, choose }: Pr
         onBlur={() => (open.value = false)}
         onKeyDown={pressed}
       />
-      <div id={`${id}s`} role="listbox" aria-label="models" hidden={!open.value}>
+      <div
+        id={`${id}s`}
+        role="listbox"
+        aria-label="models"
+        hidden={!open.value}
+        onMouseDown={(event) => event.preventDefault() /* the field keeps the focus until the click */}
+      >
         {groups.map(([family, models]) => (
           // biome-ignore lint/a11y/useSemanticElements: a listbox takes groups of options, no fieldset
           <div key={family} role="group" aria-label={family}>
@@ -94,13 +100,7 @@ function Option({ id, model, active, choose }: OptionProps) {
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus, aria-activedescendant points here
     // biome-ignore lint/a11y/useKeyWithClickEvents: the field takes the keys
-    <div
-      id={id}
-      role="option"
-      aria-selected={active}
-      onMouseDown={(event) => event.preventDefault() /* the field keeps the focus until the click */}
-      onClick={() => choose(model)}
-    >
+    <div id={id} role="option" aria-selected={active} onClick={() => choose(model)}>
       {model.name} <small>{model.hint}</small>
     </div>
   );

@@ -56,9 +56,9 @@ export function enters({ symbol, types, value }: FieldValue, known: Entering | u
 
 /** Sets a field, or leaves it to the config again. */
 export function turn(field: string, value: unknown): void {
-  const set = { ...source.value.set };
-  if (value === undefined) delete set[field];
-  else set[field] = value;
-  const { set: _, ...rest } = source.value;
+  const { set: before, ...rest } = source.value;
+  const set = { ...before };
+  delete set[field]; // so that the one that was turned last is the last
+  if (value !== undefined) set[field] = value;
   source.value = Object.keys(set).length ? { ...rest, set } : rest;
 }

@@ -76,7 +76,7 @@ export function Icicle({ tree }: { tree: Module }) {
             role="treeitem"
             aria-level={one.level + 1}
             aria-selected={one === pointed}
-            aria-label={told(one, tree)}
+            aria-label={`${named(one.module)}, ${told(one, tree)}`}
             class={`cell level-${one.level % 6}`}
             onPointerEnter={() => (at.value = rank)}
             style={{

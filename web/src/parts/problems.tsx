@@ -19,7 +19,12 @@ export function Problems({ problems, text }: { problems: Problem[]; text?: strin
   );
 }
 
+const CONTEXT = 80; // characters of a line: of longer ones what stands around the place
+
 function pointed(text: string, { line = 1, column = 1, width = 1 }: Problem): string {
-  const shown = text.split("\n")[line - 1] ?? "";
-  return `${shown}\n${" ".repeat(column - 1)}${"^".repeat(Math.max(1, width))}`;
+  const start = Math.max(0, column - 1 - CONTEXT / 2);
+  const shown = (text.split("\n")[line - 1] ?? "").replaceAll("\t", " ").slice(start, start + CONTEXT);
+  const offset = column - 1 - start;
+  const carets = "^".repeat(Math.max(1, Math.min(width, shown.length - offset)));
+  return `${shown}\n${" ".repeat(offset)}${carets}`;
 }

@@ -9,12 +9,8 @@ export function SetFields() {
     <p class="set-fields">
       set:{" "}
       {Object.entries(set).map(([field, value]) => (
-        <button
-          key={field}
-          type="button"
-          aria-label={`reset ${field}`}
-          onClick={() => turn(field, undefined)}
-        >
+        <button key={field} type="button" onClick={() => turn(field, undefined)}>
+          <span class="unseen">reset </span>
           {field} = {JSON.stringify(value)} ✕
         </button>
       ))}

@@ -17,6 +17,7 @@ export function KnobsView() {
     <section class="knobs" aria-label="knobs">
       <Fields fields={result.found} />
       <div class="follows" aria-busy={counts.pending} data-stale={counts.problems.length > 0}>
+        {counts.problems.length ? <p class="note">as before what is refused:</p> : null}
         {counts.result ? <CountsOf {...counts.result} /> : <p role="status">counting …</p>}
       </div>
     </section>
@@ -35,6 +36,7 @@ function Fields({ fields }: { fields: FieldValue[] }) {
   const blamed = (field: string) => problems.filter((one) => at(one, Object.keys(set)) === field);
   return (
     <form class="fields" aria-label="fields" onSubmit={(event) => event.preventDefault()}>
+      <Problems problems={problems.filter((one) => !shown.has(at(one, Object.keys(set)) ?? ""))} />
       <Status known={known !== undefined} problems={entering.value.problems} />
       {parts(knobs).map(([part, of]) => (
         <fieldset key={part}>
@@ -76,11 +78,13 @@ function Idle({ fields }: { fields: FieldValue[] }) {
   );
 }
 
+const partOf = ({ field }: FieldValue) => field.split(".").slice(0, -1).join(".");
+
 /** The fields by the part of the config that they are of. */
 function parts(fields: FieldValue[]): [string, FieldValue[]][] {
   const found = new Map<string, FieldValue[]>();
   for (const one of fields) {
-    const part = one.field.split(".").slice(0, -1).join(".");
+    const part = partOf(one);
     found.set(part, [...(found.get(part) ?? []), one]);
   }
   return [...found];
@@ -88,7 +92,7 @@ function parts(fields: FieldValue[]): [string, FieldValue[]][] {
 
 /** The numbers of heads that widths of a part are divided among. */
 function headsOf(part: string, fields: FieldValue[]): number[] {
-  const own = fields.filter((one) => one.field.startsWith(part) && /heads?$/.test(one.field));
+  const own = fields.filter((one) => partOf(one) === part && /heads?$/.test(one.field));
   return own.flatMap(({ value }) => (typeof value === "number" ? [value] : []));
 }
 

@@ -1,0 +1,58 @@
+/** No serious finding of axe-core in any view, in light and dark; nothing is wider than a phone. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { SIZES } from "./browser.ts";
+import { counts, link, look, site } from "./flow.ts";
+
+const DONE: Record<string, string> = {
+  Count: "#params",
+  Knobs: ".idle",
+  Tensors: ".tensors",
+  Formula: ".katex",
+};
+
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  return serious.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+}
+
+for (const [size, options] of Object.entries(SIZES)) {
+  for (const colorScheme of ["light", "dark"] as const) {
+    test(`every view (${size}, ${colorScheme})`, async () => {
+      const page = await site.page({ ...options, colorScheme });
+      for (const [view, done] of Object.entries(DONE)) {
+        await look(page, view);
+        await page.locator(done).first().waitFor();
+        assert.deepEqual(await findings(page), [], view);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `${view} is ${wide} px too wide`);
+      }
+      await page.getByRole("combobox", { name: "Model" }).fill("llama");
+      await page.getByRole("option").first().waitFor();
+      assert.deepEqual(await findings(page), [], "the list of models");
+      await page.context().close();
+    });
+  }
+}
+
+test("what is refused", async () => {
+  const source = { text: '{"model_type": "bert",\n"hidden_size": 7}', set: { num_hidden_layers: 1 } };
+  const page = await site.page(SIZES.phone, link({ source }));
+  await page.getByRole("alert").first().waitFor();
+  assert.deepEqual(await findings(page), []);
+  await page.evaluate(
+    (hash) => {
+      location.hash = hash;
+    },
+    link({ view: "knobs", source: { name: "BertModel" } }),
+  );
+  await counts(page, "109,482,240");
+  await page.getByLabel("hidden_size", { exact: true }).fill("7");
+  await page.locator(".knob [role=alert]").waitFor();
+  assert.deepEqual(await findings(page), []);
+  await page.context().close();
+});

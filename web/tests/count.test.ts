@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { counts, flow, look } from "./flow.ts";
+
+flow("bytes follow the dtype, notes say what is tied", async (page) => {
+  await counts(page, "124,439,808");
+  await page.getByLabel("bytes in").selectOption("bfloat16");
+  await page.locator("[data-count=bytes]", { hasText: "248,879,616 (237.4 MiB)" }).waitFor();
+  await page.getByText("lm_head.weight is tied to transformer.wte.weight").waitFor();
+});
+
+flow("modules fold and unfold, with shares", async (page) => {
+  const block = page.locator("summary", { hasText: "12 × GPT2Block" });
+  await block.waitFor();
+  const mlp = page.locator(".modules", { hasText: "GPT2MLP" });
+  assert.equal(await mlp.count(), 0);
+  await block.focus();
+  await page.keyboard.press("Enter");
+  await mlp.waitFor();
+  assert.match((await block.textContent()) ?? "", /85,054,464\s*68\.35%/);
+});
+
+flow("arrows walk through the picture, which says what they point at", async (page) => {
+  const picture = page.getByRole("tree", { name: "where the parameters are" });
+  await picture.focus();
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"]) await page.keyboard.press(key);
+  const told = page.locator("figcaption");
+  assert.match(
+    (await told.textContent()) ?? "",
+    /^transformer\.h: ModuleList, 85,054,464 parameters \(68\.35%\)/,
+  );
+  await page.getByRole("treeitem", { name: /^wte, transformer\.wte/ }).hover();
+  assert.match((await told.textContent()) ?? "", /^transformer\.wte: Embedding\(50257, 768\), 38,597,376/);
+});
+
+flow("tensors are filtered by words", async (page) => {
+  await look(page, "Tensors");
+  await page.getByText("149 of 149 tensors").waitFor();
+  await page.getByLabel("Filter").fill("mlp bias 3072");
+  await page.getByText("12 of 149 tensors, 36,864 elements").waitFor();
+  await page.getByLabel("Filter").fill("tied");
+  assert.match(
+    (await page.locator("tbody tr").textContent()) ?? "",
+    /^lm_head\.weight tied to transformer\.wte\.weight/,
+  );
+});

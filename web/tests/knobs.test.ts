@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { counts, flow, link } from "./flow.ts";
+
+const knobs = link({ view: "knobs" });
+
+flow(
+  "counts follow a slider, a number and a switch; reset brings the config back",
+  async (page) => {
+    await counts(page, "124,439,808");
+    await page.getByLabel("n_layer, slider").press("ArrowRight");
+    await counts(page, "131,527,680");
+    assert.equal(await page.getByLabel("n_layer", { exact: true }).inputValue(), "13");
+    await page.getByLabel("n_embd, slider").press("ArrowRight"); // a step that the heads divide
+    await page.locator("#params:not(:text('131,527,680'))").waitFor();
+    assert.equal(await page.locator(".knob [role=alert]").count(), 0);
+    await page.getByRole("button", { name: "reset n_embd" }).first().click();
+    await page.getByLabel("n_layer", { exact: true }).fill("24");
+    await counts(page, "209,494,272");
+    await page.getByRole("switch", { name: "tie_word_embeddings" }).uncheck();
+    await counts(page, "248,091,648");
+    await page.locator(".cell", { hasText: "lm_head" }).waitFor();
+    await page.getByRole("button", { name: "reset all" }).click();
+    await counts(page, "124,439,808");
+  },
+  knobs,
+);
+
+flow(
+  "what follows from a field that is turned is shown, what is refused is said beside it",
+  async (page) => {
+    const width = page.getByLabel("n_embd", { exact: true });
+    await width.fill("1536");
+    await counts(page, "418,748,928");
+    assert.equal(await page.getByLabel("n_inner", { exact: true }).inputValue(), "6144");
+    await width.fill("1000");
+    const knob = page.locator(".knob", { has: width });
+    await knob.getByRole("alert").filter({ hasText: "n_embd = 1000, n_head = 12" }).waitFor();
+    assert.equal(await width.getAttribute("aria-invalid"), "true");
+    await counts(page, "418,748,928");
+  },
+  knobs,
+);
+
+flow(
+  "fields that do not enter the count are said",
+  async (page) => {
+    const idle = page.getByText("These do not enter the count here");
+    assert.match((await idle.textContent()) ?? "", /n_head.*num_labels/);
+    assert.equal(await page.getByLabel("n_head", { exact: true }).count(), 0);
+    await page.getByLabel("Class").selectOption("GPT2ForSequenceClassification");
+    await page.getByLabel("num_labels", { exact: true }).fill("3");
+    await counts(page, "124,442,112");
+  },
+  knobs,
+);
+
+flow(
+  "fields of parts have the names of their parts, and choices are offered",
+  async (page) => {
+    await page.getByRole("group", { name: "vision_config" }).waitFor();
+    const before = await page.locator("#params").textContent();
+    await page.getByLabel("vision_config.num_hidden_layers", { exact: true }).fill("1");
+    await page.locator(`#params:not(:text("${before}"))`).waitFor();
+    await page.getByRole("combobox", { name: "Model" }).fill("Wav2Vec2Model");
+    await page.getByRole("option", { name: "Wav2Vec2Model wav2vec2", exact: true }).click();
+    await counts(page, "94,371,712");
+    await page.getByLabel("feat_extract_norm").selectOption("layer");
+    await page.locator("#params:not(:text('94,371,712'))").waitFor();
+  },
+  link({ view: "knobs", source: { name: "LlavaForConditionalGeneration" } }),
+);
