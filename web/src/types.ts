@@ -54,12 +54,6 @@ export interface FieldValue {
   choices: string[];
 }
 
-export interface Entering {
-  symbols: string[];
-  flags: string[];
-  unused: string[];
-}
-
 export interface Formula {
   architecture: string;
   value: number;

@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import { answering } from "../answer";
 import { ask, askLatest } from "../engine";
 import { source, view } from "../state";
-import type { Entering, FieldValue } from "../types";
+import type { FieldValue } from "../types";
 
 /** An answer with the config that it is of: with another one at hand it says nothing. */
 interface Of<Result> {
@@ -39,19 +39,13 @@ export const atSet = answering(() =>
 
 export const entering = answering(() =>
   looked.value && calm.value.text
-    ? of(calm.value.config, askLatest<Entering>("entering", calm.value.text))
+    ? of(calm.value.config, askLatest<string[]>("entering", calm.value.text))
     : undefined,
 );
 
 /** Whether a field enters the count; as long as that is not known, whether it may. */
-export function enters({ symbol, types, value }: FieldValue, known: Entering | undefined): boolean {
-  if (types.includes("any")) return false; // costs alone read it
-  if (!known) return true;
-  const { symbols, flags, unused } = known;
-  if (symbols.includes(symbol) || flags.some((one) => one === symbol || one.startsWith(`${symbol}[`)))
-    return true;
-  const decides = typeof value === "number" && !symbol.endsWith("num_labels");
-  return decides && !unused.includes(symbol);
+export function enters({ field, types }: FieldValue, known: string[] | undefined): boolean {
+  return known ? known.includes(field) : !types.includes("any"); // costs alone read those
 }
 
 /** Sets a field, or leaves it to the config again. */

@@ -130,7 +130,7 @@ function Assumptions({ formula }: { formula: Formula }) {
           </li>
         ))}
       </ul>
-      {formula.unused.length ? <p class="note">does not enter: {formula.unused.join(", ")}</p> : null}
+      {formula.unused.length ? <p class="note">does not stand in it: {formula.unused.join(", ")}</p> : null}
     </>
   );
 }
