@@ -20,10 +20,15 @@ def model(source: str) -> archspec.Model:
     asked = json.loads(source)
     config = asked.get("name")
     if config is None:
-        config = CONFIG
-        with open(CONFIG, "w", encoding="utf-8") as file:
-            file.write(asked["text"])
+        config = put(asked["text"])
     return archspec.load(config, asked.get("architecture"), asked.get("set") or None)
+
+
+def put(text: str) -> str:
+    """The path of a file with a text."""
+    with open(CONFIG, "w", encoding="utf-8") as file:
+        file.write(text)
+    return CONFIG
 
 
 def catalogue() -> Any:
@@ -197,6 +202,24 @@ def point(source: str, quantity: str, values: dict[str, Any], call: dict[str, An
 
 
 CALLS |= {"changes": changes, "diff": diff, "point": point}
+
+
+def solve(source: str, quantity: str, size: str, dtype: str | None) -> Any:
+    """The configs that come near a budget in the model's own proportions, the best first."""
+    asked = json.loads(source)
+    config: Any = (
+        archspec.complete(model(source)) if asked.get("set") else asked.get("name") or put(asked["text"])
+    )
+    found = archspec.solve(config, architecture=asked.get("architecture"), dtype=dtype, **{quantity: size})
+    table, *said = found.blocks()
+    return {
+        "table": table._asdict(),
+        "said": [*said, *found.notes],
+        "configs": [one.config for one in found],
+    }
+
+
+CALLS |= {"solve": solve}
 
 
 def answer(call: str, arguments: str) -> str:

@@ -1,6 +1,6 @@
 /** Calls of the engine as promises, one after another, in two threads: what needs SymPy never holds up a count. */
 import type { Reply } from "./engine.worker";
-import { SYMBOLIC } from "./symbolic";
+import { SLOW } from "./symbolic";
 
 /** What archspec refuses: what, where in the pasted text or at which field that was set, and what would be right. */
 export interface Problem {
@@ -77,8 +77,8 @@ const numbers = new Engine(document.baseURI);
 let symbols: Engine | undefined;
 
 function posted<Result>(call: string, args: unknown[], latest: boolean): Promise<Result> {
-  if (SYMBOLIC.has(call)) symbols ??= new Engine(document.baseURI);
-  const engine = SYMBOLIC.has(call) && symbols ? symbols : numbers;
+  if (SLOW.has(call)) symbols ??= new Engine(document.baseURI);
+  const engine = SLOW.has(call) && symbols ? symbols : numbers;
   return new Promise<Result>((resolve, reject) => {
     engine.post({ call, args, latest, resolve: resolve as (value: unknown) => void, reject });
   });

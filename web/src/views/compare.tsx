@@ -5,6 +5,7 @@ import { drawing } from "../compare/curves";
 import { Differences } from "../compare/differences";
 import { atFirst, OverFields } from "../compare/over-fields";
 import { Second } from "../compare/second";
+import { Shape } from "../compare/shape";
 import { call } from "../costs/asked";
 import { askLatest } from "../engine";
 import { Problems } from "../parts/problems";
@@ -49,6 +50,7 @@ export function CompareView() {
       {other.value ? <Told /> : <p>Choose a second model, or the same and other values of its fields.</p>}
       <Problems problems={problems} text={source.value.text} />
       {asked ? <OverFields sizes={sizesIn(known)} asked={asked} curves={curves.value} /> : null}
+      <Shape />
     </section>
   );
 }
