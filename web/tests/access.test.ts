@@ -11,7 +11,10 @@ const DONE: Record<string, string> = {
   Knobs: ".idle",
   Tensors: ".tensors",
   Formula: ".katex",
+  Costs: "#flops",
+  Compare: "[aria-label='configs of that size']",
 };
+const COMPARED = link({ other: { name: "GPT2Model" }, budget: { quantity: "params", size: "200M" } });
 
 async function findings(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
@@ -23,7 +26,7 @@ async function findings(page: Page): Promise<string[]> {
 for (const [size, options] of Object.entries(SIZES)) {
   for (const colorScheme of ["light", "dark"] as const) {
     test(`every view (${size}, ${colorScheme})`, async () => {
-      const page = await site.page({ ...options, colorScheme });
+      const page = await site.page({ ...options, colorScheme }, COMPARED);
       for (const [view, done] of Object.entries(DONE)) {
         await look(page, view);
         await page.locator(done).first().waitFor();
@@ -31,7 +34,7 @@ for (const [size, options] of Object.entries(SIZES)) {
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(wide <= 0, `${view} is ${wide} px too wide`);
       }
-      await page.getByRole("combobox", { name: "Model" }).fill("llama");
+      await page.getByRole("combobox", { name: "Model", exact: true }).fill("llama");
       await page.getByRole("option").first().waitFor();
       assert.deepEqual(await findings(page), [], "the list of models");
       await page.context().close();

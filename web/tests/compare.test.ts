@@ -1,0 +1,93 @@
+/** Compare: two models as `archspec diff` tells them apart, and a quantity over fields. */
+import assert from "node:assert/strict";
+import { flow, link } from "./flow.ts";
+
+const LLAMA = { view: "compare", source: { name: "LlamaForCausalLM" } };
+const PLOT = { quantity: "params", first: 1, last: 8, step: 1, other: "", values: "", log: false };
+const LAYERS = { ...PLOT, field: "num_hidden_layers" };
+
+flow(
+  "a second model is searched for, and compared by module",
+  async (page) => {
+    await page.getByRole("combobox", { name: "Model B" }).fill("MistralForCausalLM");
+    await page.getByRole("option", { name: "MistralForCausalLM" }).first().click();
+    await page.getByText("+503,316,480").first().waitFor(); // archspec diff LlamaForCausalLM MistralForCausalLM
+    await page.getByRole("cell", { name: "model.layers.*.self_attn.k_proj" }).waitFor();
+    await page.getByText("8 points", { exact: true }).waitFor();
+  },
+  link({ ...LLAMA, plot: LAYERS }),
+);
+
+flow(
+  "the same model with a field set anew, and the closed form of what that changes",
+  async (page) => {
+    await page.getByRole("button", { name: "the same as A" }).click();
+    await page.getByText("no difference: the same tensors").waitFor();
+    await page.getByLabel("field of B").fill("num_key_value_heads");
+    await page.getByLabel("its value").fill("8");
+    await page.getByLabel("its value").press("Enter");
+    await page.getByText("-402,653,184").first().waitFor();
+    await page.getByLabel("closed forms").check();
+    await page.getByText("A.num_key_value_heads - B.num_key_value_heads").first().waitFor();
+    await page.getByRole("button", { name: "leave num_key_value_heads as it is" }).click();
+    await page.getByText("no difference: the same tensors").waitFor();
+  },
+  link({ ...LLAMA, plot: LAYERS }),
+);
+
+flow(
+  "a side that is refused is said, with line and caret",
+  async (page) => {
+    await page.getByText("line 3").waitFor();
+    await page.getByText("^^^").waitFor();
+  },
+  link({
+    ...LLAMA,
+    plot: LAYERS,
+    other: { text: '{\n  "model_type": "llama",\n  "hidden_size": "wide"\n}' },
+  }),
+);
+
+flow(
+  "refused points leave gaps, and are said",
+  async (page) => {
+    await page.getByText(/^32 points, \d+ of them refused:$/).waitFor();
+    await page.getByText("as a table").click();
+    assert.ok((await page.getByRole("cell", { name: "refused" }).count()) > 10);
+  },
+  link({
+    view: "compare",
+    source: { name: "BertModel" },
+    plot: { ...PLOT, field: "num_attention_heads", last: 32 },
+  }),
+);
+
+flow(
+  "a curve for each value of another field, of costs",
+  async (page) => {
+    await page.getByText("16 points", { exact: true }).waitFor();
+    await page.getByText("as a table").click();
+    // archspec cache LlamaForCausalLM --set num_hidden_layers=8,num_key_value_heads=8
+    await page.getByRole("row", { name: "8 134,217,728 536,870,912" }).waitFor();
+  },
+  link({
+    ...LLAMA,
+    plot: { ...LAYERS, quantity: "cache_bytes", other: "num_key_value_heads", values: "8, 32" },
+  }),
+);
+
+flow(
+  "configs of another size in the model's proportions, of which one is compared",
+  async (page) => {
+    await page.getByLabel("size", { exact: true }).fill("7b");
+    await page.getByLabel("size", { exact: true }).press("Enter");
+    // archspec solve LlamaForCausalLM --params 7b
+    await page.getByRole("row", { name: "1 4,096 32 32 11,520 6,939,742,208 0.861%" }).waitFor();
+    await page.getByRole("button", { name: "1 as B" }).click();
+    await page.getByText("+201,326,592").first().waitFor();
+    await page.getByLabel("size", { exact: true }).fill("seven");
+    await page.getByLabel("size", { exact: true }).press("Enter");
+    await page.getByRole("alert").getByText("seven").waitFor();
+  },
+  link({ ...LLAMA, plot: LAYERS }),
+);
