@@ -6,6 +6,7 @@ import type { Size } from "./answer";
 import { around, MOST_CURVES, MOST_POINTS, type Plotted, plotted, QUANTITIES, type Quantity } from "./asked";
 import type { Curves } from "./curves";
 
+const SAID = 5; // reasons why points are refused
 const USUAL = ["hidden_size", "n_embd", "d_model", "num_hidden_layers"];
 
 /** What is drawn where nothing has been chosen: parameters over the width. */
@@ -151,11 +152,12 @@ function Drawn({ asked, curves }: { asked: Plotted; curves: Curves }) {
         {refused ? `, ${whole(refused)} of them refused:` : ""}
       </p>
       <ul>
-        {[...curves.refusals].slice(0, 5).map(([message, count]) => (
+        {[...curves.refusals].slice(0, SAID).map(([message, count]) => (
           <li key={message}>
-            {message} ({whole(count)})
+            {message} {count > 1 ? `(${whole(count)} points)` : ""}
           </li>
         ))}
+        {curves.refusals.size > SAID ? <li>and {whole(curves.refusals.size - SAID)} more reasons</li> : null}
       </ul>
       <details>
         <summary>as a table</summary>
