@@ -69,3 +69,14 @@ flow(
   },
   link({ view: "knobs", source: { name: "LlavaForConditionalGeneration" } }),
 );
+
+flow(
+  "a field that enters by the layers that it makes is a knob, though no formula names it",
+  async (page) => {
+    const idle = page.getByText("These do not enter the count here");
+    assert.doesNotMatch((await idle.textContent()) ?? "", /num_hidden_layers/);
+    await page.getByLabel("num_hidden_layers", { exact: true }).fill("77");
+    await counts(page, "7,319,020,928");
+  },
+  link({ view: "knobs", source: { name: "ZambaModel" } }),
+);

@@ -46,7 +46,7 @@ function ClassChoice() {
         disabled={known.length === 0}
         onChange={(event) => choose(event.currentTarget.value)}
       >
-        {known.includes(now) ? null : <option value={now}>{counts?.architecture ?? now}</option>}
+        {known.includes(now) ? null : <option value={now}>{counts?.architecture || now || "…"}</option>}
         {types.map(({ model_type, architectures }) => (
           <optgroup key={model_type} label={model_type}>
             {architectures.map((one) => (

@@ -116,5 +116,5 @@ function grouped(models: Model[]): [string, Model[]][] {
 
 function told(count: number, query: string): string {
   if (count === 0) return `nothing that is described is called ${query}`;
-  return count > SHOWN ? `${SHOWN} of ${count} models; more letters show the others` : `${count} models`;
+  return count > SHOWN ? `${SHOWN} of ${count}: type on` : `${count} models`;
 }

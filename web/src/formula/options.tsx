@@ -136,7 +136,7 @@ function Texts({ label, placeholder, values, change }: TextsProps) {
     typed.value = undefined;
   };
   return (
-    <label>
+    <label class="texts">
       {label}
       <input
         spellcheck={false}

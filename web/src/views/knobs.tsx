@@ -17,7 +17,7 @@ export function KnobsView() {
     <section class="knobs" aria-label="knobs">
       <Fields fields={result.found} />
       <div class="follows" aria-busy={counts.pending} data-stale={counts.problems.length > 0}>
-        {counts.problems.length ? <p class="note">as before what is refused:</p> : null}
+        {counts.problems.length ? <p class="note">the counts before what is refused:</p> : null}
         {counts.result ? <CountsOf {...counts.result} /> : <p role="status">counting …</p>}
       </div>
     </section>
@@ -30,7 +30,7 @@ function Fields({ fields }: { fields: FieldValue[] }) {
   const said = atSet.value.result;
   const now = new Map(said?.config === base.value ? said.found.map((one) => [one.field, one.value]) : []);
   const found = entering.value.result;
-  const known = found?.config === base.value && !entering.value.problems.length ? found.found : undefined;
+  const known = found?.config === base.value ? found.found : undefined;
   const knobs = fields.filter((one) => one.field in set || enters(one, known));
   const shown = new Set(knobs.map((one) => one.field));
   const blamed = (field: string) => problems.filter((one) => at(one, Object.keys(set)) === field);
