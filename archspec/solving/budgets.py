@@ -185,7 +185,8 @@ class Counted(NamedTuple):
         """How many closed forms the size has over some values of fields."""
         subject = self._subject(ties, values)
         regions = Regions(subject)
-        for point in product(*(range(len(axis.values)) for axis in subject.axes)):
+        most = [reversed(range(len(axis.values))) for axis in subject.axes]
+        for point in product(*most):  # the deepest first: a region reaches from its loops' lengths down
             regions.visit(point)
         return len(regions.found)
 
