@@ -1,0 +1,52 @@
+"""The documentation's site: what a page of an architecture says, and that no page of docs/ is left out."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import archspec
+from tools.site.__main__ import settings
+from tools.site.architectures import Checkpoint, page
+from tools.site.pages import SECTIONS, navigation, stage
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_a_page_says_what_it_is_its_form_its_parts_and_its_checkpoints() -> None:
+    names = archspec.catalogue("llama").model_types["llama"]
+    text = page("llama", names, [Checkpoint("meta/one", "LlamaForCausalLM", 7)])
+    formula = archspec.formula("LlamaForCausalLM")
+    assert "Llama: pre-norm decoder, SwiGLU, rotary positions, grouped-query attention." in text
+    assert "[arXiv:2302.13971](https://arxiv.org/abs/2302.13971)" in text
+    assert "src/transformers/models/llama/modeling_llama.py)" in text
+    assert "### LlamaModel" in text and archspec.formula("LlamaModel").mathml() in text
+    assert formula.mathml() in text and f"**{formula.evaluate():,}** parameters" in text
+    for part in formula.by("component"):
+        assert f"<td>{part.label}</td><td>{part.mathml()}</td><td class='number'>{part.value:,}</td>" in text
+    assert "<code>num_hidden_layers</code> = 32" in text and "`head_dim > 0`" in text
+    assert "| meta/one | `LlamaForCausalLM` | 7 |" in text
+
+
+def test_a_page_says_why_a_config_has_no_number() -> None:
+    names = archspec.catalogue("time_series_transformer").model_types["time_series_transformer"]
+    assert "The default config is refused: config: `context_length` is null." in page(
+        "time_series_transformer", names
+    )
+
+
+def test_every_page_of_docs_is_in_the_navigation_once() -> None:
+    listed = [name for names in SECTIONS.values() for name in names]
+    assert len(listed) == len(set(listed))
+    assert {path.name for path in DOCS.glob("*.md")} == set(listed) - {"CONTRIBUTING.md", "CHANGELOG.md"}
+    assert tomllib.loads(settings())["project"]["nav"] == navigation()
+
+
+def test_links_of_staged_pages_lead_to_staged_files(tmp_path: Path) -> None:
+    stage(tmp_path / "docs")
+    for path in (tmp_path / "docs").rglob("*.md"):
+        text = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if not target.startswith("http"):
+                assert (path.parent / target).is_file(), (path.name, target)

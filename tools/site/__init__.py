@@ -1,0 +1,1 @@
+"""The documentation as a site: `python -m tools.site` writes it to site/."""

@@ -1,0 +1,99 @@
+"""`python -m tools.site` writes the documentation to site/, and fails where a link leads nowhere.
+
+`--within MODEL_TYPE …` writes the pages of these architectures only, for a quick look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import archspec
+from tools.site.architectures import ROOT, checkpoints, page
+from tools.site.pages import navigation, stage
+
+SITE, PAGE = ROOT / "site", ROOT / "web" / "dist"
+_EXTENSIONS = ["tables", "pymdownx.superfences", "pymdownx.highlight"]
+
+
+def write_architectures(folder: Path, only: Iterable[str] = ()) -> None:
+    """A page for each model type, and the one that lists them; both cores at work."""
+    folder.mkdir()
+    described = archspec.catalogue().model_types
+    names = sorted(set(only) or described)
+    found = checkpoints()
+    with ProcessPoolExecutor() as pool:
+        pages = pool.map(
+            page, names, [described[name] for name in names], [found.get(name, []) for name in names]
+        )
+        for name, text in zip(names, pages, strict=True):
+            (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    rows = [f"| [{name}]({name}.md) | {' '.join(f'`{one}`' for one in described[name])} |" for name in names]
+    head = [
+        "# Architectures",
+        "",
+        f"{len(names)} model types.",
+        "",
+        "| model type | classes |",
+        "| --- | --- |",
+    ]
+    (folder / "index.md").write_text("\n".join([*head, *rows, ""]), encoding="utf-8")
+
+
+def settings() -> str:
+    """The generator's settings; nothing is fetched, so there are no fonts but those of the reader."""
+    project = {
+        "site_name": "archspec",
+        "site_description": "Exact parameter counts of transformer architectures, and their closed forms",
+        "use_directory_urls": False,
+        "extra_css": ["site.css"],
+        "nav": navigation(),
+        "markdown_extensions": {"toc": {"permalink": True}, **{name: {} for name in _EXTENSIONS}},
+    }
+    lines = ["[project]", *[f"{key} = {_toml(value)}" for key, value in project.items()]]
+    return "\n".join([*lines, "[project.theme]", "font = false", ""])
+
+
+def _toml(value: object) -> str:
+    """A value in TOML: that of JSON, but for tables.
+
+    >>> _toml([{"Guide": "index.md"}, True])
+    '[{"Guide" = "index.md"}, true]'
+    """
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.site", description=__doc__)
+    parser.add_argument("--within", nargs="+", default=[], metavar="MODEL_TYPE")
+    within = parser.parse_args(arguments).within
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        stage(folder / "docs")
+        write_architectures(folder / "docs" / "architectures", within)
+        shutil.copy(Path(__file__).with_name("site.css"), folder / "docs")
+        (folder / "zensical.toml").write_text(settings(), encoding="utf-8")
+        code = subprocess.run(["zensical", "build", "--strict"], cwd=folder, check=False).returncode
+        if code:
+            return 1
+        shutil.rmtree(SITE, ignore_errors=True)
+        shutil.move(folder / "site", SITE)
+    if PAGE.is_dir():
+        shutil.copytree(PAGE, SITE / "app")
+    print(f"{SITE}: {sum(1 for _ in SITE.rglob('*.html'))} pages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

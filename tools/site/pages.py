@@ -1,0 +1,80 @@
+"""The pages that people wrote, as the site has them: where each stands, in which order."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from tools.site.architectures import ROOT
+
+# Every page of docs/ is in one of these; a test says which is forgotten.
+SECTIONS = {
+    "Guide": ["python.md", "sweeps.md", "solve.md", "what-it-costs.md", "completion.md"],
+    "Verbs": ["command-line.md"],
+    "Specs": ["spec-grammar.md", "own-specs.md", "adding-an-architecture.md", "derive.md"],
+    "Code review": ["github-action.md", "pre-commit.md"],
+    "Papers": ["papers.md"],
+    "Gallery": ["gallery.md"],
+    "Project": ["design.md", "coverage.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+}
+ARCHITECTURES = "architectures/index.md"
+_TOP = ["CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
+_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
+
+
+def navigation() -> list[dict[str, object]]:
+    """The site's navigation: the guide first, a model type's page by way of the index of architectures."""
+    entries: list[dict[str, object]] = [{"archspec": "index.md"}]
+    for title, pages in SECTIONS.items():
+        entries.append({title: pages[0] if len(pages) == 1 else pages})
+        if title == "Specs":
+            entries.append({"Architectures": ARCHITECTURES})
+    return entries
+
+
+def stage(folder: Path) -> None:
+    """Copy docs/ and pages of the repository's root into one folder, links and lists set for the site."""
+    shutil.copytree(
+        ROOT / "docs", folder, ignore=shutil.ignore_patterns("__pycache__", "*.py[co]", "make_*.py")
+    )
+    for name in _TOP:
+        shutil.copy(ROOT / name, folder / name)
+    shutil.copy(ROOT / "README.md", folder / "index.md")
+    for path in folder.glob("*.md"):
+        path.write_text(for_site(path.read_text(encoding="utf-8")), encoding="utf-8")
+    _list_examples(folder / "examples")
+
+
+def for_site(text: str) -> str:
+    """A page with its links as they are where docs/ and the root are one folder, and its lists set apart.
+
+    GitHub begins a list without an empty line before it, Python-Markdown does not.
+
+    >>> for_site("See [python](docs/python.md):\\n- one\\n  and more\\n- two")
+    'See [python](python.md):\\n\\n- one\\n  and more\\n- two'
+    """
+    lines: list[str] = []
+    fenced = in_list = False
+    for line in text.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        is_item = not fenced and bool(_ITEM.match(line))
+        if is_item and not in_list and lines and lines[-1]:
+            lines.append("")
+        in_list = is_item or (in_list and line.startswith("  "))
+        lines.append(line if fenced else _linked(line))
+    return "\n".join(lines) + ("\n" if text.endswith("\n") else "")
+
+
+def _linked(line: str) -> str:
+    line = re.sub(r"\]\(docs/", "](", line)
+    line = re.sub(r"\]\((?:\.\./)?README\.md", "](index.md", line)
+    return line.replace("](examples)", "](examples/index.md)")
+
+
+def _list_examples(folder: Path) -> None:
+    """A page that lists the files of a folder, which a host of static files does not."""
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    lines = ["# Examples", "", *[f"- [{name}]({name})" for name in files], ""]
+    (folder / "index.md").write_text("\n".join(lines), encoding="utf-8")
