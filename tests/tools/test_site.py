@@ -8,7 +8,7 @@ from pathlib import Path
 
 import archspec
 from tools.site.__main__ import settings
-from tools.site.architectures import Checkpoint, page
+from tools.site.architectures import Checkpoint, page, spaced
 from tools.site.pages import SECTIONS, navigation, stage
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -21,10 +21,11 @@ def test_a_page_says_what_it_is_its_form_its_parts_and_its_checkpoints() -> None
     assert "Llama: pre-norm decoder, SwiGLU, rotary positions, grouped-query attention." in text
     assert "[arXiv:2302.13971](https://arxiv.org/abs/2302.13971)" in text
     assert "src/transformers/models/llama/modeling_llama.py)" in text
-    assert "### LlamaModel" in text and archspec.formula("LlamaModel").mathml() in text
-    assert formula.mathml() in text and f"**{formula.evaluate():,}** parameters" in text
+    assert "### LlamaModel" in text and spaced(archspec.formula("LlamaModel").mathml()) in text
+    assert spaced(formula.mathml()) in text and f"**{formula.evaluate():,}** parameters" in text
     for part in formula.by("component"):
-        assert f"<td>{part.label}</td><td>{part.mathml()}</td><td class='number'>{part.value:,}</td>" in text
+        assert f"<td>{part.label}</td><td class='number'>{part.value:,}</td>" in text
+        assert f"<td>{spaced(part.mathml())}</td></tr>" in text
     assert "<code>num_hidden_layers</code> = 32" in text and "`head_dim > 0`" in text
     assert "| meta/one | `LlamaForCausalLM` | 7 |" in text
 
@@ -39,7 +40,11 @@ def test_a_page_says_why_a_config_has_no_number() -> None:
 def test_every_page_of_docs_is_in_the_navigation_once() -> None:
     listed = [name for names in SECTIONS.values() for name in names]
     assert len(listed) == len(set(listed))
-    assert {path.name for path in DOCS.glob("*.md")} == set(listed) - {"CONTRIBUTING.md", "CHANGELOG.md"}
+    assert {path.name for path in DOCS.glob("*.md")} == set(listed) - {
+        "index.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+    }
     assert tomllib.loads(settings())["project"]["nav"] == navigation()
 
 
@@ -50,3 +55,14 @@ def test_links_of_staged_pages_lead_to_staged_files(tmp_path: Path) -> None:
         for target in re.findall(r"\]\(([^)#\s]+)", text):
             if not target.startswith("http"):
                 assert (path.parent / target).is_file(), (path.name, target)
+
+
+def test_the_page_in_the_browser_is_a_part_of_the_site_where_it_was_built(tmp_path: Path) -> None:
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "index.html").write_text("the page", encoding="utf-8")
+    stage(tmp_path / "docs", tmp_path / "dist")
+    [linked] = [
+        entry["In the browser"] for entry in navigation(tmp_path / "dist") if "In the browser" in entry
+    ]
+    assert (tmp_path / "docs" / str(linked)).read_text(encoding="utf-8") == "the page"
+    assert not any("In the browser" in entry for entry in navigation(tmp_path / "elsewhere"))

@@ -19,7 +19,7 @@ import archspec
 from tools.site.architectures import ROOT, checkpoints, page
 from tools.site.pages import navigation, stage
 
-SITE, PAGE = ROOT / "site", ROOT / "web" / "dist"
+SITE = ROOT / "site"
 _EXTENSIONS = ["tables", "pymdownx.superfences", "pymdownx.highlight"]
 
 
@@ -57,8 +57,17 @@ def settings() -> str:
         "nav": navigation(),
         "markdown_extensions": {"toc": {"permalink": True}, **{name: {} for name in _EXTENSIONS}},
     }
-    lines = ["[project]", *[f"{key} = {_toml(value)}" for key, value in project.items()]]
-    return "\n".join([*lines, "[project.theme]", "font = false", ""])
+    theme = {"font": False, "palette": [*map(_palette, ("default", "slate"), ("light", "dark"))]}
+    lines = [f"{key} = {_toml(value)}" for key, value in project.items()]
+    lines += ["[project.theme]", *[f"{key} = {_toml(value)}" for key, value in theme.items()]]
+    return "\n".join(["[project]", *lines, ""])
+
+
+def _palette(scheme: str, preferred: str) -> dict[str, object]:
+    """A colour scheme, taken where the reader's system prefers it, with the button for the other."""
+    icon, other = ("lucide/sun", "dark") if preferred == "light" else ("lucide/moon", "light")
+    toggle = {"icon": icon, "name": f"Switch to {other} mode"}
+    return {"media": f"(prefers-color-scheme: {preferred})", "scheme": scheme, "toggle": toggle}
 
 
 def _toml(value: object) -> str:
@@ -78,6 +87,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.site", description=__doc__)
     parser.add_argument("--within", nargs="+", default=[], metavar="MODEL_TYPE")
     within = parser.parse_args(arguments).within
+    if unknown := set(within) - archspec.catalogue().model_types.keys():
+        parser.error(f"no model type: {', '.join(sorted(unknown))}")
+    if shutil.which("zensical") is None:
+        parser.error('zensical is not installed: pip install -e ".[docs]"')
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         stage(folder / "docs")
@@ -89,8 +102,6 @@ def main(arguments: list[str] | None = None) -> int:
             return 1
         shutil.rmtree(SITE, ignore_errors=True)
         shutil.move(folder / "site", SITE)
-    if PAGE.is_dir():
-        shutil.copytree(PAGE, SITE / "app")
     print(f"{SITE}: {sum(1 for _ in SITE.rglob('*.html'))} pages")
     return 0
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tools.site.architectures import ROOT
 
-# Every page of docs/ is in one of these; a test says which is forgotten.
+# Every page of docs/ is in one of these, and README.md as the index; a test says which is forgotten.
 SECTIONS = {
-    "Guide": ["python.md", "sweeps.md", "solve.md", "what-it-costs.md", "completion.md"],
+    "Guide": ["index.md", "python.md", "sweeps.md", "solve.md", "what-it-costs.md", "completion.md"],
     "Verbs": ["command-line.md"],
     "Specs": ["spec-grammar.md", "own-specs.md", "adding-an-architecture.md", "derive.md"],
     "Code review": ["github-action.md", "pre-commit.md"],
@@ -19,25 +19,30 @@ SECTIONS = {
     "Project": ["design.md", "coverage.md", "CONTRIBUTING.md", "CHANGELOG.md"],
 }
 ARCHITECTURES = "architectures/index.md"
+BROWSER = ROOT / "web" / "dist"  # the page in the browser, where it was built
 _TOP = ["CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
 _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 
 
-def navigation() -> list[dict[str, object]]:
-    """The site's navigation: the guide first, a model type's page by way of the index of architectures."""
-    entries: list[dict[str, object]] = [{"archspec": "index.md"}]
+def navigation(browser: Path = BROWSER) -> list[dict[str, object]]:
+    """The site's navigation; a model type's page is reached by the index of architectures."""
+    entries: list[dict[str, object]] = []
     for title, pages in SECTIONS.items():
         entries.append({title: pages[0] if len(pages) == 1 else pages})
         if title == "Specs":
             entries.append({"Architectures": ARCHITECTURES})
+    if browser.is_dir():
+        entries.insert(1, {"In the browser": "app/index.html"})
     return entries
 
 
-def stage(folder: Path) -> None:
-    """Copy docs/ and pages of the repository's root into one folder, links and lists set for the site."""
+def stage(folder: Path, browser: Path = BROWSER) -> None:
+    """Copy docs/ pages of the root and the page in the browser into one folder, as the site has them."""
     shutil.copytree(
         ROOT / "docs", folder, ignore=shutil.ignore_patterns("__pycache__", "*.py[co]", "make_*.py")
     )
+    if browser.is_dir():
+        shutil.copytree(browser, folder / "app")
     for name in _TOP:
         shutil.copy(ROOT / name, folder / name)
     shutil.copy(ROOT / "README.md", folder / "index.md")
