@@ -145,7 +145,7 @@ def under(formula: Form, replacement: Mapping[str, Any], stated: Iterable[str]) 
 
 def numbers(formula: Placed) -> dict[str, int | float]:
     """The numbers of the config that may stand in an assumption, by the names of their symbols."""
-    names = [*formula.config_values, *formula.unused, *formula.pinned]
+    names = [*formula.config_values, *formula.absent, *formula.pinned]
     source = formula.source or OfScope(formula.scope)
     found = {
         n: _length_or_field(source.scope, formula.call, n) for n in names if n not in formula.definitions

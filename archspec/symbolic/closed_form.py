@@ -13,7 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
-from archspec.errors import FormulaError, Problem
+from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.quantities import COSTS, FORMULAS
 from archspec.reports import stated
 from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
@@ -27,16 +27,16 @@ from archspec.tree.tensors import tensors
 class ClosedForm:
     """The closed form of one quantity, specialised on one config's flags.
 
-    ``expr`` is a SymPy expression whose symbols carry the names of the config's fields; ``symbols``
-    gives each symbol's value in the config, ``assumptions`` the flags and conditions that hold,
-    ``definitions`` what the symbols without a field stand for, ``unused`` the numeric fields that do
-    not enter, ``tensors`` the rows that were added up. ``architecture``, ``model_type`` and ``quantity`` are
-    what was asked for, ``quantity_name`` is the quantity in words; ``scope`` and ``call`` are the config and
-    the call that it was made at, ``flags`` and ``conditions`` what these decided.
+    ``expr`` is a SymPy expression whose symbols carry the names of the config's fields; ``symbols`` gives
+    each symbol's value in the config, ``assumptions`` the flags and conditions that hold, ``definitions``
+    what the symbols without a field stand for, ``tensors`` the rows that were added up. ``architecture``,
+    ``model_type`` and ``quantity`` are what was asked for, ``quantity_name`` is the quantity in words;
+    ``scope`` and ``call`` are the config and the call that it was made at, ``flags`` and ``conditions``
+    what these decided.
 
     For those who build on it: ``config_values`` are the numbers of the config, ``pinned`` the fields that
-    only decide, ``replacements`` what fields were replaced by, as ``stated``, and ``scale`` the bytes of an
-    element where it is in bytes.
+    only decide, ``absent`` the numeric ones that do neither, ``replacements`` what fields were replaced by,
+    as ``stated``, and ``scale`` the bytes of an element where it is in bytes.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ClosedForm:
         self.conditions = builder.path.words
         self.pinned = builder.path.pinned - entering
         known = entering | self.pinned
-        self.unused = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
+        self.absent = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
         self.assumptions = stated(self.flags)
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
 
@@ -112,6 +112,27 @@ class ClosedForm:
             {symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols}
         )
 
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The numeric fields that do not enter: other values alone, where they are taken, change nothing.
+
+        That they do not stand in the formula says less: a field may make the list that tells layers apart.
+        """
+        return tuple(name for name in self.absent if not self._decides(name))
+
+    def _decides(self, name: str) -> bool:
+        """Whether the quantity is another one at some other value of a field."""
+        own = self.scope.get(name)
+        numbers = {exact(self.scope, self.architecture, self.quantity, self.call)}
+        for value in (own, own + 1, own - 1, 2 * own):
+            try:
+                scope = Scope(self.scope.spec, {**self.scope.raw, name: value}, self.scope.origin)
+                scope.validate()
+                numbers.add(exact(scope, self.architecture, self.quantity, self.call))
+            except ArchspecError:
+                continue
+        return len(numbers) > 1
+
     def evaluate(self) -> int:
         """The quantity at the config."""
         return self.substituted(self.symbols)
@@ -125,7 +146,7 @@ class ClosedForm:
         left = {symbol.name for symbol in other.expr.free_symbols}
         values = {**self.symbols, **self.config_values}
         other.symbols = {name: values[name] for name in sorted(left) if name in values}
-        other.unused = tuple(name for name in self.unused if name not in left)
+        other.absent = tuple(name for name in self.absent if name not in left)
         return other
 
     def composed(self, replacement: dict[Any, Any]) -> dict[Any, Any]:

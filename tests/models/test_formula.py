@@ -158,3 +158,14 @@ def test_assumptions_take_parts_lists_and_other_branches() -> None:
 def test_flags_that_transformers_refuses_are_no_case() -> None:
     cases = archspec.formula("BertModel").piecewise()
     assert [flags for flags, _ in cases] == [{}] and cases[0][1].expr == archspec.formula("BertModel").expr
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [("ZambaModel", "num_hidden_layers"), ("Qwen3NextForCausalLM", "full_attention_interval")],
+)
+def test_a_field_that_makes_a_list_enters_though_it_stands_nowhere(name: str, field: str) -> None:
+    formula = archspec.formula(name)
+    assert field in formula.absent and field not in formula.unused
+    assert archspec.formula("LlamaModel", set={"head_dim": 128}).unused == ()
+    assert "num_experts_per_tok" in archspec.formula("Qwen3NextForCausalLM").unused
