@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any, Self
 
@@ -118,20 +118,19 @@ class ClosedForm:
 
         That they do not stand in the formula says less: a field may make the list that tells layers apart.
         """
-        return tuple(name for name in self.absent if not self._decides(name))
+        counted = exact(self.scope, self.architecture, self.quantity, self.call)
+        return tuple(name for name in self.absent if {*self._at_others(name)} <= {counted})
 
-    def _decides(self, name: str) -> bool:
-        """Whether the quantity is another one at some other value of a field."""
+    def _at_others(self, name: str) -> Iterator[int]:
+        """The quantity at values of a field that stand near its own, where they are taken."""
         own = self.scope.get(name)
-        numbers = {exact(self.scope, self.architecture, self.quantity, self.call)}
-        for value in (own, own + 1, own - 1, 2 * own):
+        for value in (own, own + 1, own - 1, 2 * own):  # its own, too: some are read otherwise once named
             try:
                 scope = Scope(self.scope.spec, {**self.scope.raw, name: value}, self.scope.origin)
                 scope.validate()
-                numbers.add(exact(scope, self.architecture, self.quantity, self.call))
+                yield exact(scope, self.architecture, self.quantity, self.call)
             except ArchspecError:
                 continue
-        return len(numbers) > 1
 
     def evaluate(self) -> int:
         """The quantity at the config."""

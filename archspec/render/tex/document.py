@@ -191,6 +191,6 @@ def document(
     ]
     if assumed:
         parts.append(rf"It holds for: {'; '.join(map(typed, assumed))}.")
-    if formula.unused:
-        parts.append(rf"These do not enter: {'; '.join(map(typed, formula.unused))}.")
+    if unused := formula.unused:  # counted anew each time that it is asked for
+        parts.append(rf"These do not enter: {'; '.join(map(typed, unused))}.")
     return "\n\n".join([*parts, r"\end{document}"])
