@@ -1,5 +1,6 @@
 /** What costs are asked of, as a form: the engine says what it refuses of it. */
 import type { Signal } from "@preact/signals";
+import { OptionsOf, Select } from "../parts/select";
 import {
   ABOUT_MEMORY,
   ACCELERATORS,
@@ -52,16 +53,9 @@ export function CostsForm() {
       </fieldset>
       <fieldset>
         <legend>Accelerator</legend>
-        <label>
-          memory of one
-          <select value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value)}>
-            {ACCELERATORS.map((one) => (
-              <option key={one.name} value={one.name}>
-                {one.name}: {one.memory}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Select label="memory of one" value={chosen.value} choose={(name) => (chosen.value = name)}>
+          <OptionsOf values={ACCELERATORS.map(({ name, memory }) => [name, `${name}: ${memory}`])} />
+        </Select>
         <p class="note">
           {accelerator().source}. {ABOUT_MEMORY}
         </p>
@@ -112,20 +106,14 @@ function Choice<Value>({
   otherwise,
 }: Entry<Value> & { options: string[]; otherwise?: string }) {
   return (
-    <label>
-      {title ?? name}
-      <select
-        value={(held.value[name] as string | null) ?? ""}
-        onChange={(event) => (held.value = { ...held.value, [name]: event.currentTarget.value || null })}
-      >
-        {otherwise ? <option value="">{otherwise}</option> : null}
-        {options.map((one) => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Select
+      label={title ?? name}
+      value={(held.value[name] as string | null) ?? ""}
+      choose={(value) => (held.value = { ...held.value, [name]: value || null })}
+    >
+      {otherwise ? <option value="">{otherwise}</option> : null}
+      <OptionsOf values={options} />
+    </Select>
   );
 }
 

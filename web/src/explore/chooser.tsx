@@ -1,6 +1,7 @@
 /** Explore: a model by its name, a shipped checkpoint, a config.json pasted or dropped, or one of the hub. */
 import { useSignal } from "@preact/signals";
 import { counted } from "../counted";
+import { OptionsOf, Select } from "../parts/select";
 import { source, textShown } from "../state";
 import { Combobox } from "./combobox";
 import { fetchedConfig, idIn } from "./hub";
@@ -39,25 +40,14 @@ function ClassChoice() {
     source.value = shown.name === undefined ? { ...shown, architecture: name } : { ...shown, name };
   };
   return (
-    <label>
-      Class
-      <select
-        value={now}
-        disabled={known.length === 0}
-        onChange={(event) => choose(event.currentTarget.value)}
-      >
-        {known.includes(now) ? null : <option value={now}>{counts?.architecture || now || "…"}</option>}
-        {types.map(({ model_type, architectures }) => (
-          <optgroup key={model_type} label={model_type}>
-            {architectures.map((one) => (
-              <option key={one} value={one}>
-                {one}
-              </option>
-            ))}
-          </optgroup>
-        ))}
-      </select>
-    </label>
+    <Select label="Class" value={now} disabled={known.length === 0} choose={choose}>
+      {known.includes(now) ? null : <option value={now}>{counts?.architecture || now || "…"}</option>}
+      {types.map(({ model_type, architectures }) => (
+        <optgroup key={model_type} label={model_type}>
+          <OptionsOf values={architectures} />
+        </optgroup>
+      ))}
+    </Select>
   );
 }
 

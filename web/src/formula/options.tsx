@@ -1,5 +1,6 @@
 /** The switches of `archspec formula`. */
 import { useSignal } from "@preact/signals";
+import { OptionsOf, Select } from "../parts/select";
 import { keep } from "../state";
 
 export const BY = ["repetition", "component", "module", "layer", "polynomial"] as const;
@@ -41,26 +42,12 @@ export function Options({ fields }: { fields: string[] }) {
   const { quantity, by, depth, leading, assume } = asked.value;
   return (
     <form class="options" aria-label="options of the formula" onSubmit={(event) => event.preventDefault()}>
-      <label>
-        Quantity
-        <select value={quantity} onChange={(event) => change({ quantity: event.currentTarget.value })}>
-          {QUANTITIES.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        By
-        <select value={by} onChange={(event) => change({ by: event.currentTarget.value as Asked["by"] })}>
-          {BY.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select label="Quantity" value={quantity} choose={(chosen) => change({ quantity: chosen })}>
+        <OptionsOf values={QUANTITIES} />
+      </Select>
+      <Select label="By" value={by} choose={(chosen) => change({ by: chosen as Asked["by"] })}>
+        <OptionsOf values={BY} />
+      </Select>
       {by === "module" ? (
         <label>
           Depth

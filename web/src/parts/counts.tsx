@@ -4,6 +4,7 @@ import { bytes, short, whole } from "../numbers";
 import type { Counted, Counts } from "../types";
 import { Icicle } from "./icicle";
 import { ModuleTree } from "./module-tree";
+import { OptionsOf, Select } from "./select";
 
 const FACTS: [keyof Counts, string][] = [
   ["trainable_params", "trainable"],
@@ -53,16 +54,14 @@ function Bytes({ counts }: { counts: Counts }) {
   return (
     <div class="wide">
       <dt>
-        <label class="inline">
-          bytes in{" "}
-          <select value={counts.dtype} onChange={(event) => (dtype.value = event.currentTarget.value)}>
-            {known.map((one) => (
-              <option key={one} value={one}>
-                {one}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Select
+          class="inline"
+          label="bytes in"
+          value={counts.dtype}
+          choose={(chosen) => (dtype.value = chosen)}
+        >
+          <OptionsOf values={known} />
+        </Select>
       </dt>
       <dd data-count="bytes">
         {counts.bytes === null ? "not known" : `${whole(counts.bytes)} (${bytes(counts.bytes)})`}
