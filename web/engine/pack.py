@@ -11,7 +11,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterable
@@ -22,6 +21,7 @@ ROOT = WEB.parent
 OUT = WEB / "public" / "engine"
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 UNUSED = ("archspec/cli/", "archspec/oracle/", "archspec/verifying/", "archspec/deriving/", "sympy/physics/")
+UNUSED_ENDS = ("RECORD", "_pytest.py", ".so", ".pyd")
 
 Files = dict[str, bytes]
 
@@ -34,13 +34,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         fetched = Path(folder)
         pip("wheel", "--no-deps", "--wheel-dir", folder, str(ROOT))
-        requirements = (WEB / "engine" / "requirements.txt").read_text(encoding="utf-8")
-        wheels = [line for line in requirements.splitlines() if not line.startswith(("#", "pyyaml"))]
-        pip("download", "--no-deps", "--only-binary", ":all:", "--dest", folder, *wheels)
-        [yaml] = [line for line in requirements.splitlines() if line.startswith("pyyaml")]
-        pip("download", "--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--dest", folder, yaml)
+        requirements = str(WEB / "engine" / "requirements.txt")
+        pip("download", "--no-deps", "--only-binary", ":all:", "--dest", folder, "-r", requirements)
         archives = {
-            "archspec.zip": {**wheel(fetched, "archspec_formulas"), **pure_yaml(fetched)},
+            "archspec.zip": {**wheel(fetched, "archspec_formulas"), **wheel(fetched, "pyyaml")},
             "sympy.zip": {**wheel(fetched, "sympy"), **wheel(fetched, "mpmath")},
         }
     for name, files in archives.items():
@@ -55,22 +52,14 @@ def pip(*arguments: str) -> None:
 
 
 def wheel(folder: Path, name: str) -> Files:
-    """The files of a wheel that a page may import."""
+    """The files of a wheel that a page may import; what is compiled is for another machine."""
     [path] = folder.glob(f"{name}-*.whl")
     with zipfile.ZipFile(path) as archive:
         return {one: archive.read(one) for one in archive.namelist() if used(one)}
 
 
 def used(name: str) -> bool:
-    return not (name.startswith(UNUSED) or "/tests/" in name or name.endswith(("RECORD", "_pytest.py")))
-
-
-def pure_yaml(folder: Path) -> Files:
-    """PyYAML without its C extension, which has no wheel for browsers."""
-    [path] = folder.glob("[Pp]y[Yy][Aa][Mm][Ll]-*.tar.gz")
-    with tarfile.open(path) as archive:
-        members = [one for one in archive.getmembers() if "/lib/yaml/" in one.name and one.isfile()]
-        return {f"yaml/{Path(one.name).name}": archive.extractfile(one).read() for one in members}  # type: ignore[union-attr]
+    return not (name.startswith(UNUSED) or "/tests/" in name or name.endswith(UNUSED_ENDS))
 
 
 def written(path: Path, files: Files) -> None:
