@@ -11,8 +11,9 @@ from sympy.printing.str import StrPrinter
 
 from archspec.render.notation import Glyph
 from archspec.render.order import arguments, ordered, product
-from archspec.render.terms import joined
+from archspec.render.terms import DOT, THIN_SPACE, between, joined
 
+_MINUS = "\N{MINUS SIGN}"
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -99,7 +100,7 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
         for index, term in enumerate(terms):
             negative = product(term).negative
             if negative or index:
-                row.appendChild(self._element("mo", "-" if negative else "+"))
+                row.appendChild(self._element("mo", _MINUS if negative else "+"))
             row.appendChild(self._positive(term) if negative else self._print(term))
         return row
 
@@ -108,7 +109,7 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
 
     def _print_Mul(self, expr: Any) -> Any:
         shown = self._positive(expr)
-        return self._element("mrow", self._element("mo", "-"), shown) if product(expr).negative else shown
+        return self._element("mrow", self._element("mo", _MINUS), shown) if product(expr).negative else shown
 
     def _positive(self, term: Any) -> Any:
         _, over, under = product(term)
@@ -132,11 +133,19 @@ class MathPrinter(MathMLPresentationPrinter):  # type: ignore[misc]
 
     def _factors(self, factors: Sequence[Any]) -> Any:
         row = self._element("mrow")
-        for factor in factors:
-            if row.childNodes:
-                row.appendChild(self._element("mo", "\N{INVISIBLE TIMES}"))
+        for before, factor in zip([None, *factors], factors, strict=False):
+            if before is not None:
+                row.appendChild(self._times(between(before, factor, self.symbols)))
             row.appendChild(self.parenthesize(factor, 50))
         return row
+
+    def _times(self, shown: str) -> Any:
+        if shown == DOT:
+            return self._element("mo", DOT)
+        times = self._element("mo", "\N{INVISIBLE TIMES}")
+        if shown == THIN_SPACE:
+            times.setAttribute("rspace", "0.17em")
+        return times
 
 
 def _greek(name: str) -> str:

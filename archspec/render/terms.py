@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy
 
 from archspec.quantities import FORMULAS
 from archspec.render.factors import multiplied, shortest
+from archspec.render.notation import Glyph
 from archspec.render.order import ordered
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
+
+THIN_SPACE, DOT = "\N{THIN SPACE}", "\N{DOT OPERATOR}"
+_NO_GLYPH = Glyph("", "", "")
 
 
 def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = None) -> list[Any]:
@@ -47,3 +51,17 @@ def _together(parts: list[Any]) -> list[Any]:
 def joined(texts: Iterable[str]) -> str:
     """Printed terms as a sum."""
     return " + ".join(texts).replace("+ -", "- ")
+
+
+def between(before: Any, after: Any, symbols: Mapping[str, Glyph]) -> str:
+    """What makes two factors two: nothing at a bracket, a thin space, or a dot next to a name."""
+    if before.is_Number:
+        return DOT if after.is_Number or (after.is_Pow and after.base.is_Number) else ""
+    if _named(before, symbols) or _named(after, symbols):
+        return DOT
+    return "" if before.is_Add or after.is_Add else THIN_SPACE
+
+
+def _named(factor: Any, symbols: Mapping[str, Glyph]) -> bool:
+    base = factor.base if factor.is_Pow else factor
+    return bool(base.is_Symbol and symbols.get(base.name, _NO_GLYPH).named)

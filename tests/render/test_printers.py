@@ -237,3 +237,14 @@ def test_parts_are_code_under_their_labels(duckdb_value: Callable[[str], Any]) -
     )
     assert duckdb_value(sql) == formula.evaluate()
     assert program(formula, parts, "c").count("long long feed_forward(") == 1
+
+
+def test_factors_in_mathml_are_told_apart() -> None:
+    """Letters by a space, as in LaTeX: of `V d` without one nobody sees that it is a product."""
+    times, letter = "\N{INVISIBLE TIMES}", "<mi>d</mi>"
+    shown = archspec.formula("GPT2Model").mathml()
+    assert f'{letter}<mo rspace="0.17em">{times}</mo><msub>' in shown  # d d_ff
+    assert f"<mn>2</mn><mo>{times}</mo>{letter}" in shown and f"{letter}<mo>{times}</mo><mrow><mo>(" in shown
+    named = archspec.formula("CanineModel").mathml()
+    assert '<mo>\N{DOT OPERATOR}</mo><mi mathvariant="normal">downsampling_rate</mi>' in named
+    assert "<mo>\N{MINUS SIGN}</mo>" in archspec.formula("DeepseekV3ForCausalLM").mathml()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import archspec
 from tools.site.__main__ import settings
-from tools.site.architectures import Checkpoint, page, spaced
+from tools.site.architectures import Checkpoint, page
 from tools.site.pages import SECTIONS, navigation, stage
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -21,11 +21,11 @@ def test_a_page_says_what_it_is_its_form_its_parts_and_its_checkpoints() -> None
     assert "Llama: pre-norm decoder, SwiGLU, rotary positions, grouped-query attention." in text
     assert "[arXiv:2302.13971](https://arxiv.org/abs/2302.13971)" in text
     assert "src/transformers/models/llama/modeling_llama.py)" in text
-    assert "### LlamaModel" in text and spaced(archspec.formula("LlamaModel").mathml()) in text
-    assert spaced(formula.mathml()) in text and f"**{formula.evaluate():,}** parameters" in text
+    assert "### LlamaModel" in text and archspec.formula("LlamaModel").mathml() in text
+    assert formula.mathml() in text and f"**{formula.evaluate():,}** parameters" in text
     for part in formula.by("component"):
         assert f"<td>{part.label}</td><td class='number'>{part.value:,}</td>" in text
-        assert f"<td>{spaced(part.mathml())}</td></tr>" in text
+        assert f"<td>{part.mathml()}</td></tr>" in text
     assert "<code>num_hidden_layers</code> = 32" in text and "`head_dim > 0`" in text
     assert "| meta/one | `LlamaForCausalLM` | 7 |" in text
 

@@ -18,7 +18,6 @@ from archspec.specs.library import TRANSFORMERS_VERSION, shipped
 
 ROOT = Path(__file__).parents[2]
 _SOURCES = f"https://github.com/huggingface/transformers/blob/v{TRANSFORMERS_VERSION}/src/"
-_TIMES = "<mo>\N{INVISIBLE TIMES}</mo>"
 _LONGEST = 60_000  # characters of MathML: a browser sets more of it, but nobody reads it
 # What a model is mostly used for; where it is for nothing of these, the class after the base model is shown.
 _MAIN_HEADS = (
@@ -134,7 +133,7 @@ def _form(model_type: str, architecture: str, parts: bool) -> list[str]:
 def _shown(mathml: str, architecture: str) -> str:
     if len(mathml) > _LONGEST:
         return f"The closed form is too long for a page: `archspec formula {architecture}` prints it."
-    return f'<div class="formula">{spaced(mathml)}</div>'
+    return f'<div class="formula">{mathml}</div>'
 
 
 def _legend(formula: archspec.Formula) -> str:
@@ -163,9 +162,4 @@ def _parts(formula: archspec.Formula) -> list[str]:
 
 
 def _cell(mathml: str) -> str:
-    return spaced(mathml) if len(mathml) <= _LONGEST else "too long for a page"
-
-
-def spaced(mathml: str) -> str:
-    """MathML with a thin space between two letters that are multiplied, so that d·d_v is not read as one."""
-    return re.sub(rf"(</m(?:i|sub|sup)>{_TIMES})(?=<m(?:i|sub|sup)>)", r'\1<mspace width="0.17em"/>', mathml)
+    return mathml if len(mathml) <= _LONGEST else "too long for a page"

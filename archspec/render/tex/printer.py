@@ -10,10 +10,10 @@ from sympy.printing.latex import LatexPrinter
 
 from archspec.render.notation import Glyph
 from archspec.render.order import arguments, ordered, product
-from archspec.render.terms import joined
+from archspec.render.terms import DOT, THIN_SPACE, between, joined
 
 _ROUNDED = (sympy.floor, sympy.ceiling)
-_NO_GLYPH = Glyph("", "", "")
+_BETWEEN = {"": " ", THIN_SPACE: r"\,", DOT: r" \cdot "}
 _BRACKETS = (r"\biggl", r"\Biggl"), (r"\Bigl", r"\biggl"), (r"\bigl", r"\Bigl"), ("(", r"\bigl")
 
 
@@ -50,16 +50,7 @@ class TexPrinter(LatexPrinter):  # type: ignore[misc]
         return text
 
     def between(self, before: Any, after: Any) -> str:
-        """What makes two factors two: nothing at a bracket, a thin space, or a dot next to a name."""
-        if before.is_Number:
-            return r" \cdot " if after.is_Number or (after.is_Pow and after.base.is_Number) else " "
-        if self.named(before) or self.named(after):
-            return r" \cdot "
-        return " " if before.is_Add or after.is_Add else r"\,"
-
-    def named(self, factor: Any) -> bool:
-        base = factor.base if factor.is_Pow else factor
-        return bool(base.is_Symbol and self.symbols.get(base.name, _NO_GLYPH).named)
+        return _BETWEEN[between(before, after, self.symbols)]
 
     def _print_Pow(self, expr: Any) -> str:
         if expr.exp.could_extract_minus_sign():
