@@ -31,10 +31,6 @@ def put(text: str) -> str:
     return CONFIG
 
 
-def catalogue() -> Any:
-    return archspec.catalogue().as_json()
-
-
 def count(source: str, dtype: str | None = None) -> Any:
     """The counts, and the modules down to the last."""
     found = model(source)
@@ -117,7 +113,6 @@ def named(label: str) -> str:
 
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "catalogue": catalogue,
     "count": count,
     "tensors": tensors,
     "fields": fields,
