@@ -79,6 +79,8 @@ def test_the_sdist_is_complete(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert files("archspec", "formulas", "configs", "tests", "tools", "docs", "benchmarks") | PAPERS <= names
     assert {"check", "constraints.txt", "action.yml", ".pre-commit-hooks.yaml"} <= names
+    assert {"web/package.json", "web/engine/page.py", ".github/workflows/pages.yml"} <= names
+    assert not [name for name in names if name.startswith(("web/node_modules", "web/public", "web/dist"))]
 
 
 def test_the_wheel_runs(installed: Callable[..., str]) -> None:

@@ -30,6 +30,12 @@ def test_a_page_says_what_it_is_its_form_its_parts_and_its_checkpoints() -> None
     assert "| meta/one | `LlamaForCausalLM` | 7 |" in text
 
 
+def test_a_page_leads_to_the_page_in_the_browser_where_there_is_one() -> None:
+    link = "[`BertModel`](../app/index.html#source=%7B%22name%22%3A%20%22BertModel%22%7D)"
+    assert f"Classes, to open in the browser: {link}\n" in page("bert", ["BertModel"], browser=True)
+    assert "Classes: `BertModel`\n" in page("bert", ["BertModel"])
+
+
 def test_a_page_says_why_a_config_has_no_number() -> None:
     names = archspec.catalogue("time_series_transformer").model_types["time_series_transformer"]
     assert "The default config is refused: config: `context_length` is null." in page(
@@ -59,10 +65,12 @@ def test_links_of_staged_pages_lead_to_staged_files(tmp_path: Path) -> None:
 
 def test_the_page_in_the_browser_is_a_part_of_the_site_where_it_was_built(tmp_path: Path) -> None:
     (tmp_path / "dist").mkdir()
-    (tmp_path / "dist" / "index.html").write_text("the page", encoding="utf-8")
+    (tmp_path / "dist" / "index.html").write_text("<head></head>the page", encoding="utf-8")
     stage(tmp_path / "docs", tmp_path / "dist")
     [linked] = [
         entry["In the browser"] for entry in navigation(tmp_path / "dist") if "In the browser" in entry
     ]
-    assert (tmp_path / "docs" / str(linked)).read_text(encoding="utf-8") == "the page"
+    text = (tmp_path / "docs" / str(linked)).read_text(encoding="utf-8")
+    [back] = re.findall('<head><link rel="help" href="(.+)"></head>the page', text)
+    assert (tmp_path / "docs" / str(linked)).parent / back == tmp_path / "docs" / "app" / "../index.html"
     assert not any("In the browser" in entry for entry in navigation(tmp_path / "elsewhere"))

@@ -13,11 +13,12 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import archspec
 from tools.site.architectures import ROOT, checkpoints, page
-from tools.site.pages import navigation, stage
+from tools.site.pages import BROWSER, navigation, stage
 
 SITE = ROOT / "site"
 _EXTENSIONS = ["tables", "pymdownx.superfences", "pymdownx.highlight"]
@@ -29,9 +30,10 @@ def write_architectures(folder: Path, only: Iterable[str] = ()) -> None:
     described = archspec.catalogue().model_types
     names = sorted(set(only) or described)
     found = checkpoints()
+    written = partial(page, browser=BROWSER.is_dir())
     with ProcessPoolExecutor() as pool:
         pages = pool.map(
-            page, names, [described[name] for name in names], [found.get(name, []) for name in names]
+            written, names, [described[name] for name in names], [found.get(name, []) for name in names]
         )
         for name, text in zip(names, pages, strict=True):
             (folder / f"{name}.md").write_text(text, encoding="utf-8")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import yaml
 
@@ -77,8 +78,16 @@ def described(header: str) -> tuple[str, list[str], list[str]]:
     return text, re.findall(r"arXiv:(\d+\.\d+)", header), re.findall(r"transformers/[\w/.-]+\.py", header)
 
 
-def page(model_type: str, architectures: Sequence[str], checkpoints: Sequence[Checkpoint] = ()) -> str:
-    """The Markdown of a model type's page, with its formulas as MathML."""
+def page(
+    model_type: str,
+    architectures: Sequence[str],
+    checkpoints: Sequence[Checkpoint] = (),
+    browser: bool = False,
+) -> str:
+    """The Markdown of a model type's page, with its formulas as MathML.
+
+    Its classes lead to the page in the browser where the site has that.
+    """
     spec = shipped().load(model_type)
     text, papers, code = described(spec.header)
     lines = [f"# {model_type}", "", _plain(text), ""]
@@ -88,7 +97,10 @@ def page(model_type: str, architectures: Sequence[str], checkpoints: Sequence[Ch
     if code:
         lines += ["Code: " + ", ".join(f"[{path}]({_SOURCES}{path})" for path in code), ""]
     if architectures:
-        lines += ["Classes: " + ", ".join(f"`{name}`" for name in architectures), ""]
+        if browser:
+            lines += ["Classes, to open in the browser: " + ", ".join(map(_in_browser, architectures)), ""]
+        else:
+            lines += ["Classes: " + ", ".join(f"`{name}`" for name in architectures), ""]
         lines += _forms(model_type, architectures)
     else:
         lines += ["No class of its own is counted: it is a part of other models, or refused.", ""]
@@ -97,6 +109,11 @@ def page(model_type: str, architectures: Sequence[str], checkpoints: Sequence[Ch
         lines += [f"| {one.name} | `{one.architecture}` | {one.params:,} |" for one in checkpoints] + [""]
     lines += ["## Spec", "", f"`{spec.source.name}`", "", "```yaml", spec.source.text.rstrip(), "```", ""]
     return "\n".join(lines)
+
+
+def _in_browser(architecture: str) -> str:
+    source = quote(json.dumps({"name": architecture}))
+    return f"[`{architecture}`](../app/index.html#source={source})"
 
 
 def _plain(text: str) -> str:

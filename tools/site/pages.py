@@ -10,7 +10,15 @@ from tools.site.architectures import ROOT
 
 # Every page of docs/ is in one of these, and README.md as the index; a test says which is forgotten.
 SECTIONS = {
-    "Guide": ["index.md", "python.md", "sweeps.md", "solve.md", "what-it-costs.md", "completion.md"],
+    "Guide": [
+        "index.md",
+        "page.md",
+        "python.md",
+        "sweeps.md",
+        "solve.md",
+        "what-it-costs.md",
+        "completion.md",
+    ],
     "Verbs": ["command-line.md"],
     "Specs": ["spec-grammar.md", "own-specs.md", "adding-an-architecture.md", "derive.md"],
     "Code review": ["github-action.md", "pre-commit.md"],
@@ -20,6 +28,7 @@ SECTIONS = {
 }
 ARCHITECTURES = "architectures/index.md"
 BROWSER = ROOT / "web" / "dist"  # the page in the browser, where it was built
+_BACK = '<link rel="help" href="../index.html">'  # by which the page in the browser finds the site around it
 _TOP = ["CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
 _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 
@@ -43,6 +52,10 @@ def stage(folder: Path, browser: Path = BROWSER) -> None:
     )
     if browser.is_dir():
         shutil.copytree(browser, folder / "app")
+        page = folder / "app" / "index.html"
+        page.write_text(
+            page.read_text(encoding="utf-8").replace("</head>", f"{_BACK}</head>"), encoding="utf-8"
+        )
     for name in _TOP:
         shutil.copy(ROOT / name, folder / name)
     shutil.copy(ROOT / "README.md", folder / "index.md")

@@ -1,4 +1,5 @@
 import { Chooser } from "./explore/chooser";
+import { Footer } from "./parts/footer";
 import { SetFields } from "./parts/set-fields";
 import { VIEWS, type View, view } from "./state";
 import { CompareView } from "./views/compare";
@@ -41,6 +42,7 @@ export function App() {
         </nav>
         {shown(view.value)}
       </main>
+      <Footer />
     </>
   );
 }

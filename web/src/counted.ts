@@ -12,7 +12,11 @@ export const counted = answering(() =>
   askLatest<Counted>("count", JSON.stringify(source.value), dtype.value),
 );
 
+const untitled = document.title;
+
 effect(() => {
-  const counts = counted.value.result?.counts;
-  if (counts) document.title = `${counts.architecture} · archspec`;
+  const { result, problems } = counted.value;
+  const { label } = source.peek();
+  const named = [label, result?.counts.architecture].filter(Boolean).join(", ");
+  document.title = result && !problems.length ? `${named} · archspec` : untitled;
 });

@@ -10,7 +10,6 @@ export interface Problem {
   line?: number;
   column?: number;
   width?: number;
-  text?: string; // that the place is in, where it is not the config's
   field?: string;
 }
 

@@ -78,6 +78,11 @@ function parsed(text: string | undefined): unknown {
   }
 }
 
+/** A Space shows the page in a frame: its own address, which people share, follows where it is told this one. */
+function tellSpace(hash: string): void {
+  if (parent !== window) parent.postMessage({ hash }, "https://huggingface.co");
+}
+
 /** What is worth a step of its own in the history: another view or another model, not each turn of a knob. */
 const step = () =>
   JSON.stringify([view.peek(), source.peek().name, source.peek().label, source.peek().architecture]);
@@ -98,6 +103,7 @@ export async function followAddress(): Promise<void> {
     clearTimeout(timer);
     timer = window.setTimeout(async () => {
       const address = await written(changed);
+      tellSpace(address);
       if (address === (location.hash || "#")) return;
       const further = step() !== at;
       at = step();

@@ -38,8 +38,7 @@ function change(some: Partial<Asked>): void {
   asked.value = { ...asked.value, ...some };
 }
 
-/** `example`: an assumption, where one comes to mind. */
-export function Options({ fields, example }: { fields: string[]; example: string }) {
+export function Options({ fields }: { fields: string[] }) {
   const { quantity, by, depth, leading, assume } = asked.value;
   return (
     <form class="options" aria-label="options of the formula" onSubmit={(event) => event.preventDefault()}>
@@ -62,8 +61,8 @@ export function Options({ fields, example }: { fields: string[]; example: string
         </label>
       ) : null}
       <Texts
-        label="Assume (several: with ; between)"
-        placeholder={example || "field = 4*other_field"}
+        label="Assume"
+        placeholder={`${fields[0] ?? "field"} = 4*${fields[1] ?? "other"}`}
         values={assume}
         change={(texts) => change({ assume: texts })}
       />

@@ -42,7 +42,6 @@ export function CountsOf({ counts, tree }: Counted) {
           <li key={one}>{one}</li>
         ))}
       </ul>
-      <p class="note">described: transformers {counts.transformers_version}</p>
     </>
   );
 }
