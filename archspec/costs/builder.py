@@ -9,8 +9,17 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.scope import Scope
-from archspec.costs.records import Axes, Cost, Kept, Products, Saved, inner_axes, weight_costs
-from archspec.costs.saved import layer_saves, trains
+from archspec.costs.records import (
+    Axes,
+    Cost,
+    Kept,
+    Products,
+    Saved,
+    inner_axes,
+    layer_saves,
+    trains,
+    weight_costs,
+)
 from archspec.errors import did_you_mean
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import here

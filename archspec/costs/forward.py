@@ -216,13 +216,6 @@ def parts_gap(scope: Scope) -> str | None:
     return f"they were held to transformers with another spec of {other}" if other else None
 
 
-def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
-    """Lengths that a formula is made at: 2048 tokens, of an encoder 512 positions."""
-    builder = CostBuilder(scope, axes_of(Call(1, 1)))
-    builder.build(architecture)
-    return {"batch": 1, "tokens": 2048, **({"memory": 512} if builder.encoder else {})}
-
-
 def _whole(least: int = 1, **lengths: Any) -> None:
     for name, value in lengths.items():
         if type(value) is not int or value < least:

@@ -8,6 +8,8 @@ from archspec.typing_light import Any, NamedTuple
 Axes = dict[str, Any]  # by the names of `archspec.specs.records.RUNS`, and how a cache is allocated
 ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of dtypes that activations were held to torch in
 KERNELS = ("flash", "eager")  # of attention in training
+STATISTIC = 4  # bytes: norms compute in float32
+_KEEP_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
 _PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
 
 
@@ -144,3 +146,30 @@ def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
         once = once * size
     flops = once * axes["times"]
     return [Cost(layer, flops, flops, once * axes["trained"] * axes["backward"])]
+
+
+def trains(axes: Axes | None) -> bool:
+    """Whether a call is a training step, of which is asked what it keeps."""
+    return axes is not None and "element_bytes" in axes
+
+
+def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:
+    """What a layer keeps on its own: a Linear its input, norms the input and statistics of each position.
+
+    An embedding keeps its indices, which are inputs unless a spec says otherwise; an RMSNorm is transformers'
+    own, which computes in float32.
+    """
+    if layer in _KEEP_NOTHING:
+        return []
+    positions = axes["times"] * axes["batch"] * axes["tokens"]
+    element = axes["element_bytes"]
+    if layer == "Linear":
+        return [Saved(layer, element * positions * tensors[0].shape[1])]
+    if layer == "Conv1D":  # its weight is transposed
+        return [Saved(layer, element * positions * tensors[0].shape[0])]
+    if layer == "LayerNorm" and tensors:
+        return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * STATISTIC))]
+    if layer == "RMSNorm" and tensors:
+        width = tensors[0].shape[0]
+        return [Saved(layer, positions * ((STATISTIC + element) * width + STATISTIC))]
+    return [Saved(layer, None)]

@@ -7,8 +7,10 @@ from functools import cached_property
 from archspec.configs.scope import Scope
 from archspec.costs.activations import Activations, RankActivations, checkpointed
 from archspec.costs.forward import Forward, held_to_transformers, total
+from archspec.costs.lengths import check_lengths
 from archspec.costs.optimizers import optimizer_named
 from archspec.costs.parallel import Part, Ranks, Shares, held_step, stages
+from archspec.costs.records import Call
 from archspec.errors import ArchspecError
 from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, dtype_name
@@ -88,6 +90,7 @@ class TrainingStep:
             message = "sequence_parallel: what a rank keeps of its positions is not described"
             raise ArchspecError(message, help="transformers has none; tensor_parallel is described")
         self._check_shares()
+        check_lengths(scope, architecture, Call(batch, tokens, 0, memory or 0))
         self._tensors = tensors
         self._stages = stages(scope, architecture, tensors, self.ranks)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from archspec.costs.forward import CacheTensor, Forward
+from archspec.costs.lengths import positions
 from archspec.errors import ArchspecError
 from archspec.models.report import Report
 from archspec.reports import Block, Table
@@ -127,6 +128,7 @@ class Cache(Report):
             raise ArchspecError(f"{call.architecture} hands no cache on to a next call")
         self.call, self.dtype, self._lengthened = call, dtype, lengthened
         self.budget_bytes, self.weights_bytes = budget_bytes, weights_bytes
+        self._most = positions(call.scope, "tokens")
 
     @property
     def tensors(self) -> list[CacheTensor]:
@@ -155,6 +157,8 @@ class Cache(Report):
         lengths = self.call.call
 
         def fits(batch: int, tokens: int) -> bool:
+            if self._most is not None and tokens > self._most:
+                return False
             return self._lengthened(batch, tokens).cache_bytes(self.dtype, allocation) <= left
 
         tokens = largest(lambda value: fits(lengths.batch, value))
@@ -198,8 +202,9 @@ class Cache(Report):
         lengths = self.call.call
         for allocation, held in self.holds.items():
             tokens = "any number of" if held.tokens * 2 > MOST_TOKENS else number(held.tokens)
+            ends = ", all that it has positions for," if held.tokens == self._most else ""
             yield (
-                f"  {allocation}: {tokens} tokens at batch {lengths.batch}, "
+                f"  {allocation}: {tokens} tokens{ends} at batch {lengths.batch}, "
                 f"or a batch of {number(held.batch)} at {number(lengths.tokens)} tokens"
             )
 

@@ -73,15 +73,19 @@ class Costs:
     def forward(
         self,
         batch: int = 1,
-        tokens: int = 2048,
+        tokens: int | None = None,
         past: int = 0,
         memory: int | None = None,
         encoded: int | None = None,
     ) -> Forward:
         """What one call costs: of ``tokens`` positions a sequence, on a cache of ``past``.
 
+        There are 2048 tokens, or as many as it has positions for where a table of them ends before that.
         ``memory`` is the number of encoder positions that are attended to, ``encoded`` of those that are
         computed in this call: all without a past, none with one.
+
+        Errors: :class:`ArchspecError` for a class whose costs are not given, and for more positions than
+        transformers looks up.
 
         >>> import archspec
         >>> step = archspec.load("LlamaForCausalLM").forward(tokens=1, past=2047)
@@ -89,12 +93,19 @@ class Costs:
         (14287896576, 1073741824)
         """
         from archspec.costs.forward import Forward, held_to_transformers
+        from archspec.costs.lengths import check_lengths, usual_tokens
 
         held_to_transformers(self.scope, self.architecture)
         held = self.scope.spec.library.costs(self.model_type).held(self.architecture)
-        return Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded, held)
+        if tokens is None:
+            tokens = usual_tokens(self.scope, past)
+        call = Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded, held)
+        check_lengths(self.scope, self.architecture, call.call)
+        return call
 
-    def flops(self, batch: int = 1, tokens: int = 2048, past: int = 0, memory: int | None = None) -> Flops:
+    def flops(
+        self, batch: int = 1, tokens: int | None = None, past: int = 0, memory: int | None = None
+    ) -> Flops:
         """The FLOPs of a call by module, as `archspec flops` shows them; lengths are :meth:`forward`'s.
 
         >>> import archspec
@@ -108,7 +119,7 @@ class Costs:
     def cache(
         self,
         batch: int = 1,
-        tokens: int = 2048,
+        tokens: int | None = None,
         memory: int | None = None,
         dtype: str | None = None,
         weights: str | None = None,
@@ -127,7 +138,7 @@ class Costs:
         from archspec.models.calls import Cache
         from archspec.sizes import bytes_of
 
-        def lengthened(batch: int, tokens: int) -> Forward:
+        def lengthened(batch: int, tokens: int | None) -> Forward:
             return self.forward(batch, tokens, memory=memory)
 
         call, held_in = lengthened(batch, tokens), dtype or self.dtype
@@ -139,7 +150,7 @@ class Costs:
     def memory(
         self,
         batch: int = 1,
-        tokens: int = 2048,
+        tokens: int | None = None,
         past: int = 0,
         memory: int | None = None,
         dtype: str | None = None,
@@ -161,7 +172,7 @@ class Costs:
         return Memory(call, self.weights(weights, dtype), rest, last)
 
     def training(
-        self, batch: int = 1, tokens: int = 2048, memory: int | None = None, **options: Any
+        self, batch: int = 1, tokens: int | None = None, memory: int | None = None, **options: Any
     ) -> Training:
         """What one training step costs a rank that computes ``batch`` sequences of ``tokens`` positions.
 
@@ -174,6 +185,9 @@ class Costs:
         >>> step.weights_bytes, step.gradients_bytes, step.optimizer_bytes
         (13476831232, 13476831232, 10107623424)
         """
+        from archspec.costs.lengths import usual_tokens
         from archspec.models.memory import Training
 
+        if tokens is None:
+            tokens = usual_tokens(self.scope)
         return Training(self.scope, self.architecture, self._tensors, batch, tokens, memory, **options)

@@ -15,6 +15,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import as_typed, owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope, SubConfig
+from archspec.costs.lengths import check_lengths
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.symbolic.closed_form import ClosedForm, exact, exactly
@@ -146,10 +147,8 @@ def under(formula: Form, replacement: Mapping[str, Any], stated: Iterable[str]) 
 def numbers(formula: Placed) -> dict[str, int | float]:
     """The numbers of the config that may stand in an assumption, by the names of their symbols."""
     names = [*formula.config_values, *formula.absent, *formula.pinned]
-    source = formula.source or OfScope(formula.scope)
-    found = {
-        n: _length_or_field(source.scope, formula.call, n) for n in names if n not in formula.definitions
-    }
+    names = [name for name in names if name not in formula.definitions]
+    found = {name: _length_or_field((formula.source or formula).scope, formula.call, name) for name in names}
     return {name: value for name, value in found.items() if _is_number(value)}
 
 
@@ -197,17 +196,19 @@ def _spot(formula: Placed, fields: Fields) -> Spot:
     fields = {name: value for name, value in fields.items() if name not in lengths}
     source = formula.source or OfScope(formula.scope)
     given = source.at(_paths(source.scope, fields)) if fields else source
-    if not follows:
-        return Spot(given, given.scope, call, given.set_notes if fields else ())
-    known = {name: _length_or_field(given.scope, call, name) for name in read}
-    table = {sympy.Symbol(name): exactly(value) for name, value in known.items() if _is_number(value)}
-    found = {name: _size(formula, name, expr.xreplace(table)) for name, expr in follows.items()}
-    call = _called(call, {name: value for name, value in found.items() if name in lengths})
-    found = {name: value for name, value in found.items() if name not in lengths}
-    there = source.at(_paths(source.scope, {**fields, **found}))
-    kept = {name: value for name, value in known.items() if name not in {*found, *lengths}}
-    if moved := {name: value for name, value in kept.items() if value_at(there.scope, name) != value}:
-        there = source.at(_paths(source.scope, {**fields, **found, **moved}))
+    there = given
+    if follows:
+        known = {name: _length_or_field(given.scope, call, name) for name in read}
+        table = {sympy.Symbol(name): exactly(value) for name, value in known.items() if _is_number(value)}
+        found = {name: _size(formula, name, expr.xreplace(table)) for name, expr in follows.items()}
+        call = _called(call, {name: value for name, value in found.items() if name in lengths})
+        found = {name: value for name, value in found.items() if name not in lengths}
+        there = source.at(_paths(source.scope, {**fields, **found}))
+        kept = {name: value for name, value in known.items() if name not in {*found, *lengths}}
+        if moved := {name: value for name, value in kept.items() if value_at(there.scope, name) != value}:
+            there = source.at(_paths(source.scope, {**fields, **found, **moved}))
+    if call is not None:
+        check_lengths(there.scope, formula.architecture, call)
     return Spot(given, there.scope, call, given.set_notes if fields else ())
 
 

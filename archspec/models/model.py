@@ -170,7 +170,7 @@ class Model(Costs):
 
         if name not in COSTS:
             return Formula.of(self.scope, self.architecture, name)
-        from archspec.costs.forward import usual_lengths
+        from archspec.costs.lengths import usual_lengths
 
         lengths = usual_lengths(self.scope, self.architecture) | lengths
         if name == "activation_bytes":

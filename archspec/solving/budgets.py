@@ -7,6 +7,8 @@ from itertools import product
 from typing import Any, NamedTuple, TypedDict
 
 from archspec.configs.origin import RawConfig
+from archspec.configs.scope import Scope
+from archspec.costs.lengths import USUAL_TOKENS, usual_tokens
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
 from archspec.quantities import BUDGETS, QUANTITIES
@@ -27,7 +29,8 @@ class Plan(NamedTuple):
     """What is planned for, beside sizes.
 
     ``flops`` are those of training on ``tokens`` tokens in sequences of ``sequence``; ``memory`` holds
-    weights and a cache of ``batch`` sequences of that length; ``compute`` is what ``law`` turns into a size.
+    weights and a cache of ``batch`` sequences of that length (2048, or as many positions as there are);
+    ``compute`` is what ``law`` turns into a size.
     """
 
     flops: str | float | None = None
@@ -36,17 +39,28 @@ class Plan(NamedTuple):
     compute: str | float | None = None
     law: str | None = None
     batch: int = 1
-    sequence: int = 2048
+    sequence: int | None = None
 
     @property
     def lengths(self) -> dict[str, int]:
         """The call that columns are of: one sequence to train on, or a whole cache."""
-        return {"batch": 1 if self.flops is not None else self.batch, "tokens": self.sequence}
+        return {"batch": 1 if self.flops is not None else self.batch, "tokens": self.length}
+
+    @property
+    def length(self) -> int:
+        """Positions of a sequence. Errors: :class:`SweepError` for none."""
+        if self.sequence is not None and self.sequence < 1:
+            raise SweepError(f"a sequence of {self.sequence} positions is none", help="give --sequence 2048")
+        return USUAL_TOKENS if self.sequence is None else self.sequence
+
+    def settled(self, scope: Scope) -> Plan:
+        """The same with sequences that are as long as usual at a config, unless it says how long."""
+        return self if self.sequence is not None else self._replace(sequence=usual_tokens(scope))
 
     @property
     def sequences(self) -> int:
         """How many sequences are trained on."""
-        return -(-_whole(self.tokens, "tokens", "--tokens 2e11") // self.sequence)
+        return -(-_whole(self.tokens, "tokens", "--tokens 2e11") // self.length)
 
     @property
     def optimum(self) -> Optimum | None:
@@ -102,7 +116,7 @@ class Budgets(TypedDict, total=False):
     compute: str | float | None
     law: str | None
     batch: int
-    sequence: int
+    sequence: int | None
 
 
 def planned(budgets: Budgets) -> tuple[Plan, dict[str, Any]]:

@@ -70,7 +70,6 @@ def solve(
     :class:`archspec.solving.budgets.Plan`. ``ratio`` keeps quotients of fields within ranges, ``where`` any
     condition, ``tie`` makes fields follow others, ``set`` sets those that are not free; ``within`` leaves out
     what is further off, in per cent. Of several sizes the largest relative miss counts.
-
     The sizes are exact, and so is the search: no config of the grid that was not found is better.
 
     Errors: :class:`SweepError` when there is no solution; it says which constraint stands in the way.
@@ -89,6 +88,7 @@ def solve(
     library = library_of(specs)
     source, architecture = source_of(config, architecture, library)
     raw, given, names = read_config(source), axes_of(set), _names(free)
+    plan = plan.settled(scope_of(raw, architecture, library))
     asked = Asked(raw, architecture, given, names, dict(tie or {}), multiple or {}, dtype, plan, library)
     if not 1 <= top <= 1_000:
         raise SweepError(f"{top} solutions are not listed", help="ask for 1 to 1,000")

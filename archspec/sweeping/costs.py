@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.costs.forward import Forward, usual_lengths
+from archspec.costs.forward import Forward, held_to_transformers
+from archspec.costs.lengths import USUAL_TOKENS, check_lengths, usual_lengths
+from archspec.errors import ArchspecError
 from archspec.models.model import Model
 from archspec.quantities import COST_COLUMNS
 from archspec.symbolic.counts import Loops
@@ -38,16 +40,30 @@ class Sums(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The columns that are asked for, of which call; what is not given of its lengths is as usual."""
+    """The columns that are asked for, of which call: one for all points."""
 
     names: frozenset[str]
     lengths: dict[str, int]
 
+    def settled(self, scopes: Sequence[Scope], architecture: str) -> Wanted:
+        """The same; what is not given of its lengths is as usual at the first config that can be built.
+
+        Errors: :class:`ArchspecError` for a class whose costs are not given.
+        """
+        held_to_transformers(scopes[0], architecture)
+        for scope in scopes:
+            try:
+                return self._replace(lengths={**usual_lengths(scope, architecture), **self.lengths})
+            except ArchspecError:
+                continue
+        return self._replace(lengths={"batch": 1, "tokens": USUAL_TOKENS, **self.lengths})
+
     def of(self, scope: Scope, architecture: str) -> Forward:
         """The call of one config. Errors: :class:`ArchspecError` for columns that are not given of it."""
-        lengths: dict[str, Any] = {**usual_lengths(scope, architecture), **self.lengths}
         held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
+        lengths: dict[str, Any] = self.lengths
         call = Forward(scope, architecture, **lengths, held=held)
+        check_lengths(scope, architecture, call.call)
         if "masked_flops" in self.names:
             call.check_held("masked")
         if "training_flops" in self.names:

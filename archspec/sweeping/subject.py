@@ -18,7 +18,6 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.costs.forward import held_to_transformers
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
 from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
@@ -139,7 +138,8 @@ class Subject:
         config = read_config(self.config, first)
         self.spec = self.library.load(self.model_type)
         if self.costs.names:
-            held_to_transformers(Scope(self.spec, config.raw, config.origin), self.architecture)
+            scopes = [Scope(self.spec, one.raw, one.origin) for one in (config, self.config)]
+            self.costs = self.costs.settled(scopes, self.architecture)
         settings = self.settled(first)
         try:
             check_overrides(self.spec, settings, self.configured(settings))

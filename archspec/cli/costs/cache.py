@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
 from archspec.cli.command_line import Arguments, Values
-from archspec.cli.costs.lengths import MEMORY_HELP, add_weights
+from archspec.cli.costs.lengths import MEMORY_HELP, USUAL, add_weights
 from archspec.terminal import show
 
 
@@ -13,7 +13,7 @@ def add_arguments(takes: Arguments) -> None:
     add_dtype(takes)
     add_weights(takes)
     takes.value("--batch", "B", "sequences (default: 1)", type=int, default=1)
-    takes.value("--tokens", "N", "positions in the cache (default: 2048)", type=int, default=2048)
+    takes.value("--tokens", "N", f"positions in the cache {USUAL}", type=int)
     takes.value("--memory", "M", MEMORY_HELP, type=int)
     takes.value("--budget", "BYTES", "say what this many bytes hold beside the weights: 80GiB")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from archspec.cli.command_line import Arguments
 
+USUAL = "(default: 2048, or as many as it has positions for)"
 MEMORY_HELP = "positions of the encoder that are attended to, of an architecture that has one"
 
 
 def add_lengths(takes: Arguments) -> None:
     """`--batch`, `--tokens`, `--past` and `--memory`."""
     takes.value("--batch", "B", "sequences (default: 1)", type=int, default=1)
-    takes.value("--tokens", "N", "positions that the call computes (default: 2048)", type=int, default=2048)
+    takes.value("--tokens", "N", f"positions that the call computes {USUAL}", type=int)
     takes.value("--past", "P", "positions in the cache before the call (default: 0)", type=int, default=0)
     takes.value("--memory", "M", MEMORY_HELP, type=int)
 

@@ -43,7 +43,7 @@ def add_plan(takes: Arguments) -> None:
     about_law = "chinchilla (default), chinchilla-isoflop, chinchilla-parametric, besiroglu, kaplan"
     takes.value("--law", "NAME", about_law)
     takes.value("--sequence", "N", "positions of a sequence of --flops, of a cache of --memory (2048)",
-                type=int, default=2048)  # fmt: skip
+                type=int)  # fmt: skip
     takes.value("--batch", "B", "sequences in the cache of --memory (1)", type=int, default=1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.costs.forward import usual_lengths
+from archspec.costs.lengths import usual_lengths
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError, ConfigError, FormulaError
 from archspec.specs.records import Spec

@@ -1,0 +1,87 @@
+"""How long a call is: as usual, and at most what transformers has positions for, by formulas/positions.json.
+
+Positions that are looked up in a table end with it; rotary and relative ones go on as long as one likes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+
+from archspec.configs.scope import Scope
+from archspec.costs.builder import CostBuilder
+from archspec.costs.records import Call, Step, axes_of
+from archspec.errors import ArchspecError, Place, Source
+from archspec.language.expression import Expression, parse
+from archspec.language.yaml_nodes import Scalar
+from archspec.specs.library import folder
+from archspec.typing_light import Any
+
+POSITIONS = "positions.json"  # by model type: of `tokens`, past ones included, and of its encoder's `memory`
+USUAL_TOKENS, USUAL_MEMORY = 2048, 512
+
+
+def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
+    """Lengths that a formula is made at: :func:`usual_tokens`, of an encoder 512 positions at most."""
+    lengths = {"batch": 1, "tokens": usual_tokens(scope)}
+    if not _encodes(scope, architecture):
+        return lengths
+    most = positions(scope, "memory")
+    return {**lengths, "memory": USUAL_MEMORY if most is None else max(1, min(USUAL_MEMORY, most))}
+
+
+def usual_tokens(scope: Scope, past: int = 0) -> int:
+    """2048, or as many as there are positions for after a past."""
+    most = positions(scope, "tokens")
+    return USUAL_TOKENS if most is None else max(1, min(USUAL_TOKENS, most - past))
+
+
+def positions(scope: Scope, axis: str) -> Any:
+    """How many positions there are for `tokens` or `memory`; None where no table ends them.
+
+    >>> import archspec
+    >>> positions(archspec.load("RobertaModel").scope, "tokens")
+    510
+    """
+    rule = _rule(scope, axis)
+    found = None if rule is None else scope.read(rule)
+    return positions(found, "tokens") if isinstance(found, Scope) else found
+
+
+def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
+    """Errors: :class:`ArchspecError` for a call that is longer than there are positions for."""
+    call = call.call if isinstance(call, Step) else call
+    _check(scope, "tokens", call.context, f"{architecture} has", "past and tokens are")
+    if call.memory and _encodes(scope, architecture):
+        _check(scope, "memory", call.memory, f"the encoder of {architecture} has", "memory is")
+
+
+def _check(scope: Scope, axis: str, length: int, whose: str, what: str) -> None:
+    most = positions(scope, axis)
+    if most is not None and length > most:
+        rule = _rule(scope, axis)
+        assert rule is not None  # or there would be no end
+        raise ArchspecError(
+            f"{whose} positions for {most:,} tokens, and this call comes to {length:,}",
+            help=f"{what} {most:,} at most: {rule.text}",
+        )
+
+
+def _encodes(scope: Scope, architecture: str) -> bool:
+    """Whether an encoder is built, whose positions are a call's `memory`."""
+    builder = CostBuilder(scope, axes_of(Call(1, 1)))
+    builder.build(architecture)
+    return builder.encoder
+
+
+def _rule(scope: Scope, axis: str) -> Expression | None:
+    text = _rules().get(scope.spec.model_type, {}).get(axis)
+    return None if text is None else parse(Scalar(text, Place(Source(POSITIONS, text), 1, 1), False, text))
+
+
+@cache
+def _rules() -> dict[str, dict[str, str]]:
+    with open(os.path.join(folder(), POSITIONS), encoding="utf-8") as file:
+        found: dict[str, dict[str, str]] = json.load(file)
+    return found

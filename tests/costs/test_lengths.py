@@ -1,0 +1,178 @@
+"""How long calls are: as many positions as tables hold are what transformers runs; one more is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.costs.lengths import positions
+from archspec.errors import ArchspecError, FormulaError
+from archspec.specs.library import shipped
+
+
+def read(name: str) -> Any:
+    return json.loads(Path(shipped().folder, name).read_text(encoding="utf-8"))
+
+
+RULES = read("positions.json")
+FEW = 24  # positions
+SMALL = {
+    **dict.fromkeys(("hidden_size", "n_embd", "d_model", "emb_dim", "dim", "embedding_size"), 48),
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers"), 1),
+    **dict.fromkeys(("num_encoder_layers", "num_decoder_layers"), 1),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads"), 4),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
+    **dict.fromkeys(("num_encoder_attention_heads", "num_decoder_attention_heads"), 4),
+    **dict.fromkeys(("intermediate_size", "encoder_ffn_dim", "decoder_ffn_dim", "ffn_dim", "dff"), 32),
+    **dict.fromkeys(("vocab_size", "entity_vocab_size"), 64),
+}
+SIZES = ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions")
+SIZES = (*SIZES, "max_encoder_position_embeddings", "max_decoder_position_embeddings")
+EXACT = {name: line["exact"] for name, line in read("costs.json")["types"].items()}
+OWN: dict[str, Any] = {
+    "bros": {"hidden_size": 64},
+    "codegen": {"rotary_dim": 4},
+    "encoder-decoder": {
+        "encoder": {"model_type": "bert", **SMALL, "max_position_embeddings": FEW},
+        "decoder": {"model_type": "gpt2", **SMALL, "n_positions": FEW + 2, "add_cross_attention": True},
+    },
+    "esm": {"position_embedding_type": "absolute", "pad_token_id": 1},
+    "git": {"vision_config": {"hidden_size": 24, "intermediate_size": 16, "num_hidden_layers": 1}},
+    "gptj": {"rotary_dim": 4},
+    "layoutlmv3": {"coordinate_size": 8, "shape_size": 8, "visual_embed": False},
+    "led": {"attention_window": 4},
+    "marian": {"pad_token_id": 1, "decoder_start_token_id": 1},
+    "perceiver": {"num_latents": 8, "d_latents": 32, "num_self_attends_per_block": 1},
+    "reformer": {
+        "axial_pos_embds": False,
+        "attn_layers": ["local"],
+        "local_attn_chunk_length": 4,
+        "num_labels": 2,
+    },
+    "whisper": {"pad_token_id": 1, "bos_token_id": 1, "eos_token_id": 1, "decoder_start_token_id": 1},
+    "xmod": {"languages": ["en_XX"], "default_language": "en_XX"},
+}
+
+
+def small(model_type: str) -> dict[str, Any]:
+    """A config with few positions, and little else."""
+    from transformers import AutoConfig
+
+    known = vars(AutoConfig.for_model(model_type))
+    few = {**SMALL, **dict.fromkeys(SIZES, FEW)}
+    return {
+        "model_type": model_type,
+        **{name: few[name] for name in few if name in known},
+        **OWN.get(model_type, {}),
+    }
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("model_type", RULES)
+def test_transformers_runs_as_many_positions_and_not_one_more(model_type: str) -> None:
+    import inspect
+
+    import torch
+
+    from archspec.oracle.classes import config_of, model_class
+
+    name, raw = min(EXACT[model_type], key=len), small(model_type)
+    scope = archspec.load(raw, name).scope
+    model = model_class(name, model_type)(config_of(model_type, raw)).eval()
+    takes = inspect.signature(model.forward).parameters
+
+    def run(tokens: int, memory: int = 2) -> None:
+        given = {"input_ids": torch.full((1, tokens), 9)}
+        if "bbox" in takes:
+            given["bbox"] = torch.zeros(1, tokens, 4, dtype=torch.long)
+        if "decoder_input_ids" in takes:
+            given = {"input_ids": torch.full((1, memory), 9), "decoder_input_ids": given["input_ids"]}
+        model(**given)
+
+    most = positions(scope, "tokens")
+    run(most)
+    with pytest.raises((IndexError, RuntimeError, ValueError)):
+        run(most + 1)
+    if "memory" in RULES[model_type]:
+        most = positions(scope, "memory")
+        run(2, most)
+        with pytest.raises((IndexError, RuntimeError, ValueError)):
+            run(2, most + 1)
+
+
+def test_a_call_is_no_longer_than_the_tables_of_positions() -> None:
+    gpt2, roberta = archspec.load("GPT2LMHeadModel"), archspec.load("RobertaModel")
+    assert gpt2.flops().call.call[:3] == (1, 1024, 0) and gpt2.flops(past=1000).call.call.tokens == 24
+    assert gpt2.at(n_positions=4096).memory().call.call.tokens == 2048
+    assert roberta.training().tokens == 510 and archspec.load("OPTModel").flops().call.call.tokens == 2048
+    assert gpt2.flops(tokens=1, past=1023).call.call.context == 1024
+    for refused in (
+        lambda: gpt2.flops(tokens=1025),
+        lambda: gpt2.flops(tokens=1, past=1024),
+        lambda: gpt2.cache(tokens=2048),
+        lambda: gpt2.training(tokens=2048),
+        lambda: gpt2.quantity("flops", tokens=2048),
+    ):
+        with pytest.raises(ArchspecError, match="GPT2LMHeadModel has positions for 1,024 tokens") as error:
+            refused()
+        assert error.value.problems[0].help == "past and tokens are 1,024 at most: n_positions"
+
+
+def test_an_encoder_has_positions_of_its_own() -> None:
+    led = archspec.load("LEDForConditionalGeneration")
+    assert led.flops(memory=16384).call.call.tokens == 1024
+    with pytest.raises(ArchspecError, match=r"the encoder of LED.* for 16,384 tokens, .* comes to 16,385"):
+        led.flops(memory=16385)
+    assert led.at(max_encoder_position_embeddings=100).quantity("flops").call.memory == 100
+    assert (
+        archspec.load("BartForCausalLM").flops(memory=5000).call.call.memory == 5000
+    )  # of another's encoder
+
+
+def test_positions_that_no_table_ends_go_on() -> None:
+    for name, fields in {
+        "LlamaForCausalLM": {"max_position_embeddings": 64},
+        "T5ForConditionalGeneration": {},
+        "DebertaModel": {"position_biased_input": False},
+        "EsmModel": {"vocab_size": 33, "position_embedding_type": "rotary"},
+    }.items():
+        model = archspec.load(name, set=fields)
+        memory = 512 if name.startswith("T5") else None
+        assert positions(model.scope, "tokens") is None
+        assert model.flops(tokens=4096, memory=memory).call.call.tokens == 4096
+
+
+def test_a_formula_of_a_call_is_of_no_longer_one() -> None:
+    formula = archspec.load("GPT2Model").quantity("flops")
+    assert formula.call == (1, 1024, 0, 0, 0) and formula.evaluate(tokens=512) > 0
+    assert formula.evaluate(tokens=4096, n_positions=4096) > formula.evaluate()
+    for fields in ({"tokens": 1025}, {"n_positions": 512}):
+        with pytest.raises((ArchspecError, FormulaError), match="has positions for"):
+            formula.evaluate(**fields)
+
+
+def test_a_budget_holds_no_more_tokens_than_there_are_positions_for() -> None:
+    kept = archspec.load("GPT2LMHeadModel").cache(budget="80GiB")
+    assert {held.tokens for held in kept.holds.values()} == {1024}
+    assert "exact: 1,024 tokens, all that it has positions for, at batch 1" in kept.text()
+
+
+def test_points_of_a_sweep_that_a_call_is_too_long_for_are_refused() -> None:
+    swept = archspec.sweep("GPT2Model", {"n_positions": [512, 1024, 2048]}, columns=["flops"], tokens=1024)
+    assert len(list(swept)) == 2
+    usual = archspec.sweep("GPT2Model", {"n_layer": [1, 12]}, columns=["flops"])
+    assert [row["flops"] for row in usual][1] == archspec.load("GPT2Model").flops().flops
+    [first_is_refused] = archspec.sweep("GPT2Model", {"n_head": [7, 12]}, columns=["flops"])
+    assert first_is_refused["flops"] == archspec.load("GPT2Model").flops().flops
+
+
+def test_sequences_that_a_budget_is_of_are_no_longer() -> None:
+    best = archspec.solve("GPT2LMHeadModel", "n_layer", memory="1GiB", top=1)[0]
+    kept = archspec.load(best.config).cache(tokens=1024).cache_bytes["exact"]
+    assert best.costs["memory"] == best.bytes + kept
+    with pytest.raises(ArchspecError, match="a sequence of 0 positions is none"):
+        archspec.solve("GPT2LMHeadModel", "n_layer", memory="1GiB", sequence=0)
