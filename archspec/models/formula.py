@@ -222,7 +222,7 @@ class Formula(Placed):
 
         >>> import archspec
         >>> print(archspec.formula("GPT2Model").written("markdown", symbol={"n_embd": "h"}))
-        $L (4 h^2 + 2 h\\,d_{\\mathrm{ff}} + 9 h + d_{\\mathrm{ff}}) + h (V + s) + 2 h$
+        $L (4 h^2 + 2 h\\thinspace d_{\\mathrm{ff}} + 9 h + d_{\\mathrm{ff}}) + h (V + s) + 2 h$
         """
         if format not in FORMATS:
             raise FormulaError(f"{format} is no format of formulas", help=f"there are {', '.join(FORMATS)}")

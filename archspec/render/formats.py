@@ -44,7 +44,13 @@ def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any
         return text(terms, symbols, form == "unicode")
     if form == "mathml":
         return mathml(terms, symbols)
-    return latex(terms, symbols) if form == "latex" else f"${latex(terms, symbols)}$"
+    return latex(terms, symbols) if form == "latex" else in_markdown(latex(terms, symbols))
+
+
+def in_markdown(latex: str) -> str:
+    r"""LaTeX in Markdown: GitHub's takes the backslash off `\,`, which would leave commas in products."""
+    spaced = latex.replace(r"\,", r"\thinspace ")
+    return f"${spaced}$"
 
 
 def written_part(formula: ClosedForm, part: Part, form: str, own: Own = None) -> str:
@@ -133,7 +139,7 @@ def tabled(formula: ClosedForm, parts: list[Part], form: str, own: Own = None, l
 def _markdown(rows: Sequence[Cells], symbols: Mapping[str, Glyph]) -> str:
     head = ["| component | formula | value | share |", "| --- | --- | ---: | ---: |"]
     for label, terms, value, share in rows:
-        formula = f"${latex(terms, symbols)}$" if terms else ""
+        formula = in_markdown(latex(terms, symbols)) if terms else ""
         head.append(f"| {label} | {formula} | {value} | {share} |")
     return "\n".join(head)
 

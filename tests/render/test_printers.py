@@ -195,6 +195,14 @@ def test_own_notation_replaces_the_standard_one(tmp_path: Path) -> None:
     assert "D" not in written(formula, "unicode")
 
 
+def test_products_in_markdown_have_no_escape_that_is_taken_off() -> None:
+    formula = archspec.formula("GPT2Model")
+    shown = formula.written("markdown")
+    assert "d\\thinspace d_{" in shown
+    assert shown.strip("$").replace("\\thinspace ", "\\,") == formula.latex()
+    assert "\\," not in shown + formula.table("markdown")
+
+
 def test_latex_of_names_with_underscores() -> None:
     """Within mathrm an underscore would start a subscript."""
     names = ["protein_encoder_config.hidden_size", "L_self_attn", "no_usual_letter"]

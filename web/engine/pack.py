@@ -1,12 +1,11 @@
-"""Writes public/engine/: Pyodide's runtime, archspec with PyYAML and SymPy as archives, shipped checkpoints.
+"""Writes public/engine/: Pyodide's runtime, archspec with PyYAML and SymPy as archives, what is offered.
 
-The archives hold what their wheels hold, less tests and what a page never imports; the worker unpacks
-archspec's before the first count, SymPy's when a formula is asked for.
+The archives hold what their wheels hold, less tests and what a page never imports, compiled by bytecode.py;
+the worker unpacks archspec's before the first count, SymPy's when a formula is asked for.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import subprocess
@@ -21,11 +20,9 @@ ROOT = WEB.parent
 OUT = WEB / "public" / "engine"
 PYODIDE = WEB / "node_modules" / "pyodide"
 MODULES = ("pyodide", "pyodide.asm")
-DATA = ("pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+DATA = ("pyodide.asm.wasm", "pyodide-lock.json")
 UNUSED = ("archspec/cli/", "archspec/oracle/", "archspec/verifying/", "archspec/deriving/", "sympy/physics/")
 UNUSED_ENDS = ("RECORD", "_pytest.py", ".so", ".pyd")
-
-Files = dict[str, bytes]
 
 
 def main() -> None:
@@ -36,17 +33,18 @@ def main() -> None:
         (OUT / f"{name}.js").write_text(text.replace("pyodide.asm.mjs", "pyodide.asm.js"), encoding="utf-8")
     for name in DATA:
         shutil.copy(PYODIDE / name, OUT / name)
-    with tempfile.TemporaryDirectory() as folder:
-        fetched = Path(folder)
-        pip("wheel", "--no-deps", "--wheel-dir", folder, str(ROOT))
+    with tempfile.TemporaryDirectory() as wheels, tempfile.TemporaryDirectory() as folder:
+        pip("wheel", "--no-deps", "--wheel-dir", wheels, str(ROOT))
         requirements = str(WEB / "engine" / "requirements.txt")
-        pip("download", "--no-deps", "--only-binary", ":all:", "--dest", folder, "-r", requirements)
-        archives = {
-            "archspec.zip": {**wheel(fetched, "archspec_formulas"), **wheel(fetched, "pyyaml")},
-            "sympy.zip": {**wheel(fetched, "sympy"), **wheel(fetched, "mpmath")},
-        }
-    for name, files in archives.items():
-        written(OUT / name, files)
+        pip("download", "--no-deps", "--only-binary", ":all:", "--dest", wheels, "-r", requirements)
+        packing = Path(folder)
+        unpacked(Path(wheels), ("archspec_formulas", "pyyaml"), packing / "archspec")
+        unpacked(Path(wheels), ("sympy", "mpmath"), packing / "sympy")
+        shutil.unpack_archive(PYODIDE / "python_stdlib.zip", packing / "python_stdlib")
+        subprocess.run(["node", str(WEB / "engine" / "bytecode.mjs"), folder], check=True)
+        for name in ("archspec.tar.zst", "sympy.tar.zst", "catalogue.json"):
+            shutil.copy(packing / name, OUT / name)
+        zipped(packing / "python_stdlib", OUT / "python_stdlib.zip")
     (OUT / "checkpoints.json").write_text(json.dumps(checkpoints()), encoding="utf-8")
     for path in sorted(OUT.iterdir()):
         print(f"{path.stat().st_size:>10,}  {path.name}")
@@ -56,24 +54,25 @@ def pip(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "pip", "--quiet", *arguments], check=True)
 
 
-def wheel(folder: Path, name: str) -> Files:
-    """The files of a wheel that a page may import; what is compiled is for another machine."""
-    [path] = folder.glob(f"{name}-*.whl")
-    with zipfile.ZipFile(path) as archive:
-        return {one: archive.read(one) for one in archive.namelist() if used(one)}
+def unpacked(wheels: Path, names: Iterable[str], folder: Path) -> None:
+    """The files of wheels that a page may import; what is compiled is for another machine."""
+    for name in names:
+        [path] = wheels.glob(f"{name}-*.whl")
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder, [one for one in archive.namelist() if used(one)])
 
 
 def used(name: str) -> bool:
     return not (name.startswith(UNUSED) or "/tests/" in name or name.endswith(UNUSED_ENDS))
 
 
-def written(path: Path, files: Files) -> None:
+def zipped(folder: Path, path: Path) -> None:
     """An archive that is the same whenever its files are."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    path.write_bytes(packed.getvalue())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for one in sorted(folder.rglob("*")):
+            if one.is_file():
+                undated = zipfile.ZipInfo(str(one.relative_to(folder)))
+                archive.writestr(undated, one.read_bytes(), zipfile.ZIP_DEFLATED, 9)
 
 
 def checkpoints() -> dict[str, str]:

@@ -12,6 +12,7 @@ import archspec
 
 CONFIG = "config.json"  # where a pasted text is put, so that problems point into it
 OVERRIDE = "override"  # where archspec says that a field was set
+TYPED = ("--assume", "budget")  # and what was typed into a field of the page
 
 
 @lru_cache(maxsize=8)
@@ -29,10 +30,6 @@ def put(text: str) -> str:
     with open(CONFIG, "w", encoding="utf-8") as file:
         file.write(text)
     return CONFIG
-
-
-def catalogue() -> Any:
-    return archspec.catalogue().as_json()
 
 
 def versions() -> Any:
@@ -109,19 +106,33 @@ def formula(source: str, asked: dict[str, Any]) -> Any:
         "leading": left and {**left.as_json(), "dropped_latex": left.dropped.latex()},
         "copies": {
             "LaTeX": parts.latex() if grouped else shown.latex(env="equation*"),
-            "Python": "\n".join(f"{named(one.label or asked['quantity'])} = {one.python()}" for one in parts),
+            "LaTeX document": (parts if grouped else shown).latex(standalone=True),
+            "Python": program(whole, parts),
             "Markdown": "\n".join(f"{one.label and f'{one.label}: '}${one.latex()}$  " for one in parts),
         },
     }
 
 
+def program(whole: archspec.Formula, parts: archspec.Parts) -> str:
+    """The parts, and their sum, after the values of the fields that stand in them: it runs as it is."""
+    texts = [one.python() for one in parts]
+    words = set(re.findall(r"[A-Za-z_]\w*", " ".join(texts)))
+    values = {named(field): value for field, value in whole.config_values.items() if named(field) in words}
+    names = [named(one.label or whole.quantity) for one in parts]
+    names = [f"{one}_part" if one in values else one for one in names]
+    lines = [f"{name} = {value!r}" for name, value in values.items()]
+    lines += ["", *(f"{name} = {text}" for name, text in zip(names, texts, strict=True))]
+    if names != [whole.quantity]:
+        lines.append(f"{whole.quantity} = {' + '.join(names)}")
+    return "\n".join(lines)
+
+
 def named(label: str) -> str:
-    """A part's label as a name of Python."""
+    """A field, or a part's label, as a name of Python."""
     return re.sub(r"\W+", "_", label).strip("_")
 
 
 CALLS: dict[str, Callable[..., Any]] = {
-    "catalogue": catalogue,
     "versions": versions,
     "count": count,
     "tensors": tensors,
@@ -240,6 +251,8 @@ def problem(one: archspec.Problem) -> dict[str, Any]:
     found: dict[str, Any] = {"message": one.message, "help": one.help, "path": one.path}
     if place is not None and place.source.name == CONFIG:
         found |= {"line": place.line, "column": place.column, "width": place.width}
+    if place is not None and place.source.name in TYPED:
+        found |= {"line": 1, "column": place.column, "width": place.width, "text": place.source.text}
     if place is not None and place.source.name == OVERRIDE:
         found["field"] = place.source.text.partition("=")[0]
     return found

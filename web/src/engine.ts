@@ -10,6 +10,7 @@ export interface Problem {
   line?: number;
   column?: number;
   width?: number;
+  text?: string; // that the place is in, where it is not the config's
   field?: string;
 }
 

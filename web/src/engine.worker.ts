@@ -20,12 +20,12 @@ const base = new URL("engine/", self.name);
 let sympy: Promise<void> | undefined;
 
 async function started(): Promise<{ python: PyodideInterface; answer: Answer }> {
-  const archive = fetched("archspec.zip");
+  const archive = fetched("archspec.tar.zst");
   const { loadPyodide } = (await import(
     /* @vite-ignore */ new URL("pyodide.js", base).href
   )) as typeof import("pyodide");
   const python = await loadPyodide({ indexURL: base.href });
-  python.unpackArchive(await archive, "zip", { extractDir: "/lib/python3.14/site-packages" });
+  unpack(python, await archive);
   python.runPython(page);
   return { python, answer: python.globals.get("answer") as Answer };
 }
@@ -36,18 +36,23 @@ async function fetched(name: string): Promise<ArrayBuffer> {
   return response.arrayBuffer();
 }
 
-async function withSympy(python: PyodideInterface): Promise<void> {
-  python.unpackArchive(await fetched("sympy.zip"), "zip", { extractDir: "/lib/python3.14/site-packages" });
+function unpack(python: PyodideInterface, archive: ArrayBuffer): void {
+  python.unpackArchive(archive, "zstdtar", { extractDir: "/lib/python3.14/site-packages" });
+}
+
+async function withSympy(): Promise<void> {
+  const [{ python }, archive] = await Promise.all([engine, fetched("sympy.tar.zst")]);
+  unpack(python, archive);
 }
 
 const engine = started();
 
 async function reply({ call, args }: Request): Promise<Reply> {
-  const { python, answer } = await engine;
   if (SYMBOLIC.has(call)) {
-    sympy ??= withSympy(python);
+    sympy ??= withSympy();
     await sympy;
   }
+  const { answer } = await engine;
   return { answer: answer(call, JSON.stringify(args)) };
 }
 

@@ -54,15 +54,23 @@ export interface FieldValue {
   choices: string[];
 }
 
+export interface Leading {
+  value: number;
+  growing: string[];
+  dropped_latex: string;
+  dropped_value: number;
+  dropped_share: number;
+}
+
 export interface Formula {
   architecture: string;
   value: number;
   latex: string;
   parts: { label: string; latex: string; value: number; share: number }[];
-  leading: { value: number; growing: string[]; dropped_latex: string; dropped_share: number } | null;
+  leading: Leading | null;
   symbols: { field: string; symbol: string; latex: string; meaning: string; value: number }[];
   definitions: Record<string, string>;
   assumptions: string[];
   unused: string[];
-  copies: Record<"LaTeX" | "Python" | "Markdown", string>;
+  copies: Record<"LaTeX" | "LaTeX document" | "Python" | "Markdown", string>;
 }

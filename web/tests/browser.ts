@@ -1,5 +1,11 @@
 /** A headless Chromium on the built page, which a server of its own gives, on a port that is free. */
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
 import { type PreviewServer, preview } from "vite";
 
 export const SIZES: Record<string, BrowserContextOptions> = {
@@ -32,14 +38,20 @@ export class Site {
     return new Site(server, browser, address);
   }
 
-  /** A page in a context of its own. Requests that leave the server fail: the page makes none unasked. */
-  async page(options: BrowserContextOptions = {}, hash = ""): Promise<Page> {
+  /** What shares nothing with another. Requests that leave the server fail: the page makes none unasked. */
+  async context(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext(options);
     context.setDefaultTimeout(PATIENCE);
     await context.route(
       (url) => !url.href.startsWith(this.address) && url.protocol.startsWith("http"),
       (route) => route.abort(),
     );
+    return context;
+  }
+
+  /** A page in a context of its own. */
+  async page(options: BrowserContextOptions = {}, hash = ""): Promise<Page> {
+    const context = await this.context(options);
     const page = await context.newPage();
     page.on("pageerror", (error) => {
       throw error;

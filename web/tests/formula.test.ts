@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import type { Page } from "playwright-core";
 import { flow, link } from "./flow.ts";
 
@@ -6,9 +7,15 @@ const formula = link({ view: "formula", source: { name: "GPT2Model" } });
 
 async function copied(page: Page, format: string): Promise<string> {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  await page.getByRole("button", { name: `Copy ${format}` }).click();
-  await page.getByText(`${format} copied`).waitFor();
+  await page.getByRole("button", { name: `Copy ${format}`, exact: true }).click();
+  await page.getByText(`${format} copied`, { exact: true }).waitFor();
   return page.evaluate(() => navigator.clipboard.readText());
+}
+
+/** What a program of Python that was copied says. */
+function run(program: string): number {
+  const python = process.env.PYTHON ?? "python3";
+  return Number(execFileSync(python, ["-c", `${program}\nprint(params)`], { encoding: "utf8" }));
 }
 
 flow(
@@ -21,7 +28,10 @@ flow(
     assert.match((await width.textContent()) ?? "", /768model width$/);
     await page.getByText("n_embd % n_head == 0").waitFor();
     assert.match(await copied(page, "LaTeX"), /^\\begin\{equation\*\}\n {2}N_/);
-    assert.match(await copied(page, "Python"), /^params = n_layer\*\(4\*n_embd\*\*2/);
+    assert.match(await copied(page, "LaTeX document"), /^\\documentclass[\s\S]*\\texttt\{n\\_embd\} & 768/);
+    const program = await copied(page, "Python");
+    assert.match(program, /^params = n_layer\*\(4\*n_embd\*\*2/m);
+    assert.equal(run(program), 124_439_808);
     assert.match(await copied(page, "Markdown"), /^\$L \(4 d\^2/);
   },
   formula,
@@ -38,7 +48,9 @@ flow(
       values.reduce((sum, one) => sum + one, 0),
       124_439_808,
     );
-    assert.match(await copied(page, "Python"), /^feed_forward = n_layer/m);
+    const program = await copied(page, "Python");
+    assert.match(program, /^feed_forward = n_layer/m);
+    assert.equal(run(program), 124_439_808);
     await page.getByRole("combobox", { name: "By" }).selectOption("module");
     await page.getByLabel("Depth").fill("3");
     await page.locator(".parts li", { hasText: "h.{i}.attn" }).waitFor();
@@ -58,7 +70,18 @@ flow(
     await page.getByText("growing: n_layer").waitFor();
     await assume.fill("n_inner = 4*nothing");
     await assume.press("Enter");
-    await page.getByRole("alert").filter({ hasText: "nothing" }).waitFor();
+    const refused = page.getByRole("alert").filter({ hasText: "nothing is no number of this config" });
+    assert.match((await refused.locator("pre").textContent()) ?? "", /nothing\n +\^{7}$/);
   },
   formula,
+);
+
+flow(
+  "names that have no symbol keep within the page",
+  async (page) => {
+    await page.locator("#formula-value", { hasText: "7,818,517,072" }).waitFor();
+    await page.locator(".legend .katex").first().waitFor();
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+  },
+  link({ view: "formula", source: { name: "Gemma3nForConditionalGeneration" } }),
 );

@@ -1,6 +1,5 @@
 /** What there is to choose from: shipped checkpoints, and every class and model type that is described. */
-import { computed, signal } from "@preact/signals";
-import { ask } from "../engine";
+import { computed, type Signal, signal } from "@preact/signals";
 import type { Source } from "../state";
 import type { Catalogue } from "../types";
 
@@ -16,14 +15,14 @@ export const CHECKPOINTS = "checkpoints";
 const catalogue = signal<Catalogue>({ model_types: [] });
 export const checkpoints = signal<Record<string, string>>({});
 
-ask<Catalogue>("catalogue").then((found) => {
-  catalogue.value = found;
-});
-fetch(new URL("engine/checkpoints.json", document.baseURI))
-  .then((response) => response.json())
-  .then((found: Record<string, string>) => {
-    checkpoints.value = found;
-  });
+/** What was written down when the page was packed. */
+async function fill<Value>(held: Signal<Value>, name: string): Promise<void> {
+  const response = await fetch(new URL(`engine/${name}`, document.baseURI));
+  held.value = (await response.json()) as Value;
+}
+
+fill(catalogue, "catalogue.json");
+fill(checkpoints, "checkpoints.json");
 
 /** The family of a model type: the letters that it begins with, so that `qwen2_vl` is with `qwen3`. */
 export function family(modelType: string): string {

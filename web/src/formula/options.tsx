@@ -38,7 +38,8 @@ function change(some: Partial<Asked>): void {
   asked.value = { ...asked.value, ...some };
 }
 
-export function Options({ fields }: { fields: string[] }) {
+/** `example`: an assumption, where one comes to mind. */
+export function Options({ fields, example }: { fields: string[]; example: string }) {
   const { quantity, by, depth, leading, assume } = asked.value;
   return (
     <form class="options" aria-label="options of the formula" onSubmit={(event) => event.preventDefault()}>
@@ -61,8 +62,8 @@ export function Options({ fields }: { fields: string[] }) {
         </label>
       ) : null}
       <Texts
-        label="Assume"
-        placeholder={`${fields[0] ?? "field"} = 4*${fields[1] ?? "other"}`}
+        label="Assume (several: with ; between)"
+        placeholder={example || "field = 4*other_field"}
         values={assume}
         change={(texts) => change({ assume: texts })}
       />

@@ -8,10 +8,10 @@ export function Problems({ problems, text }: { problems: Problem[]; text?: strin
       {problems.map((one) => (
         <div key={one.message}>
           <p>
-            {one.line ? `line ${one.line}, column ${one.column}: ` : ""}
+            {one.line && !one.text ? `line ${one.line}, column ${one.column}: ` : ""}
             {one.message}
           </p>
-          {one.line && text ? <pre>{pointed(text, one)}</pre> : null}
+          {one.line && (one.text ?? text) ? <pre>{pointed(one.text ?? text ?? "", one)}</pre> : null}
           {one.help ? <p class="help">{one.help}</p> : null}
         </div>
       ))}

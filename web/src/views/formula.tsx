@@ -1,5 +1,6 @@
 /** The closed form, what its symbols mean, and what it relies on. */
 import { computed } from "@preact/signals";
+import { Fragment } from "preact";
 import { answering } from "../answer";
 import { askLatest } from "../engine";
 import { Copies } from "../formula/copies";
@@ -8,20 +9,20 @@ import { Tex } from "../formula/tex";
 import { percent, whole } from "../numbers";
 import { Problems } from "../parts/problems";
 import { source, view } from "../state";
-import type { Formula } from "../types";
+import type { Formula, Leading } from "../types";
 
 const answer = answering(() =>
   view.value === "formula"
     ? askLatest<Formula>("formula", JSON.stringify(source.value), asked.value)
     : undefined,
 );
-const fields = computed(() => answer.value.result?.symbols.map((one) => one.field) ?? []);
+const symbols = computed(() => answer.value.result?.symbols ?? []);
 
 export function FormulaView() {
   const { result, pending, problems } = answer.value;
   return (
     <section class="formula" aria-busy={pending} aria-label="formula">
-      <Options fields={fields.value} />
+      <Options fields={symbols.value.map((one) => one.field)} example={example(symbols.value)} />
       {problems.length ? <Problems problems={problems} text={source.value.text} /> : null}
       {pending ? (
         <p role="status" class="note">
@@ -31,6 +32,13 @@ export function FormulaView() {
       {result && !problems.length ? <Shown formula={result} /> : null}
     </section>
   );
+}
+
+/** An assumption that is often made, where the formula has its fields. */
+function example(all: Formula["symbols"]): string {
+  const meant = (meaning: string) => all.find((one) => one.meaning.startsWith(meaning))?.field;
+  const [inner, width] = [meant("feed-forward width"), meant("model width")];
+  return inner && width ? `${inner} = 4*${width}` : "";
 }
 
 function Shown({ formula }: { formula: Formula }) {
@@ -57,11 +65,15 @@ function Shown({ formula }: { formula: Formula }) {
   );
 }
 
-function Dropped({ leading }: { leading: NonNullable<Formula["leading"]> }) {
+function Dropped({ leading }: { leading: Leading }) {
+  const growing = leading.growing.join(", ") || "no field";
+  if (leading.dropped_latex === "0") {
+    return <p class="note">growing: {growing}; no term is outgrown by another: none is dropped</p>;
+  }
   return (
     <p class="note">
-      growing: {leading.growing.join(", ") || "no field"}; dropped: <Tex latex={leading.dropped_latex} />,
-      which is {percent(leading.dropped_share, 1)} here
+      growing: {growing}; dropped: <Tex latex={leading.dropped_latex} />, which is{" "}
+      {whole(leading.dropped_value)} ({percent(leading.dropped_share, 1)}) here
     </p>
   );
 }
@@ -91,32 +103,45 @@ function Legend({ formula }: { formula: Formula }) {
   return (
     <>
       <h3>Symbols</h3>
-      <table class="legend">
-        <thead>
-          <tr>
-            <th scope="col">symbol</th>
-            <th scope="col">field</th>
-            <th scope="col" class="number">
-              value
-            </th>
-            <th scope="col">meaning</th>
-          </tr>
-        </thead>
-        <tbody>
-          {formula.symbols.map((one) => (
-            <tr key={one.field}>
-              <td>
-                <Tex latex={one.latex} />
-              </td>
-              <td class="path">{one.field in formula.definitions ? "" : one.field}</td>
-              <td class="number">{one.value.toLocaleString("en-US")}</td>
-              <td>{one.meaning}</td>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard */}
+      <section class="scrolls" aria-label="symbols" tabIndex={0}>
+        <table class="legend">
+          <thead>
+            <tr>
+              <th scope="col">symbol</th>
+              <th scope="col">field</th>
+              <th scope="col" class="number">
+                value
+              </th>
+              <th scope="col">meaning</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {formula.symbols.map((one) => (
+              <tr key={one.field}>
+                <td>
+                  <Tex latex={one.latex} />
+                </td>
+                <td>{one.field in formula.definitions ? "" : <Field name={one.field} />}</td>
+                <td class="number">{one.value.toLocaleString("en-US")}</td>
+                <td>{one.meaning}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
     </>
   );
+}
+
+/** A field's name, whose lines break between its words. */
+function Field({ name }: { name: string }) {
+  return name.split(/(?<=[_.])/).map((word, rank) => (
+    <Fragment key={rank}>
+      {word}
+      <wbr />
+    </Fragment>
+  ));
 }
 
 function Assumptions({ formula }: { formula: Formula }) {
