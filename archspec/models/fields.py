@@ -9,7 +9,7 @@ from functools import cached_property
 
 from archspec.configs.checks import default_kinds
 from archspec.configs.scope import Scope, SubConfig
-from archspec.errors import UnknownArchitectureError
+from archspec.errors import ArchspecError, UnknownArchitectureError
 from archspec.language.expression import Expression, names
 from archspec.language.trees import text_of
 from archspec.models.report import Report
@@ -18,6 +18,7 @@ from archspec.specs.records import Spec, cost_expressions, leaves
 from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from archspec.models.elsewhere import Placed
     from archspec.render.growth import Sensitivity
     from archspec.symbolic.closed_form import ClosedForm
 
@@ -43,7 +44,7 @@ class Fields(Report):
     """The fields that a spec reads of a config, those of parts by their paths; :attr:`archspec.Model.fields`.
 
     Any of them can be set: :meth:`archspec.Model.at`. Which enter a count is for a formula to say
-    (``symbols``, ``unused``). A field of type `any` enters costs alone.
+    (:attr:`archspec.Formula.entering`). A field of type `any` enters costs alone.
 
     >>> import archspec
     >>> fields = archspec.load({"model_type": "gpt2", "n_layer": 24}).fields
@@ -136,6 +137,35 @@ def _num_labels(scope: Scope) -> FieldValue:
     given = "num_labels" in scope.raw or scope.raw.get("id2label") is not None
     path = f"{scope.origin.path}num_labels"
     return FieldValue(path, path, ("int",), scope.get("num_labels"), given, computed=False, choices=())
+
+
+def entering(formula: Placed) -> Iterator[str]:
+    """The fields that enter a formula: those that it names, and those of which another value changes it.
+
+    The form alone does not tell: a list decides how many layers there are of a kind, and which field made it.
+    """
+    from archspec.models.elsewhere import OfScope
+    from archspec.symbolic.closed_form import exact, others
+
+    source = formula.source or OfScope(formula.scope)
+    counted = exact(source.scope, formula.architecture, formula.quantity, formula.call)
+
+    def changes(one: FieldValue) -> bool:
+        """Whether another value of a field, where it is taken, gives another count."""
+        for value in others(one.value, one.choices):
+            try:
+                there = source.at({one.field: value}).scope
+                if exact(there, formula.architecture, formula.quantity, formula.call) != counted:
+                    return True
+            except ArchspecError:
+                continue
+        return False
+
+    named = {name.partition("[")[0] for name in (*formula.symbols, *formula.flags)}
+    for one in Fields(source.scope):
+        of_costs = "any" in one.types and formula.call is None  # no count depends on it
+        if one.symbol in named or (not of_costs and changes(one)):
+            yield one.field
 
 
 class Sensitivities(Report):

@@ -8,7 +8,7 @@ from typing import Any
 from archspec.errors import FormulaError
 from archspec.models import elsewhere
 from archspec.models.elsewhere import Placed
-from archspec.models.fields import Sensitivities
+from archspec.models.fields import Sensitivities, entering
 from archspec.models.parts import Excerpt, Leading, Parts
 from archspec.render.arrangements import arrangement, by_repetition, collected
 from archspec.render.assumptions import assumed, piecewise
@@ -148,6 +148,19 @@ class Formula(Placed):
         if format not in ("markdown", "latex"):
             raise FormulaError(f"{format} is no format of tables", help="there are markdown and latex")
         return tabled(self, arrangement(self, by, depth), format, None, Layout(width=width))
+
+    @property
+    def entering(self) -> tuple[str, ...]:
+        """The fields of the config that enter, by their paths: another value of one changes the quantity.
+
+        It counts at a few other values of each field that the formula does not name.
+
+        >>> import archspec
+        >>> archspec.formula("GPT2LMHeadModel").entering
+        ('vocab_size', 'n_positions', 'n_embd', 'n_layer', 'n_inner', 'add_cross_attention', \
+'tie_word_embeddings')
+        """
+        return tuple(entering(self))
 
     def sensitivity(self) -> Sensitivities:
         """How the quantity answers to each field, as `archspec sensitivity` shows it.

@@ -122,9 +122,8 @@ class ClosedForm:
         return tuple(name for name in self.absent if {*self._at_others(name)} <= {counted})
 
     def _at_others(self, name: str) -> Iterator[int]:
-        """The quantity at values of a field that stand near its own, where they are taken."""
-        own = self.scope.get(name)
-        for value in (own, own + 1, own - 1, 2 * own):  # its own, too: some are read otherwise once named
+        """The quantity at other values of a field, where they are taken."""
+        for value in others(self.scope.get(name)):
             try:
                 scope = Scope(self.scope.spec, {**self.scope.raw, name: value}, self.scope.origin)
                 scope.validate()
@@ -197,6 +196,24 @@ class ClosedForm:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.architecture}.{self.quantity} = {self.expr})"
+
+
+def others(value: Any, choices: Iterable[str] = ()) -> list[Any]:
+    """Values of a field to try in place of one: whether it enters a count is whether one changes that.
+
+    Some of them it may not take. ``choices`` are the texts that its spec tells apart. A number's own is
+    among them: some fields are read otherwise once they are named.
+
+    >>> others(3), others([8, 2])
+    ([3, 4, 2, 6, 0, 1], [[8], [8, 2, 2], [8, 8], [2, 2]])
+    """
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int | float):
+        return [value, value + 1, value - 1, 2 * value, 0, 1]
+    if isinstance(value, list):
+        return [value[:-1], value + value[-1:], value[:1] * len(value), value[-1:] * len(value)]
+    return [*choices, *([] if isinstance(value, str) else [1, True, [0]])]
 
 
 def exact(scope: Scope, architecture: str, quantity: str, call: Call | Step | None) -> int:

@@ -169,3 +169,15 @@ def test_a_field_that_makes_a_list_enters_though_it_stands_nowhere(name: str, fi
     assert field in formula.absent and field not in formula.unused
     assert archspec.formula("LlamaModel", set={"head_dim": 128}).unused == ()
     assert "num_experts_per_tok" in archspec.formula("Qwen3NextForCausalLM").unused
+    assert field in formula.entering
+
+
+def test_what_enters_are_fields_of_all_kinds_and_of_parts() -> None:
+    assert "num_attention_heads" not in archspec.formula("BertForMaskedLM").entering
+    given = archspec.formula({"model_type": "llava", "vision_config": {"num_hidden_layers": 2}}).entering
+    assert {"vision_config.num_hidden_layers", "text_config.attention_bias"} <= {*given}
+    assert "summary_type" not in archspec.formula("GPT2Model").entering
+    of_text = archspec.formula("GPT2ForSequenceClassification", "activation_bytes", tokens=8).entering
+    assert {"activation_function", "resid_pdrop", "n_head"} <= {*of_text}
+    listed = archspec.formula("Wav2Vec2Model")
+    assert {"conv_dim", "feat_extract_norm", "do_stable_layer_norm"} - {*listed.entering} == set()

@@ -51,40 +51,8 @@ def fields(source: str) -> Any:
 
 
 def entering(source: str) -> Any:
-    """The fields that enter the count: those of its closed form, and those of which another value changes it.
-
-    The form alone does not tell: a list decides how many layers there are of a kind, and which field made it.
-    """
-    found = model(source)
-    named = (*found.formula.symbols, *found.formula.flags)
-    decided = {name.partition("[")[0] for name in named}
-    return [one.field for one in found.fields if one.symbol in decided or changes_count(found, one)]
-
-
-def changes_count(found: archspec.Model, one: archspec.FieldValue) -> bool:
-    return any(params(found, one.field, value) not in (None, found.params) for value in others(one))
-
-
-def params(found: archspec.Model, field: str, value: Any) -> int | None:
-    """The count at another value of a field; None where archspec refuses it."""
-    try:
-        return found.at({field: value}).params
-    except archspec.ArchspecError:
-        return None
-
-
-def others(one: archspec.FieldValue) -> list[Any]:
-    """Other values to try of a field, some of which it may not take."""
-    value = one.value
-    if "any" in one.types:
-        return []  # no count depends on it
-    if isinstance(value, bool):
-        return [not value]
-    if isinstance(value, int | float):
-        return [value + 1, 2 * value, 0, 1]
-    if isinstance(value, list):
-        return [value[:-1], value + value[-1:], value[:1] * len(value), value[-1:] * len(value)]
-    return [*one.choices, *([] if isinstance(value, str) else [1, True, [0]])]
+    """The fields that enter the count."""
+    return model(source).formula.entering
 
 
 def formula(source: str, asked: dict[str, Any]) -> Any:
