@@ -13,6 +13,7 @@ import archspec
 CONFIG = "config.json"  # where a pasted text is put, so that problems point into it
 OVERRIDE = "override"  # where archspec says that a field was set
 TYPED = ("--assume", "budget")  # and what was typed into a field of the page
+EXACT = 2**53  # up to which JavaScript has all whole numbers
 
 
 @lru_cache(maxsize=8)
@@ -115,17 +116,39 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
     found, call = model(source), asked["call"]
     own, stored = lengths(call), {"dtype": call["dtype"], "weights": call["weights"]}
     step = {name: call[name] for name in ("batch", "tokens", "memory")}
-    held = step | {"tokens": call["past"] + call["tokens"], "budget": asked["accelerator_bytes"]}
-    return {
+    budget = asked["accelerator_bytes"]
+
+    def cache() -> Any:
+        held = step | {"tokens": tokens_of(call, found) + call["past"]}
+        return with_tables(found.cache(**held, **stored, budget=budget))
+
+    told = {
         "flops": part(lambda: with_tables(found.flops(**own))),
         "memory": part(lambda: found.memory(**own, **stored, last=call["last"]).as_json()),
-        "cache": part(lambda: with_tables(found.cache(**held, **stored))),
+        "cache": part(cache),
         "training": part(lambda: found.training(**step, **asked["training"]).as_json()),
     }
+    return in_digits(told)
+
+
+def in_digits(told: Any) -> Any:
+    """Plain data, of which whole numbers that JavaScript would round are texts."""
+    if isinstance(told, dict):
+        return {name: in_digits(one) for name, one in told.items()}
+    if isinstance(told, list | tuple):
+        return [in_digits(one) for one in told]
+    return str(told) if isinstance(told, int) and abs(told) > EXACT else told
 
 
 def lengths(call: dict[str, Any]) -> dict[str, Any]:
     return {name: call[name] for name in ("batch", "tokens", "past", "memory")}
+
+
+def tokens_of(call: dict[str, Any], *models: archspec.Model) -> int:
+    """Those of a call; where it says none as many as are usual for all models."""
+    if call["tokens"] is not None:
+        return int(call["tokens"])
+    return min(one.forward(**lengths(call)).call.tokens for one in models)
 
 
 def part(asked: Callable[[], Any]) -> Any:
@@ -164,7 +187,9 @@ def counted(source: str, call: dict[str, Any]) -> Any:
 
 
 def cost_changes(a: str, b: str, call: dict[str, Any]) -> Any:
-    return [one._asdict() for one in archspec.diff(model(a), model(b), **lengths(call)).costs]
+    models = model(a), model(b)
+    called = lengths(call) | {"tokens": tokens_of(call, *models)}
+    return [one._asdict() for one in archspec.diff(*models, **called).costs]
 
 
 def diff(a: str, b: str) -> Any:

@@ -1,21 +1,88 @@
 /** Costs: the figures are those of the command line, and what is refused is said. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
+import type { Page } from "playwright-core";
 import { flow, link, site } from "./flow.ts";
 
 const LLAMA = link({ view: "costs", source: { name: "LlamaForCausalLM" } });
 const FLOPS = "29,261,612,187,648"; // archspec flops LlamaForCausalLM
+const CALL = { batch: 1, tokens: null, past: 0, memory: null, dtype: null, weights: null, last: false };
+
+interface Told {
+  flops: number;
+  total_bytes: Record<string, number>;
+  cache_bytes: { pages: number };
+  holds: { pages: { tokens: number; batch: number } };
+}
+
+function commandLine(...line: string[]): Told {
+  const python = process.env.PYTHON ?? "python3";
+  const root = join(import.meta.dirname, "..", "..");
+  return JSON.parse(execFileSync(python, ["-m", "archspec", ...line, "--json"], { cwd: root }).toString());
+}
+
+const written = (count: number) => count.toLocaleString("en-US");
+const rowOf = (page: Page, table: string, first: string) =>
+  page.getByLabel(table).getByRole("row").filter({ hasText: first }).first();
 
 flow(
   "a call and a training step",
   async (page) => {
     await page.getByText(FLOPS).waitFor();
     await page.getByText("120,105,542,400 (111.9 GiB)").waitFor(); // archspec memory LlamaForCausalLM --train
-    await page.getByText("does not fit: 111.9 GiB, 150.1% of the 80 GB of NVIDIA H100 SXM").waitFor();
+    await page
+      .getByText(
+        "does not fit: 111.9 GiB, 150.1% of the 80 GB (74.5 GiB) of NVIDIA H100 SXM; 37.4 GiB too much",
+      )
+      .waitFor();
   },
   LLAMA,
 );
+
+test("the figures are those of the command line", async () => {
+  const text = readFileSync("../configs/cognitivecomputations--dolphin-2.5-mixtral-8x7b.json", "utf8");
+  const call = { ...CALL, batch: 64, tokens: 8192, weights: "int4", dtype: "bfloat16" };
+  const page = await site.page({}, link({ view: "costs", source: { text }, call }));
+  const config = "configs/cognitivecomputations--dolphin-2.5-mixtral-8x7b.json";
+  const called = [config, "--batch", "64", "--tokens", "8192"];
+  const stored = ["--weights", "int4", "--dtype", "bfloat16"];
+
+  const memory = commandLine("memory", ...called, ...stored);
+  await page.getByText("in bytes", { exact: true }).click();
+  const total = await rowOf(page, "memory of the call", "total").getByRole("cell").allTextContents();
+  const totals = Object.values(memory.total_bytes).map((count) => `≥ ${written(count)}`);
+  assert.deepEqual(total, ["total", ...totals]);
+
+  const cache = commandLine("cache", ...called, ...stored, "--budget", "80GB");
+  const cells = await rowOf(page, "bytes of the cache", "pages").getByRole("cell").allTextContents();
+  const { tokens, batch } = cache.holds.pages;
+  assert.deepEqual(cells.toSpliced(2, 1).slice(1), [
+    written(cache.cache_bytes.pages),
+    written(tokens),
+    written(batch),
+  ]);
+
+  const flops = commandLine("flops", ...called);
+  assert.equal(await page.locator("#flops").textContent(), written(flops.flops));
+  await page.context().close();
+});
+
+test("a number that JavaScript would round has all its digits", async () => {
+  const set = {
+    hidden_size: 765,
+    num_attention_heads: 5,
+    intermediate_size: 3071,
+    max_position_embeddings: 131072,
+  };
+  const call = { ...CALL, batch: 8191, tokens: 131071 };
+  const page = await site.page({}, link({ view: "costs", source: { name: "BertModel", set }, call }));
+  // archspec flops BertModel --set hidden_size=765,num_attention_heads=5,intermediate_size=3071,max_position_embeddings=131072 …
+  await page.locator("#flops", { hasText: "5,348,554,669,995,182,190" }).waitFor();
+  await page.context().close();
+});
 
 flow(
   "a change of the call, the weights and the accelerator is counted, and in the address",
@@ -24,14 +91,62 @@ flow(
     await page.getByLabel("tokens", { exact: true }).fill("4096");
     await page.getByLabel("tokens", { exact: true }).press("Enter");
     await page.getByText("62,921,270,886,400").waitFor(); // archspec flops LlamaForCausalLM --tokens 4096
+    assert.equal(await page.getByLabel("tokens", { exact: true }).inputValue(), "4,096");
     await page.getByRole("combobox", { name: "dtype", exact: true }).selectOption("bfloat16");
     await page.getByRole("combobox", { name: "weights", exact: true }).selectOption("nf4");
     await page.getByText("weights in nf4 3.4 GiB").first().waitFor();
-    await page.getByRole("combobox", { name: "memory of one" }).selectOption("NVIDIA T4");
-    await page.getByText("of the 16 GB of NVIDIA T4").first().waitFor();
+    await page.getByText("262,410,240 of 6,738,415,616 parameters stay in bfloat16").waitFor();
+    await page.getByRole("combobox", { name: "where it runs" }).selectOption("NVIDIA T4");
+    await page.getByText("of the 16 GB (14.6 GiB for programs) of NVIDIA T4").first().waitFor();
     await page.waitForFunction(() => location.hash.includes("NVIDIA+T4") && location.hash.includes("call="));
     await page.reload();
     await page.getByText("62,921,270,886,400").waitFor();
+  },
+  LLAMA,
+);
+
+flow(
+  "memory of one's own, in which something fits, is tight, hardly fits or does not",
+  async (page) => {
+    const own = page.getByLabel("its GiB");
+    const verdict = page.locator("#memory-exact .stack > p");
+    await verdict.getByText("fits: ").waitFor();
+    const needed = Number((await verdict.textContent())?.match(/: ([\d.]+) GiB/)?.[1]);
+    for (const [gib, said] of [
+      [2 * needed, /^fits: .*% of the .* GiB; .* GiB are left$/],
+      [1.05 * needed, /^tight: .* are left, for what libraries set aside/],
+      [0.5 * needed, /^does not fit: .* GiB too much$/],
+    ] as const) {
+      await own.fill(String(gib));
+      await own.press("Enter");
+      await verdict.getByText(said).waitFor();
+    }
+    await page.getByRole("combobox", { name: "where it runs" }).selectOption("NVIDIA A100 40 GB");
+    await verdict.getByText(/^fits: /).waitFor();
+    await page.getByLabel("tokens", { exact: true }).fill("44,500");
+    await page.getByLabel("tokens", { exact: true }).press("Enter");
+    await verdict.getByText(/^hardly fits: .* too much, unless a GB of it is a GiB$/).waitFor();
+  },
+  link({
+    view: "costs",
+    source: { name: "LlamaForCausalLM" },
+    call: { ...CALL, dtype: "bfloat16" },
+    accelerator: "own",
+    memory_gib: 100,
+  }),
+);
+
+flow(
+  "where the FLOPs go, walked by keyboard",
+  async (page) => {
+    const tree = page.getByRole("tree", { name: "where the FLOPs go" });
+    await tree.press("ArrowRight");
+    await tree.press("ArrowRight");
+    await tree.press("ArrowRight");
+    // attention and its four projections: five times 7.52% in archspec flops LlamaForCausalLM
+    await page.getByText("model.layers.*.self_attn: 11 TFLOPs (37.58%)").waitFor();
+    await page.getByText("by module", { exact: true }).click();
+    await page.getByRole("cell", { name: "model.layers.*.mlp.gate_proj" }).waitFor();
   },
   LLAMA,
 );
@@ -72,20 +187,28 @@ flow(
   link({ view: "costs", source: { name: "T5ForConditionalGeneration" } }),
 );
 
-test("a part is refused, and the others are given", async () => {
+test("a part is refused, and the others are given, of as many tokens as are usual", async () => {
   const page = await site.page({}, link({ view: "costs", source: { name: "BertModel" } }));
   await page.locator("#flops").waitFor();
+  await page.getByPlaceholder("512", { exact: true }).waitFor(); // positions that BertModel has
   await page.getByText("BertModel hands no cache on to a next call").waitFor();
   await page.context().close();
 });
 
-test("accelerators have a source, and the bytes that their vendors state", () => {
-  const { accelerators } = JSON.parse(readFileSync("data/accelerators.json", "utf8"));
-  const units: Record<string, number> = { GB: 1e9, GiB: 2 ** 30 };
-  for (const { name, memory, bytes, source } of accelerators) {
-    const [number, unit] = memory.split(" ");
-    assert.equal(bytes, Number(number) * (units[unit] ?? Number.NaN), name);
-    assert.ok(source.length > 10, name);
+test("accelerators have a source, and no more bytes than their vendors state", () => {
+  const { accelerators, sources, given } = JSON.parse(readFileSync("data/accelerators.json", "utf8"));
+  for (const one of accelerators) {
+    const [, gigabytes] = one.memory.match(/^(\d+) GB$/);
+    const seen = one.given && Math.floor(Number(given[one.given].memory.replace(" GiB", "")) * 2 ** 30);
+    assert.equal(one.bytes, seen ?? gigabytes * 1e9, one.name);
+    assert.ok(one.bytes <= gigabytes * 1e9, one.name);
+    assert.ok(sources[one.source], one.name);
+  }
+  for (const { url } of [
+    ...Object.values<{ url: string }>(sources),
+    ...Object.values<{ url: string }>(given),
+  ]) {
+    assert.ok(url.startsWith("https://"), url);
   }
   assert.equal(new Set(accelerators.map((one: { name: string }) => one.name)).size, accelerators.length);
 });

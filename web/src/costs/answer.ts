@@ -1,5 +1,6 @@
 /** The answers on costs; archspec/schemas/flops.json, cache.json and memory.json say what each entry means. */
 import type { Problem } from "../engine";
+import type { Whole } from "../numbers";
 
 export type Part<Result> = { result: Result } | { problems: Problem[] };
 
@@ -11,38 +12,45 @@ export interface ReportTable {
 }
 
 export interface Flops {
-  flops: number;
-  masked_flops: number | null;
+  architecture: string;
+  tokens: number;
+  flops: Whole;
+  masked_flops: Whole | null;
   flops_per_token: number;
   tables: ReportTable[];
 }
 
 export interface Cache {
-  cache_elements: number;
-  cache_bytes: Record<string, number>;
-  weights_bytes: number;
+  batch: number;
+  tokens: number;
+  cache_elements: Whole;
+  cache_bytes: Record<string, Whole>;
+  weights_bytes: Whole;
   holds: Record<string, { tokens: number; batch: number }>;
   tables: ReportTable[];
 }
 
 export interface Memory {
   dtype: string;
-  weights: { format: string; bytes: number }[];
-  cache_bytes: Record<string, number>;
-  working_set: Record<string, { bytes: number; exact: boolean; needed_by: string }>;
-  total_bytes: Record<string, number>;
+  weights: { format: string; elements: number; bytes: number }[];
+  cache_bytes: Record<string, Whole>;
+  working_set: Record<string, { bytes: Whole; exact: boolean; needed_by: string }>;
+  total_bytes: Record<string, Whole>;
 }
 
 export interface Step {
-  flops: number | null;
-  parts: { name: string; dtype: string; shared_by: number; bytes: number }[];
+  flops: Whole | null;
+  data_parallel: number;
+  tensor_parallel: number;
+  pipeline_parallel: number;
+  parts: { name: string; dtype: string; shared_by: number; bytes: Whole }[];
   not_described: string | null;
-  total_bytes: number | null;
+  total_bytes: Whole | null;
 }
 
 export interface Costs {
-  flops: Part<Flops>;
   memory: Part<Memory>;
   cache: Part<Cache>;
+  flops: Part<Flops>;
   training: Part<Step>;
 }

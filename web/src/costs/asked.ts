@@ -1,11 +1,15 @@
 /** What costs are asked of: a call, a training step, an accelerator. */
+import { computed } from "@preact/signals";
 import optimizers from "../../../formulas/optimizers.json";
 import found from "../../data/accelerators.json";
+import { bytes } from "../numbers";
+import type { Room } from "../parts/stacked-bar";
 import { keep } from "../state";
 
+/** `tokens`: none for as many as are usual. */
 export interface Call {
   batch: number;
-  tokens: number;
+  tokens: number | null;
   past: number;
   memory: number | null;
   dtype: string | null;
@@ -25,23 +29,35 @@ export interface Training {
   expert_parallel: number;
 }
 
+/** An accelerator: its memory as the vendor states it, and the bytes that count; what programs get where that is less. */
 export interface Accelerator {
   name: string;
   memory: string;
   bytes: number;
   source: string;
+  given?: string;
 }
 
 export const ACCELERATORS: Accelerator[] = found.accelerators;
 export const ABOUT_MEMORY: string = found.about;
+export const SOURCES: Record<string, { title: string; url: string }> = found.sources;
+export const GIVEN: Record<string, { memory: string; to: string; url: string }> = found.given;
 export const OPTIMIZERS: Record<string, { about: string }> = optimizers;
 export const DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn"];
 export const TRAINED_DTYPES = ["bfloat16", "float16", "float32"];
-export const FORMATS = [...DTYPES, "int8", "int4", "nf4", "fp4", "mxfp4"];
+const LINEAR = "the weights of linear layers, not embeddings, nor experts that are one tensor";
+export const QUANTIZED: Record<string, string> = {
+  int8: LINEAR,
+  int4: LINEAR,
+  nf4: LINEAR,
+  fp4: LINEAR,
+  mxfp4: "the experts of gpt-oss",
+};
+export const FORMATS = [...DTYPES, ...Object.keys(QUANTIZED)];
 
 export const call = keep<Call>("call", {
   batch: 1,
-  tokens: 2048,
+  tokens: null,
   past: 0,
   memory: null,
   dtype: null,
@@ -59,11 +75,24 @@ export const training = keep<Training>("training", {
   pipeline_parallel: 1,
   expert_parallel: 1,
 });
+export const OWN = "own"; // in place of an accelerator's name: memory of any size
 export const chosen = keep("accelerator", "NVIDIA H100 SXM");
+export const ownGib = keep("memory_gib", 8);
 
-/** The accelerator that is chosen; the first of all for a name that an address has made up. */
-export function accelerator(): Accelerator {
-  const one = ACCELERATORS.find(({ name }) => name === chosen.value) ?? ACCELERATORS[0];
-  if (!one) throw new Error("data/accelerators.json is empty");
-  return one;
-}
+/** The accelerator that is chosen; none for memory of one's own, or a name that an address has made up. */
+export const accelerator = computed(() => ACCELERATORS.find(({ name }) => name === chosen.value));
+
+/** The memory in which something fits or does not. */
+export const room = computed((): Room => {
+  const one = accelerator.value;
+  if (!one) {
+    const own = ownGib.value * 2 ** 30;
+    return { called: `the ${ownGib.value.toLocaleString("en-US")} GiB`, bytes: own, most: own };
+  }
+  const read = one.given ? `${bytes(one.bytes)} for programs` : bytes(one.bytes);
+  return {
+    called: `the ${one.memory} (${read}) of ${one.name}`,
+    bytes: one.bytes,
+    most: one.given ? one.bytes : (one.bytes / 1e9) * 2 ** 30,
+  };
+});

@@ -1,66 +1,120 @@
 /** What costs are asked of, as a form: the engine says what it refuses of it. */
 import type { Signal } from "@preact/signals";
+import { whole } from "../numbers";
 import { OptionsOf, Select } from "../parts/select";
 import {
   ABOUT_MEMORY,
   ACCELERATORS,
+  type Accelerator,
   accelerator,
   call,
   chosen,
   DTYPES,
   FORMATS,
+  GIVEN,
   OPTIMIZERS,
+  OWN,
+  ownGib,
+  SOURCES,
   TRAINED_DTYPES,
   training,
 } from "./asked";
 
-const LENGTHS = [
-  ["batch", "batch", 1],
-  ["tokens", "tokens", 1],
-  ["past", "past in the cache", 0],
-] as const;
 const RANKS = [
-  ["data_parallel", "data parallel ranks"],
+  ["data_parallel", "data parallel"],
   ["zero", "ZeRO stage"],
-  ["tensor_parallel", "tensor parallel ranks"],
-  ["pipeline_parallel", "pipeline parallel ranks"],
-  ["expert_parallel", "expert parallel ranks"],
+  ["tensor_parallel", "tensor parallel"],
+  ["pipeline_parallel", "pipeline parallel"],
+  ["expert_parallel", "expert parallel"],
 ] as const;
 
-export function CostsForm() {
+/** `usual`: the tokens of a call where none are said. */
+export function CostsForm({ usual }: { usual: number | undefined }) {
   return (
     <form class="asked" onSubmit={(event) => event.preventDefault()}>
       <fieldset>
         <legend>Call</legend>
-        {LENGTHS.map(([name, title, least]) => (
-          <Whole key={name} held={call} name={name} title={title} least={least} />
-        ))}
-        <Whole held={call} name="memory" title="encoder positions" least={1} empty />
-        <Choice held={call} name="dtype" options={DTYPES} otherwise="the config's own" />
-        <Choice held={call} name="weights" options={FORMATS} otherwise="as the config says" />
+        <Whole held={call} name="batch" />
+        <Whole held={call} name="tokens" none={usual ? whole(usual) : "as usual"} />
+        <Whole held={call} name="past" title="past in the cache" />
+        <Whole held={call} name="memory" title="encoder positions (memory)" none="none" />
+        <Choice held={call} name="dtype" options={DTYPES} otherwise="as configured" />
+        <Choice held={call} name="weights" options={FORMATS} otherwise="as configured" />
         <Switch held={call} name="last" title="logits of the last position only" />
+        <p class="note">
+          A prompt is one call of its tokens; each token that is generated is a call of 1, with those before
+          it past in the cache.
+        </p>
       </fieldset>
       <fieldset>
-        <legend>Training step, of batch and tokens above on each rank</legend>
+        <legend>Accelerator</legend>
+        <Select
+          class="wide"
+          label="where it runs"
+          value={accelerator.value?.name ?? OWN}
+          choose={(name) => (chosen.value = name)}
+        >
+          <OptionsOf values={ACCELERATORS.map(({ name, memory }) => [name, `${name}: ${memory}`])} />
+          <option value={OWN}>another: memory of …</option>
+        </Select>
+        {accelerator.value ? <Source one={accelerator.value} /> : <OwnMemory />}
+      </fieldset>
+      <fieldset>
+        <legend>Training step</legend>
         <Choice held={training} name="optimizer" options={Object.keys(OPTIMIZERS)} />
         <Choice held={training} name="dtype" title="weights in" options={TRAINED_DTYPES} />
         <Choice held={training} name="attention" options={["flash", "eager"]} />
         <Switch held={training} name="checkpointing" title="checkpointing of every layer" />
         {RANKS.map(([name, title]) => (
-          <Whole key={name} held={training} name={name} title={title} least={name === "zero" ? 0 : 1} />
+          <Whole key={name} held={training} name={name} title={title} />
         ))}
-        <p class="note">{OPTIMIZERS[training.value.optimizer]?.about}</p>
-      </fieldset>
-      <fieldset>
-        <legend>Accelerator</legend>
-        <Select label="memory of one" value={chosen.value} choose={(name) => (chosen.value = name)}>
-          <OptionsOf values={ACCELERATORS.map(({ name, memory }) => [name, `${name}: ${memory}`])} />
-        </Select>
         <p class="note">
-          {accelerator().source}. {ABOUT_MEMORY}
+          Batch and tokens are those of the call, on each rank of data; tensors, pipeline and experts have so
+          many ranks. {training.value.optimizer}: {OPTIMIZERS[training.value.optimizer]?.about}.
         </p>
       </fieldset>
     </form>
+  );
+}
+
+function Source({ one }: { one: Accelerator }) {
+  const given = one.given && GIVEN[one.given];
+  return (
+    <div class="note">
+      {one.memory}: <Link to={SOURCES[one.source]} />.{" "}
+      {given ? (
+        <>
+          Seen for programs: <Link to={{ url: given.url, title: `${given.memory} of ${given.to}` }} />.{" "}
+        </>
+      ) : null}
+      <details>
+        <summary>How large is a GB?</summary>
+        {ABOUT_MEMORY}
+      </details>
+    </div>
+  );
+}
+
+function Link({ to }: { to: { title: string; url: string } | undefined }) {
+  return to ? <a href={to.url}>{to.title}</a> : null;
+}
+
+function OwnMemory() {
+  return (
+    <label>
+      its GiB
+      <input
+        type="number"
+        min="0.1"
+        step="any"
+        value={ownGib.value}
+        onChange={(event) => {
+          const { valueAsNumber } = event.currentTarget;
+          if (valueAsNumber > 0) ownGib.value = valueAsNumber;
+          else event.currentTarget.value = String(ownGib.value);
+        }}
+      />
+    </label>
   );
 }
 
@@ -70,28 +124,23 @@ interface Entry<Value> {
   title?: string;
 }
 
-/** A whole number. What is no number is not taken, but for nothing where that may be. */
-function Whole<Value>({
-  held,
-  name,
-  title,
-  least,
-  empty = false,
-}: Entry<Value> & { least: number; empty?: boolean }) {
+/** A whole number, grouped. What is no number is not taken, but for nothing where `none` says what that is. */
+function Whole<Value>({ held, name, title, none }: Entry<Value> & { none?: string }) {
+  const written = (value: unknown) => (value === null ? "" : whole(value as number));
   return (
     <label>
       {title ?? name}
       <input
-        type="number"
         inputMode="numeric"
-        min={least}
-        placeholder={empty ? "none" : ""}
-        value={(held.value[name] as number | null) ?? ""}
+        autocomplete="off"
+        placeholder={none ?? ""}
+        value={written(held.value[name])}
         onChange={(event) => {
-          const { value, valueAsNumber } = event.currentTarget;
-          if (empty && value === "") held.value = { ...held.value, [name]: null };
-          else if (Number.isSafeInteger(valueAsNumber)) held.value = { ...held.value, [name]: valueAsNumber };
-          else event.currentTarget.value = String(held.value[name] ?? "");
+          const digits = event.currentTarget.value.replace(/[\s,_]/g, "");
+          const value = /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
+          if (none && digits === "") held.value = { ...held.value, [name]: null };
+          else if (Number.isSafeInteger(value)) held.value = { ...held.value, [name]: value };
+          event.currentTarget.value = written(held.value[name]);
         }}
       />
     </label>

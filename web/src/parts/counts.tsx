@@ -31,7 +31,12 @@ export function CountsOf({ counts, tree }: Counted) {
         ))}
         <Bytes counts={counts} />
       </dl>
-      <Icicle tree={tree} />
+      <Icicle
+        title="where the parameters are"
+        tree={tree}
+        amount={(module) => module.params}
+        said={(params) => `${whole(params)} parameters`}
+      />
       <h3>Modules</h3>
       <div class="modules">
         <ModuleTree module={tree} all={tree.params} />

@@ -1,13 +1,21 @@
-/** Where the parameters are: a column a level, each module as tall as its share; arrows walk through it. */
+/** Where something is in a model: a column a level, each module as tall as its share; arrows walk through it. */
 import { useSignal } from "@preact/signals";
-import { percent, whole } from "../numbers";
-import type { Module } from "../types";
+import { percent } from "../numbers";
 
 const LEVELS = 5;
 const LEAST = 0.004; // of the whole: below that a module is a line that nobody can read
 const ROOM = 0.035; // of the whole: from which a name finds room
 
-interface Cell {
+/** A module, or copies of it that are alike. */
+interface Piece {
+  module: string;
+  name: string;
+  label: string;
+  copies: number;
+  children: this[];
+}
+
+interface Cell<Module> {
   module: Module;
   level: number;
   start: number;
@@ -16,16 +24,17 @@ interface Cell {
 }
 
 /** The cells of a tree, from the outermost module in. Layers that are alike are one cell. */
-export function cells(tree: Module): Cell[] {
-  const found: Cell[] = [];
+function cells<Module extends Piece>(tree: Module, amount: (module: Module) => number): Cell<Module>[] {
+  const found: Cell<Module>[] = [];
+  const all = amount(tree);
   const add = (module: Module, level: number, start: number, parent: number) => {
-    const share = tree.params ? module.params / tree.params : 0;
+    const share = all ? amount(module) / all : 0;
     if (level > LEVELS || share < LEAST) return;
     const own = found.push({ module, level, start, share, parent }) - 1;
     let at = start;
     for (const child of module.children) {
       add(child, level + 1, at, own);
-      at += child.params / tree.params;
+      at += amount(child) / all;
     }
   };
   add(tree, 0, 0, -1);
@@ -33,7 +42,7 @@ export function cells(tree: Module): Cell[] {
 }
 
 /** Where an arrow leads: into the first part, out again, to the neighbour before or after. */
-function moved(shown: Cell[], from: number, key: string): number {
+function moved(shown: Cell<unknown>[], from: number, key: string): number {
   const own = shown[from];
   if (!own) return 0;
   const beside = shown.flatMap((one, rank) => (one.level === own.level ? [rank] : []));
@@ -47,8 +56,15 @@ function moved(shown: Cell[], from: number, key: string): number {
   return beside[next] ?? from;
 }
 
-export function Icicle({ tree }: { tree: Module }) {
-  const shown = cells(tree);
+interface Props<Module> {
+  title: string;
+  tree: Module;
+  amount: (module: Module) => number;
+  said: (amount: number) => string;
+}
+
+export function Icicle<Module extends Piece>({ title, tree, amount, said }: Props<Module>) {
+  const shown = cells(tree, amount);
   const at = useSignal(0);
   const levels = 1 + Math.max(0, ...shown.map((one) => one.level));
   const pointed = shown[Math.min(at.value, shown.length - 1)];
@@ -57,13 +73,19 @@ export function Icicle({ tree }: { tree: Module }) {
     event.preventDefault();
     at.value = moved(shown, at.value, event.key);
   };
+  const told = (module: Module) => {
+    const { copies, label } = module;
+    const each = copies > 1 ? `, ${copies} of ${said(amount(module) / copies)} each` : "";
+    const own = `${said(amount(module))} (${percent(amount(module), amount(tree))})${each}`;
+    return [module.module && `${module.module}:`, label && `${label},`, own].filter(Boolean).join(" ");
+  };
   if (!pointed) return null;
   return (
     <figure class="picture">
       <div
         class="icicle"
         role="tree"
-        aria-label="where the parameters are"
+        aria-label={title}
         tabIndex={0}
         aria-activedescendant={`cell-${shown.indexOf(pointed)}`}
         onKeyDown={pressed}
@@ -76,7 +98,7 @@ export function Icicle({ tree }: { tree: Module }) {
             role="treeitem"
             aria-level={one.level + 1}
             aria-selected={one === pointed}
-            aria-label={`${named(one.module)}, ${told(one, tree)}`}
+            aria-label={`${named(one.module)}, ${told(one.module)}`}
             class={`cell level-${one.level % 6}`}
             onPointerEnter={() => (at.value = rank)}
             style={{
@@ -90,18 +112,11 @@ export function Icicle({ tree }: { tree: Module }) {
           </div>
         ))}
       </div>
-      <figcaption>{told(pointed, tree)}</figcaption>
+      <figcaption>{told(pointed.module)}</figcaption>
     </figure>
   );
 }
 
-function named({ name, label, copies }: Module): string {
+function named({ name, label, copies }: Piece): string {
   return `${name || label}${copies > 1 ? ` × ${copies}` : ""}`;
-}
-
-function told({ module }: Cell, tree: Module): string {
-  const { copies, label, params } = module;
-  const path = module.module ? `${module.module}: ` : "";
-  const each = copies > 1 ? `, ${copies} of ${whole(params / copies)} each` : "";
-  return `${path}${label}, ${whole(params)} parameters (${percent(params, tree.params)})${each}`;
 }

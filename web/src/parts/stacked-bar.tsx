@@ -1,26 +1,33 @@
 /** Parts of a whole in bytes, side by side, on the memory of an accelerator. */
-import { bytes } from "../numbers";
+import { bytes, type Whole } from "../numbers";
 
 export interface Segment {
   name: string;
-  bytes: number;
+  bytes: Whole;
 }
 
-/** An accelerator; its memory as the vendor states it, and in bytes. */
+/** Memory: how it is called, as `the 80 GB of NVIDIA H100 SXM`, how large it is, and how large it may be. */
 export interface Room {
-  name: string;
-  memory: string;
+  called: string;
   bytes: number;
+  most: number;
 }
 
-/** `least`: the parts are at least as large, and may be larger. */
-export function StackedBar({ segments, room, least }: { segments: Segment[]; room: Room; least: boolean }) {
-  const total = segments.reduce((sum, one) => sum + one.bytes, 0);
+interface Props {
+  segments: Segment[];
+  room: Room;
+  least?: boolean; // the parts are at least as large, and may be larger
+  aside?: string; // what is no part, though it takes memory
+}
+
+export function StackedBar({ segments, room, least = false, aside = "" }: Props) {
+  const total = segments.reduce((sum, one) => sum + Number(one.bytes), 0);
   const whole = Math.max(total, room.bytes);
-  const shown = segments.filter((one) => one.bytes > 0);
-  const at = (part: number) => `${(100 * part) / whole}%`;
+  const shown = segments.filter((one) => one.bytes !== 0);
+  const at = (part: Whole) => `${(100 * Number(part)) / whole}%`;
   return (
     <figure class="stack">
+      <p class={total > room.bytes ? "over" : "fits"}>{verdict(total, room, least, aside)}</p>
       <div class="bar" aria-hidden="true">
         {shown.map((one, rank) => (
           <span
@@ -30,7 +37,7 @@ export function StackedBar({ segments, room, least }: { segments: Segment[]; roo
             title={`${one.name}: ${bytes(one.bytes)}`}
           />
         ))}
-        <span class="room" style={{ left: at(room.bytes) }} />
+        <span class="room" style={{ left: at(room.bytes) }} title={room.called} />
       </div>
       <figcaption>
         <ul>
@@ -40,15 +47,25 @@ export function StackedBar({ segments, room, least }: { segments: Segment[]; roo
             </li>
           ))}
         </ul>
-        <p class={total > room.bytes ? "over" : "fits"}>{verdict(total, room, least)}</p>
       </figcaption>
     </figure>
   );
 }
 
-function verdict(total: number, room: Room, least: boolean): string {
-  const needed = `${least ? "at least " : ""}${bytes(total)}`;
-  const share = `${((100 * total) / room.bytes).toFixed(1)}% of the ${room.memory} of ${room.name}`;
-  if (total > room.bytes) return `does not fit: ${needed}, ${share}`;
-  return `${least ? "may fit" : "fits"}: ${needed}, ${share}`;
+const TIGHT = 0.9; // of the memory: a serving engine takes no more of it unasked
+const NOT_COUNTED = "what libraries set aside and fragments of memory, which are not counted";
+
+function verdict(total: number, room: Room, least: boolean, aside: string): string {
+  const needed = `${least ? "at least " : ""}${bytes(total)}, ${percentOf(total, room)} of ${room.called}`;
+  const over = `${needed}; ${bytes(total - room.bytes)} too much`;
+  if (total > room.most) return `does not fit: ${over}`;
+  if (total > room.bytes) return `hardly fits: ${over}, unless a GB of it is a GiB`;
+  const left = `${bytes(room.bytes - total)} ${least ? "at most are" : "are"} left`;
+  const but = aside && `, ${aside} aside`;
+  if (total > TIGHT * room.bytes) return `tight${but}: ${needed}; ${left}, for ${NOT_COUNTED}`;
+  return `${least ? "may fit" : "fits"}${but}: ${needed}; ${left}`;
+}
+
+function percentOf(total: number, room: Room): string {
+  return `${((100 * total) / room.bytes).toFixed(1)}%`;
 }

@@ -1,0 +1,51 @@
+/** What a call hands on to the next, and how much of it the accelerator's memory holds. */
+import { bytes, type Whole, whole } from "../numbers";
+import { ReportTable } from "../parts/report-table";
+import type { Cache } from "./answer";
+import { room } from "./asked";
+
+const ALLOCATIONS: Record<string, string> = {
+  exact: "exact (DynamicCache)",
+  static: "static (StaticCache)",
+  pages: "pages (serving engines)",
+};
+const ANY = 2 ** 39; // tokens: so many are as many as one likes, for a cache that does not grow with them
+
+export function CacheOf({ cache }: { cache: Cache }) {
+  return (
+    <>
+      <p>{whole(cache.cache_elements)} elements</p>
+      <ReportTable
+        name="bytes of the cache"
+        table={{
+          columns: `allocation|>bytes|>|>most tokens at batch ${whole(cache.batch)}|>largest batch at ${whole(cache.tokens)} tokens`,
+          header: true,
+          rows: Object.entries(cache.cache_bytes).map(([name, count]) => [
+            ALLOCATIONS[name] ?? name,
+            ...told(count),
+            ...held(cache, name),
+          ]),
+        }}
+      />
+      <p class="note">{heldBeside(cache)}</p>
+      {cache.tables.slice(1).map((one) => (
+        <ReportTable key={one.columns} table={one} name="tensors of the cache" />
+      ))}
+    </>
+  );
+}
+
+const told = (count: Whole) => [whole(count), bytes(count)];
+
+function held({ holds }: Cache, name: string): string[] {
+  const most = holds[name];
+  if (!most) return [];
+  return [most.tokens >= ANY ? "any number" : whole(most.tokens), whole(most.batch)];
+}
+
+function heldBeside({ weights_bytes }: Cache): string {
+  const { called, bytes: size } = room.value;
+  const weights = `the weights (${bytes(weights_bytes)})`;
+  if (Number(weights_bytes) > size) return `The most is none: ${called} cannot hold ${weights}.`;
+  return `The most: what ${called} can hold beside ${weights}, without a working set.`;
+}

@@ -1,0 +1,39 @@
+/** The FLOPs of a call, and where they go. */
+import { flops as short, whole } from "../numbers";
+import { Fact } from "../parts/fact";
+import { Icicle } from "../parts/icicle";
+import { ReportTable } from "../parts/report-table";
+import type { Flops } from "./answer";
+import { flopsTree } from "./tree";
+
+export function FlopsOf({ flops }: { flops: Flops }) {
+  const { architecture, masked_flops, flops_per_token, tables } = flops;
+  return (
+    <>
+      <p class="total">
+        <output id="flops">{whole(flops.flops)}</output> FLOPs ({short(flops.flops)})
+      </p>
+      <dl class="facts">
+        <Fact
+          title="that the mask lets through"
+          value={masked_flops === null ? "not given" : whole(masked_flops)}
+        />
+        <Fact title="a token" value={whole(Math.round(flops_per_token))} />
+      </dl>
+      {tables.slice(1).map((one) => (
+        <div key={one.columns}>
+          <Icicle
+            title="where the FLOPs go"
+            tree={flopsTree(architecture, one.rows)}
+            amount={(module) => module.flops}
+            said={short}
+          />
+          <details>
+            <summary>by module</summary>
+            <ReportTable table={one} name="FLOPs by module" />
+          </details>
+        </div>
+      ))}
+    </>
+  );
+}

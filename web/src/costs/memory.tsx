@@ -1,0 +1,90 @@
+/** What a call needs in bytes, on the accelerator's memory. */
+import { bytes, type Whole, whole } from "../numbers";
+import { ReportTable } from "../parts/report-table";
+import { StackedBar } from "../parts/stacked-bar";
+import type { Memory } from "./answer";
+import { call, QUANTIZED, room } from "./asked";
+
+export function MemoryOf({ memory }: { memory: Memory }) {
+  return (
+    <>
+      {alikeIn(memory).map(([allocation, ...others], rank, all) => {
+        const alive = memory.working_set[allocation];
+        if (!alive) return null;
+        return (
+          <div key={allocation} id={`memory-${allocation}`}>
+            {all.length > 1 ? <h3>Cache: {[allocation, ...others].join(", ")}</h3> : null}
+            <StackedBar
+              room={room.value}
+              least={!alive.exact}
+              segments={[
+                ...memory.weights.map((one) => ({ name: `weights in ${one.format}`, bytes: one.bytes })),
+                { name: `cache in ${memory.dtype}`, bytes: memory.cache_bytes[allocation] ?? 0 },
+                { name: alive.exact ? "working set" : "working set, at least", bytes: alive.bytes },
+              ]}
+            />
+            <p class="note">{heldTo(alive)}</p>
+            {rank === 0 ? <NotTaken memory={memory} /> : null}
+          </div>
+        );
+      })}
+      <details>
+        <summary>in bytes</summary>
+        <InBytes memory={memory} />
+      </details>
+    </>
+  );
+}
+
+function heldTo({ exact, needed_by }: Memory["working_set"][string]): string {
+  return exact
+    ? `Held to what torch allocates; most is needed in ${needed_by}.`
+    : `A lower bound: the working set was not held to torch, and is at least the output of ${needed_by}.`;
+}
+
+/** The allocations of the cache; of those that come to the same in a bar's letters the first is shown. */
+function alikeIn(memory: Memory): [string, ...string[]][] {
+  const weights = memory.weights.reduce((sum, one) => sum + one.bytes, 0);
+  const found = new Map<string, [string, ...string[]]>();
+  for (const name of Object.keys(memory.working_set)) {
+    const written = bytes(weights + Number(memory.cache_bytes[name] ?? 0));
+    const alike = found.get(written);
+    if (alike) alike.push(name);
+    else found.set(written, [name]);
+  }
+  return [...found.values()];
+}
+
+/** What a way to quantize that was asked for leaves as it is. */
+function NotTaken({ memory }: { memory: Memory }) {
+  const taken = QUANTIZED[call.value.weights ?? ""];
+  const [, left] = memory.weights;
+  if (!taken || !left) return null;
+  const all = memory.weights.reduce((sum, one) => sum + one.elements, 0);
+  return (
+    <p class="note">
+      {call.value.weights} takes {taken}, as transformers loads it: {whole(left.elements)} of {whole(all)}{" "}
+      parameters stay in {left.format}.
+    </p>
+  );
+}
+
+function InBytes({ memory }: { memory: Memory }) {
+  const allocations = Object.entries(memory.working_set);
+  const same = (count: Whole) => allocations.map(() => whole(count));
+  const rows = [
+    ...memory.weights.map((one) => [`weights in ${one.format}`, ...same(one.bytes)]),
+    [`cache in ${memory.dtype}`, ...allocations.map(([name]) => whole(memory.cache_bytes[name] ?? 0))],
+    ["working set", ...allocations.map(([, one]) => bound(one.exact, one.bytes))],
+    ["total", ...allocations.map(([name, one]) => bound(one.exact, memory.total_bytes[name] ?? 0))],
+  ];
+  const heads = allocations.map(([name]) => (name === "none" ? ">bytes" : `>cache ${name}`));
+  return (
+    <ReportTable
+      name="memory of the call"
+      table={{ columns: ["part", ...heads].join("|"), header: true, rows }}
+    />
+  );
+}
+
+const bound = (exact: boolean, count: Whole) => (exact ? whole(count) : `≥ ${whole(count)}`);

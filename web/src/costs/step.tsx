@@ -1,0 +1,50 @@
+/** What a training step needs on the rank that needs most. */
+import { bytes, type Whole, whole } from "../numbers";
+import { Fact } from "../parts/fact";
+import { ReportTable } from "../parts/report-table";
+import { StackedBar } from "../parts/stacked-bar";
+import type { Step } from "./answer";
+import { room } from "./asked";
+
+export function StepOf({ step }: { step: Step }) {
+  const total = step.total_bytes ?? step.parts.reduce((sum, one) => sum + Number(one.bytes), 0);
+  const ranks = [step.data_parallel, step.tensor_parallel, step.pipeline_parallel];
+  const all = ranks.reduce((product, one) => product * one, 1);
+  const shared = `${ranks[0]} data × ${ranks[1]} tensor × ${ranks[2]} pipeline`;
+  return (
+    <>
+      <StackedBar
+        room={room.value}
+        least={step.not_described !== null}
+        aside="the loss"
+        segments={step.parts}
+      />
+      <dl class="facts">
+        <Fact title="ranks" value={all > 1 ? `${whole(all)}: ${shared}` : "1"} />
+        <Fact
+          title={
+            step.not_described ? "bytes of a rank without activations" : "bytes of the rank that needs most"
+          }
+          value={`${whole(total)} (${bytes(total)})`}
+        />
+        <Fact title="FLOPs of a rank" value={step.flops === null ? "not given" : whole(step.flops)} />
+      </dl>
+      <p class="note">
+        {step.not_described
+          ? `Without activations: ${step.not_described}.`
+          : "Exact but for the loss, what libraries set aside and fragments of memory, which are not counted."}
+      </p>
+      <ReportTable
+        name="parts of the memory"
+        table={{
+          columns: "part|dtype|shared out by ZeRO|>bytes|>",
+          header: true,
+          rows: step.parts.map((one) => [one.name, one.dtype, sharedOut(one.shared_by), ...told(one.bytes)]),
+        }}
+      />
+    </>
+  );
+}
+
+const sharedOut = (ranks: number) => (ranks > 1 ? `1/${whole(ranks)}` : "");
+const told = (count: Whole) => [whole(count), bytes(count)];

@@ -1,0 +1,9 @@
+/** A fact in a list of such: `<dl class="facts">`. */
+export function Fact({ title, value }: { title: string; value: string }) {
+  return (
+    <div>
+      <dt>{title}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
