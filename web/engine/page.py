@@ -38,9 +38,9 @@ def versions() -> Any:
 
 
 def count(source: str, dtype: str | None = None) -> Any:
-    """The counts, and the modules down to the last."""
+    """The counts, and the modules down to the last, in place of those that the counts would choose."""
     found = model(source)
-    return {"counts": found.counts(dtype or None).as_json(), "tree": found.tree.as_json()}
+    return {"counts": found.counts(dtype or None, depth=0).as_json(), "tree": found.tree.as_json()}
 
 
 def tensors(source: str) -> Any:

@@ -22,8 +22,13 @@ export class Site {
     readonly address: string,
   ) {}
 
-  static async opened(): Promise<Site> {
-    const server = await preview({ preview: { port: 0, host: "127.0.0.1" }, logLevel: "error" });
+  /** With further files beside those of the page, by path. */
+  static async opened(further: Record<string, string> = {}): Promise<Site> {
+    const server = await preview({
+      preview: { port: 0, host: "127.0.0.1" },
+      logLevel: "error",
+      plugins: [{ name: "further", configurePreviewServer: (server) => beside(server, further) }],
+    });
     const address = server.resolvedUrls?.local[0];
     if (!address) throw new Error("the server has no address");
     const browser = await chromium.launch({
@@ -33,19 +38,16 @@ export class Site {
         "--disable-gpu",
         "--disable-background-networking",
         "--disable-component-update",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", // the page asks nobody unasked
       ],
     });
     return new Site(server, browser, address);
   }
 
-  /** What shares nothing with another. Requests that leave the server fail: the page makes none unasked. */
+  /** What shares nothing with another, its cache neither. */
   async context(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext(options);
     context.setDefaultTimeout(PATIENCE);
-    await context.route(
-      (url) => !url.href.startsWith(this.address) && url.protocol.startsWith("http"),
-      (route) => route.abort(),
-    );
     return context;
   }
 
@@ -63,5 +65,14 @@ export class Site {
   async close(): Promise<void> {
     await this.browser.close();
     await this.server.close();
+  }
+}
+
+function beside({ middlewares }: PreviewServer, files: Record<string, string>): void {
+  for (const [path, text] of Object.entries(files)) {
+    middlewares.use(path, (_, response) => {
+      response.setHeader("Content-Type", path.endsWith(".js") ? "text/javascript" : "text/html");
+      response.end(text);
+    });
   }
 }
