@@ -119,7 +119,7 @@ class Activations(StepActivations):
     ) -> None:
         spec = scope.spec
         for value, known in ((dtype, ELEMENT_BYTES), (attention, KERNELS)):
-            if value not in known:
+            if value not in tuple(known):
                 help_ = f"known: {', '.join(known)}"
                 raise ArchspecError(f"activations are not described for {value}", help=help_)
         for name, length, least in (("batch", batch, 1), ("tokens", tokens, 2), ("memory", memory or 2, 2)):

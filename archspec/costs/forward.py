@@ -68,7 +68,8 @@ class Forward:
     ) -> None:
         self.scope, self.architecture, self.held = scope, architecture, held
         _whole(batch=batch, tokens=tokens)
-        _whole(0, past=past, memory=memory or 0, encoded=encoded or 0)
+        _whole(0, past=past, memory=0 if memory is None else memory)
+        _whole(0, encoded=0 if encoded is None else encoded)
         if encoded is None:
             encoded = 0 if past else memory or 0
         self.call = Call(batch, tokens, past, memory or 0, encoded)

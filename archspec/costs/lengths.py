@@ -34,7 +34,8 @@ def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
 def usual_tokens(scope: Scope, past: int = 0) -> int:
     """2048, or as many as there are positions for after a past."""
     most = positions(scope, "tokens")
-    return USUAL_TOKENS if most is None else max(1, min(USUAL_TOKENS, most - past))
+    left: int = USUAL_TOKENS if most is None or type(past) is not int else most - past
+    return max(1, min(USUAL_TOKENS, left))
 
 
 def positions(scope: Scope, axis: str) -> Any:

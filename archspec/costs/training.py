@@ -83,6 +83,7 @@ class TrainingStep:
         if attention not in ATTENTION:
             raise ArchspecError(f"{attention} is no attention", help=f"known: {', '.join(ATTENTION)}")
         _positive(batch=batch, tokens=tokens, data_parallel=data_parallel)
+        _positive(memory=1 if memory in (None, 0) else memory)
         _positive(tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel)
         _positive(expert_parallel=expert_parallel)
         self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)

@@ -62,7 +62,7 @@ class Costs:
         from archspec.costs.quantization import SCHEMES, named_scheme, scheme_of
         from archspec.costs.weights import Weights
 
-        if stored is not None and stored not in SCHEMES:
+        if stored is not None and (not isinstance(stored, str) or stored not in SCHEMES):
             return Weights(self.root, self._tensors, dtype_name(stored))
         rest = dtype_name(dtype or self.dtype)
         said = self.config.raw.get("quantization_config")

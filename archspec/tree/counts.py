@@ -16,7 +16,7 @@ _SHORT = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "flo
 
 def dtype_name(name: str) -> str:
     """A dtype as torch spells it: `bf16` is `bfloat16`."""
-    return _SHORT.get(name, name)
+    return _SHORT.get(name, name) if isinstance(name, str) else name
 
 
 def dtype_bytes(name: str) -> int:
@@ -25,7 +25,7 @@ def dtype_bytes(name: str) -> int:
     >>> dtype_bytes("bf16"), dtype_bytes("float32")
     (2, 4)
     """
-    size = DTYPE_BYTES.get(dtype_name(name))
+    size = DTYPE_BYTES.get(dtype_name(name)) if isinstance(name, str) else None
     if size is None:
         raise ArchspecError(f"{name} is not a dtype known here: {', '.join([*DTYPE_BYTES, *_SHORT])}")
     return size

@@ -46,3 +46,21 @@ def test_sensitivity_is_what_the_command_prints(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == f"{found}\n"
     assert main([*line, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found.as_json()
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        *(("training", {"optimizer": wrong}) for wrong in (None, 1, ["adamw"])),
+        *(("training", {name: [1]}) for name in ("tokens", "memory", "dtype", "attention", "zero")),
+        *(("flops", {name: "8"}) for name in ("batch", "tokens", "past", "memory")),
+        ("forward", {"encoded": ""}),
+        ("memory", {"weights": ["nf4"]}),
+        ("cache", {"budget": "1GiB", "weights": {"nf4": 1}}),
+        ("memory", {"dtype": [1]}),
+    ],
+)
+def test_an_option_of_another_type_is_refused(method: str, options: dict[str, Any]) -> None:
+    with pytest.raises(archspec.ArchspecError) as refused:
+        getattr(archspec.load("GPT2LMHeadModel"), method)(**options).as_json()
+    assert len(refused.value.problems) == 1 and "\n" not in refused.value.problems[0].message
