@@ -28,6 +28,60 @@ flow("a class is found by its name, with the keyboard alone", async (page) => {
   assert.equal(await field.getAttribute("aria-expanded"), "false");
 });
 
+flow("what is chosen stands in the field, and typing replaces it", async (page) => {
+  await counts(page, "124,439,808");
+  const field = page.getByRole("combobox", { name: "Model" });
+  assert.equal(await field.inputValue(), "GPT2LMHeadModel");
+  await field.click();
+  await page.getByRole("option", { name: "google-bert/bert-base-uncased bert" }).waitFor();
+  await page.keyboard.type("pythia 14m");
+  await page.keyboard.press("Escape");
+  assert.equal(await field.inputValue(), "GPT2LMHeadModel");
+  await page.keyboard.type("pythia 14m");
+  await page.keyboard.press("Enter");
+  await counts(page, "14,067,712");
+  assert.equal(await field.inputValue(), "EleutherAI/pythia-14m");
+});
+
+flow("families are listed, and lead to their classes", async (page) => {
+  const field = page.getByRole("combobox", { name: "Model" });
+  await field.click();
+  await page
+    .getByRole("group", { name: /^families/ })
+    .getByRole("option", { name: /^mamba / })
+    .click();
+  assert.equal(await field.inputValue(), "mamba");
+  await page.getByRole("option", { name: "MambaForCausalLM mamba", exact: true }).click();
+  await page.getByRole("heading", { name: "MambaForCausalLM" }).waitFor();
+});
+
+flow("a checkpoint that is not shipped is fetched from the hub, by its name or its address", async (page) => {
+  await page.route(HUB, (route) => route.fulfill({ body: '{"model_type": "bert", "num_hidden_layers": 2}' }));
+  const field = page.getByRole("combobox", { name: "Model" });
+  await field.fill("qwen3 30b a3b");
+  await page.getByRole("option", { name: /^Qwen\/Qwen3-30B-A3B / }).click();
+  await counts(page, "38,603,520");
+  assert.equal(await field.inputValue(), "Qwen/Qwen3-30B-A3B");
+  const asked = page.waitForRequest("https://huggingface.co/someone/small/resolve/v2/part/config.json");
+  await field.fill("huggingface.co/someone/small/tree/v2/part");
+  await field.press("Enter");
+  await asked;
+  await page.waitForURL(/someone/);
+  assert.equal(await field.inputValue(), "someone/small @ v2 / part/config.json");
+  await field.fill("bert zzz");
+  await page.getByText("nothing here has zzz").waitFor();
+  await page.getByRole("option", { name: "BertModel bert", exact: true }).waitFor();
+});
+
+flow("a config of unknown code is counted as the class that is chosen", async (page) => {
+  await page.getByText("paste or drop one").click();
+  const text = '{"model_type": "foo", "auto_map": {"AutoModel": "foo.Foo"}, "num_hidden_layers": 2}';
+  await page.getByLabel("config.json", { exact: true }).fill(text);
+  await page.getByRole("alert").filter({ hasText: "foo is no model type" }).waitFor();
+  await page.getByLabel("Class").selectOption("BertForMaskedLM");
+  await page.getByRole("heading", { name: "BertForMaskedLM" }).waitFor();
+});
+
 flow("another class of the model type is chosen beside it", async (page) => {
   await counts(page, "124,439,808");
   await page.getByLabel("Class").selectOption("GPT2ForSequenceClassification");
@@ -62,10 +116,22 @@ flow("a config.json that is dropped is counted as what it says", async (page) =>
     held.items.add(new File(['{"model_type": "gpt2", "n_layer": 1}'], "config.json"));
     return held;
   });
-  await page.locator(".chooser").dispatchEvent("drop", { dataTransfer: data });
+  await page.locator("main").dispatchEvent("drop", { dataTransfer: data });
   await counts(page, "46,473,216");
   await page.getByLabel("Class").selectOption("GPT2LMHeadModel");
   await page.getByRole("heading", { name: "GPT2LMHeadModel" }).waitFor();
+});
+
+flow("a file is chosen where nothing can be dropped, and one that is no config is refused", async (page) => {
+  await page.getByText("paste or drop one").click();
+  const file = page.getByLabel("file", { exact: true });
+  const given = (name: string, text: string) =>
+    file.setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+  await given("config.json", '{"model_type": "gpt2", "n_layer": 1}');
+  await counts(page, "46,473,216");
+  await given("model.safetensors", " ".repeat(2 ** 21));
+  await page.getByRole("alert").filter({ hasText: "no config.json: it has 2.0 MiB" }).waitFor();
+  await counts(page, "46,473,216");
 });
 
 flow("a hub id is fetched by the browser, and what the hub refuses is said", async (page) => {

@@ -2,26 +2,21 @@
 import { useSignal } from "@preact/signals";
 import { counted } from "../counted";
 import { OptionsOf, Select } from "../parts/select";
-import { source, textShown } from "../state";
+import { type Source, source, textShown } from "../state";
 import { Combobox } from "./combobox";
-import { fetchedConfig, idIn } from "./hub";
-import { classesOf, found, models, sourceOf } from "./models";
-
-async function dropped(event: DragEvent): Promise<void> {
-  event.preventDefault();
-  const file = event.dataTransfer?.files[0];
-  if (file) [source.value, textShown.value] = [{ text: await file.text(), label: file.name }, true];
-}
+import { refusedFile, showFile } from "./file";
+import { attempt, fileIn, labelOf, showFromHub } from "./hub";
+import { classesOf, type Found, found, HUB, type Model, modelsAndHub, sourceOf } from "./models";
 
 export function Chooser() {
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the text field within takes the same by keyboard
-    <section class="chooser" onDragOver={(event) => event.preventDefault()} onDrop={dropped}>
+    <section class="chooser" aria-label="model">
       <Combobox
         label="Model"
         placeholder="search: llama, gpt2, Mixtral-8x7B …"
-        found={(query) => found(query, models.value)}
-        choose={(one) => (source.value = sourceOf(one))}
+        chosen={called(source.value)}
+        found={offered}
+        choose={choose}
       />
       <ClassChoice />
       <Hub />
@@ -30,18 +25,39 @@ export function Chooser() {
   );
 }
 
+/** What the model is called that is shown. */
+function called({ name, label, text }: Source): string {
+  return label ?? name ?? (text ? "the config.json below" : "");
+}
+
+/** What fits a query; an id or an address of the hub is offered as it is typed. */
+function offered(query: string): Found {
+  const fitting = found(query, modelsAndHub.value);
+  const file = query.includes("/") ? fileIn(query) : undefined;
+  if (!file || fitting.models.some(({ name }) => name === file.id)) return fitting;
+  const typed = { name: labelOf(file), family: HUB, hint: "its config.json is fetched", typed: query };
+  return { models: fitting.missed.length ? [typed] : [typed, ...fitting.models], missed: [] };
+}
+
+function choose(one: Model): void {
+  if (one.family === HUB) void showFromHub(one.typed ?? one.name);
+  else source.value = sourceOf(one);
+}
+
 function ClassChoice() {
   const shown = source.value;
   const types = classesOf(shown);
-  const counts = counted.value.result?.counts;
+  const { result, problems } = counted.value;
+  const counts = problems.length ? undefined : result?.counts;
   const now = shown.architecture ?? (shown.name === undefined ? counts?.architecture : shown.name) ?? "";
   const known = types.flatMap((one) => one.architectures);
   const choose = (name: string) => {
     source.value = shown.name === undefined ? { ...shown, architecture: name } : { ...shown, name };
   };
+  const unknown = counts?.architecture || now || (problems.length ? "choose one to count it as" : "…");
   return (
     <Select label="Class" value={now} disabled={known.length === 0} choose={choose}>
-      {known.includes(now) ? null : <option value={now}>{counts?.architecture || now || "…"}</option>}
+      {known.includes(now) ? null : <option value={now}>{unknown}</option>}
       {types.map(({ model_type, architectures }) => (
         <optgroup key={model_type} label={model_type}>
           <OptionsOf values={architectures} />
@@ -53,36 +69,32 @@ function ClassChoice() {
 
 function Hub() {
   const id = useSignal("");
-  const told = useSignal("");
-  const wrong = useSignal(false);
-  const fetched = async (event: Event) => {
+  const { told, refused, page } = attempt.value;
+  const asked = (event: Event) => {
     event.preventDefault();
-    const asked = idIn(id.value);
-    [told.value, wrong.value] = [`fetching ${asked} …`, false];
-    try {
-      source.value = { text: await fetchedConfig(asked), label: asked };
-      told.value = "";
-    } catch (error) {
-      [told.value, wrong.value] = [(error as Error).message, true];
-    }
+    void showFromHub(id.value);
   };
   return (
-    <form onSubmit={fetched}>
-      <label>
-        Hub id
-        <span class="row">
-          <input
-            placeholder="organisation/name"
-            autocapitalize="off"
-            spellcheck={false}
-            value={id.value}
-            onInput={(event) => (id.value = event.currentTarget.value)}
-          />
-          <button type="submit">Fetch</button>
-        </span>
-      </label>
-      <p role={wrong.value ? "alert" : "status"} class={wrong.value ? "refusal" : "note"}>
-        {told.value}
+    <form onSubmit={asked}>
+      <label for="hub-id">Hub id</label>
+      <span class="row">
+        <input
+          id="hub-id"
+          placeholder="organisation/name"
+          autocapitalize="off"
+          spellcheck={false}
+          value={id.value}
+          onInput={(event) => (id.value = event.currentTarget.value)}
+        />
+        <button type="submit">Fetch</button>
+      </span>
+      <p role={refused ? "alert" : "status"} class={refused ? "refusal" : "note"}>
+        {told}{" "}
+        {page ? (
+          <a href={page} target="_blank" rel="noreferrer">
+            its page on the hub
+          </a>
+        ) : null}
       </p>
     </form>
   );
@@ -95,7 +107,24 @@ function Pasted() {
       open={textShown.value}
       onToggle={(event) => (textShown.value = event.currentTarget.open)}
     >
-      <summary>config.json: paste or drop one</summary>
+      <summary>config.json: paste or drop one, or open a file</summary>
+      <p class="row">
+        <label class="inline">
+          file
+          <input
+            type="file"
+            accept=".json,application/json"
+            onChange={(event) => {
+              const file = event.currentTarget.files?.[0];
+              if (file) void showFile(file);
+              event.currentTarget.value = ""; // the same file may be chosen anew
+            }}
+          />
+        </label>
+        <span role="alert" class="refusal">
+          {refusedFile.value}
+        </span>
+      </p>
       <textarea
         aria-label="config.json"
         spellcheck={false}

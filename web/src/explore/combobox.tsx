@@ -1,27 +1,45 @@
 /** A field that offers what fits what is typed, grouped; arrows, Enter and Escape work, and screen readers follow. */
 import { useSignal } from "@preact/signals";
-import type { Model } from "./models";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { FAMILIES, type Found, type Model } from "./models";
 
-const SHOWN = 80; // options: more are found by more letters
+const SHOWN = 80; // options that fit a query: more are found by more letters
 
 interface Props {
   id?: string;
   label: string;
   placeholder: string;
-  found: (query: string) => Model[];
+  chosen?: string; // what stands in the field while nobody types
+  found: (query: string) => Found;
   choose: (one: Model) => void;
 }
 
-export function Combobox({ id = "model", label, placeholder, found, choose }: Props) {
-  const query = useSignal("");
+export function Combobox({ id = "model", label, placeholder, chosen = "", found, choose }: Props) {
+  const typed = useSignal<string | undefined>(undefined);
   const open = useSignal(false);
   const active = useSignal(0);
-  const all = open.value ? found(query.value) : [];
-  const groups = grouped(all.slice(0, SHOWN));
-  const listed = groups.flatMap(([, models]) => models); // in the order in which they are seen
-  const chosen = (one: Model) => {
-    [query.value, open.value] = ["", false];
-    choose(one);
+  const field = useRef<HTMLInputElement>(null);
+  const untouched = typed.value === undefined;
+  useLayoutEffect(() => {
+    if (untouched && document.activeElement === field.current) field.current?.select(); // typing replaces it
+  }, [untouched, chosen]);
+  const query = typed.value ?? "";
+  const { models, missed } = open.value ? found(query) : NONE;
+  const groups = grouped(query ? models.slice(0, SHOWN) : models);
+  const listed = groups.flatMap(([, some]) => some); // in the order in which they are seen
+  const type = (text: string | undefined) => {
+    [typed.value, open.value, active.value] = [text, true, 0];
+    document.getElementById(`${id}s`)?.scrollTo(0, 0);
+  };
+  const close = () => {
+    [typed.value, open.value] = [undefined, false];
+  };
+  const take = (one: Model) => {
+    if (one.family === FAMILIES) type(one.name);
+    else {
+      close();
+      choose(one);
+    }
   };
   const move = (to: number) => {
     [open.value, active.value] = [true, listed.length ? (to + listed.length) % listed.length : 0];
@@ -31,8 +49,8 @@ export function Combobox({ id = "model", label, placeholder, found, choose }: Pr
     const one = listed[active.value];
     if (event.key === "ArrowDown") move(open.value ? active.value + 1 : 0);
     else if (event.key === "ArrowUp") move(active.value - 1);
-    else if (event.key === "Enter" && open.value && one) chosen(one);
-    else if (event.key === "Escape") open.value = false;
+    else if (event.key === "Enter" && open.value && one) take(one);
+    else if (event.key === "Escape") close();
     else return;
     event.preventDefault();
   };
@@ -40,6 +58,7 @@ export function Combobox({ id = "model", label, placeholder, found, choose }: Pr
     <div class="combobox">
       <label for={id}>{label}</label>
       <input
+        ref={field}
         id={id}
         role="combobox"
         autocomplete="off"
@@ -49,42 +68,45 @@ export function Combobox({ id = "model", label, placeholder, found, choose }: Pr
         aria-autocomplete="list"
         aria-activedescendant={open.value && listed.length ? optionId(id, active.value) : undefined}
         placeholder={placeholder}
-        value={query.value}
-        onInput={(event) => {
-          [query.value, open.value, active.value] = [event.currentTarget.value, true, 0];
+        value={typed.value ?? chosen}
+        onInput={(event) => type(event.currentTarget.value)}
+        onFocus={(event) => event.currentTarget.select()}
+        onClick={(event) => {
+          if (untouched) event.currentTarget.select();
+          open.value = true;
         }}
-        onClick={() => (open.value = true)}
-        onBlur={() => (open.value = false)}
+        onBlur={close}
         onKeyDown={pressed}
       />
-      <div
-        id={`${id}s`}
-        role="listbox"
-        aria-label="models"
-        hidden={!open.value}
-        onMouseDown={(event) => event.preventDefault() /* the field keeps the focus until the click */}
-      >
-        {groups.map(([family, models]) => (
-          // biome-ignore lint/a11y/useSemanticElements: a listbox takes groups of options, no fieldset
-          <div key={family} role="group" aria-label={family}>
-            <div class="family" aria-hidden="true">
-              {family}
+      <div class="popup" hidden={!open.value}>
+        <p role="status" class="note">
+          {open.value ? told(models.length, query, missed) : ""}
+        </p>
+        <div
+          id={`${id}s`}
+          role="listbox"
+          aria-label="models"
+          onMouseDown={(event) => event.preventDefault() /* the field keeps the focus until the click */}
+        >
+          {groups.map(([family, models]) => (
+            // biome-ignore lint/a11y/useSemanticElements: a listbox takes groups of options, no fieldset
+            <div key={family} role="group" aria-label={family}>
+              <div class="family" aria-hidden="true">
+                {family}
+              </div>
+              {models.map((one) => (
+                <Option
+                  key={one.name}
+                  id={optionId(id, listed.indexOf(one))}
+                  model={one}
+                  active={listed[active.value] === one}
+                  choose={take}
+                />
+              ))}
             </div>
-            {models.map((one) => (
-              <Option
-                key={one.name}
-                id={optionId(id, listed.indexOf(one))}
-                model={one}
-                active={listed[active.value] === one}
-                choose={chosen}
-              />
-            ))}
-          </div>
-        ))}
+          ))}
+        </div>
       </div>
-      <p role="status" class={open.value ? "note" : "unseen"}>
-        {open.value ? told(all.length, query.value) : ""}
-      </p>
     </div>
   );
 }
@@ -106,6 +128,8 @@ function Option({ id, model, active, choose }: OptionProps) {
   );
 }
 
+const NONE: Found = { models: [], missed: [] };
+
 const optionId = (id: string, rank: number) => `${id}-${rank}`;
 
 function grouped(models: Model[]): [string, Model[]][] {
@@ -114,7 +138,10 @@ function grouped(models: Model[]): [string, Model[]][] {
   return [...groups];
 }
 
-function told(count: number, query: string): string {
-  if (count === 0) return `nothing that is described is called ${query}`;
-  return count > SHOWN ? `${SHOWN} of ${count}: type on` : `${count} models`;
+function told(count: number, query: string, missed: string[]): string {
+  if (!query) return "type a name, or choose";
+  if (count === 0)
+    return `nothing here is called ${query}: a hub id, organisation/name, fetches its config.json`;
+  if (missed.length) return `nothing here has ${missed.join(" ")}; these have the rest of it`;
+  return count > SHOWN ? `${SHOWN} of ${count}: type on` : `${count} found`;
 }

@@ -1,11 +1,24 @@
 /** A config.json from the hub, fetched by the browser itself. */
+import { signal } from "@preact/signals";
+import { source } from "../state";
 
-const ID = /^[\w.-]+(?:\/[\w.-]+)?$/;
+/** A file of a repository of the hub. */
+export interface HubFile {
+  id: string;
+  revision: string;
+  path: string;
+}
+
+const HUB = "https://huggingface.co";
+const SITE = /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\//;
+const NAME = "\\w[\\w.-]*";
+const FILE = new RegExp(`^(${NAME}(?:/${NAME})?)(?:/(tree|blob|resolve|raw)/([^/]+)(?:/(.*))?)?$`);
+const NO_MODELS = /^(?:datasets|spaces|api)\//;
 
 const REFUSED: Record<number, string> = {
   401: "there is no such repository, or it is private or gated: open its config.json on the hub, and paste it here",
   403: "the repository is private or gated: open its config.json on the hub, and paste it here",
-  404: "the repository has no config.json on its main branch",
+  404: "the repository has no config.json there",
   429: "the hub asks for some patience: too many requests",
 };
 
@@ -13,20 +26,69 @@ const UNREACHED =
   "the hub gives this page no answer: the device is offline, the repository is private, " +
   "or something blocks the request; paste its config.json here";
 
-/** The id in what was typed: as it is, or in the address of its page. */
-export function idIn(typed: string): string {
-  return typed.trim().replace(/^https:\/\/huggingface\.co\/([^/]+\/[^/?#]+).*$/, "$1");
+/** The config.json that is meant by an id, or by the address of a repository, a revision, a folder, or the file. */
+export function fileIn(typed: string): HubFile | undefined {
+  const asked = typed
+    .trim()
+    .replace(SITE, "")
+    .replace(/[?#].*$/, "")
+    .replace(/\/+$/, "");
+  const [, id, kind, revision = "main", below = ""] = FILE.exec(asked) ?? [];
+  if (id === undefined || NO_MODELS.test(id)) return undefined;
+  const folder = kind === "tree" && below ? `${below}/` : "";
+  return { id, revision, path: below.endsWith(".json") ? below : `${folder}config.json` };
 }
 
-/** The text of a repository's config.json. Rejects with a sentence for people where there is none to be had. */
-export async function fetchedConfig(id: string): Promise<string> {
-  if (!ID.test(id)) throw new Error(`${id || "nothing"} is no hub id: write organisation/name`);
+/** What a file is called: its repository, and what else is not as usual. */
+export function labelOf({ id, revision, path }: HubFile): string {
+  return id + (revision === "main" ? "" : ` @ ${revision}`) + (path === "config.json" ? "" : ` / ${path}`);
+}
+
+const addressOf = ({ id, revision, path }: HubFile, how: "resolve" | "blob") =>
+  `${HUB}/${id}/${how}/${revision}/${path}`;
+
+/** The text of a file. Rejects with a sentence for people where there is none to be had. */
+async function fetched(file: HubFile): Promise<string> {
   let response: Response;
   try {
-    response = await fetch(`https://huggingface.co/${id}/resolve/main/config.json`);
+    response = await fetch(addressOf(file, "resolve"));
   } catch {
-    throw new Error(`${id}: ${UNREACHED}`);
+    throw new Error(UNREACHED);
   }
   if (response.ok) return response.text();
-  throw new Error(`${id}: ${REFUSED[response.status] ?? `the hub answers ${response.status}`}`);
+  throw new Error(REFUSED[response.status] ?? `the hub answers ${response.status}`);
+}
+
+/** How the last attempt goes: what is said of it, and where the file can be looked at. */
+export interface Attempt {
+  told: string;
+  refused: boolean;
+  page?: string;
+}
+
+export const attempt = signal<Attempt>({ told: "", refused: false });
+let attempts = 0;
+
+/** Shows the model of an id or an address of the hub; of two attempts, the later one's. */
+export async function showFromHub(typed: string): Promise<void> {
+  attempts += 1;
+  const own = attempts;
+  const file = fileIn(typed);
+  if (!file) {
+    const told = `${typed.trim() || "nothing"} is no hub id of a model: write organisation/name`;
+    attempt.value = { told, refused: true };
+    return;
+  }
+  const label = labelOf(file);
+  attempt.value = { told: `fetching ${label} …`, refused: false };
+  try {
+    const text = await fetched(file);
+    if (own !== attempts) return;
+    source.value = { text, label };
+    attempt.value = { told: "", refused: false };
+  } catch (error) {
+    if (own !== attempts) return;
+    const told = `${label}: ${(error as Error).message}`;
+    attempt.value = { told, refused: true, page: addressOf(file, "blob") };
+  }
 }

@@ -1,5 +1,6 @@
 /** What there is to choose from: shipped checkpoints, and every class and model type that is described. */
 import { computed, type Signal, signal } from "@preact/signals";
+import listed from "../../data/hub.json";
 import type { Source } from "../state";
 import type { Catalogue } from "../types";
 
@@ -8,9 +9,18 @@ export interface Model {
   name: string;
   family: string;
   hint: string;
+  typed?: string; // of the hub: the address that stands for it
+}
+
+/** What fits a query, and the words of it that nothing has. */
+export interface Found {
+  models: Model[];
+  missed: string[];
 }
 
 export const CHECKPOINTS = "checkpoints";
+export const HUB = "checkpoints of the hub";
+export const FAMILIES = "families: choose one to see its classes";
 
 const catalogue = signal<Catalogue>({ model_types: [] });
 export const checkpoints = signal<Record<string, string>>({});
@@ -29,23 +39,60 @@ export function family(modelType: string): string {
   return /^[a-z]+/i.exec(modelType)?.[0] ?? modelType;
 }
 
-export const models = computed<Model[]>(() => [
-  ...Object.entries(checkpoints.value).map(([name, text]) => ({
+const shipped = computed<Model[]>(() =>
+  Object.entries(checkpoints.value).map(([name, text]) => ({
     name,
     family: CHECKPOINTS,
     hint: String((JSON.parse(text) as { model_type?: string }).model_type ?? ""),
   })),
-  ...catalogue.value.model_types.flatMap(({ model_type, architectures }) =>
-    architectures.map((name) => ({ name, family: family(model_type), hint: model_type })),
-  ),
-]);
+);
 
-/** The models whose names hold all words of a query, those that begin with it first. */
-export function found(query: string, all: Model[]): Model[] {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+const ofHub = listed.map((name) => ({ name, family: HUB, hint: "its config.json is fetched" }));
+
+const described = computed<Model[]>(() => {
+  const types = catalogue.value.model_types;
+  const classes = types.flatMap(({ model_type, architectures }) =>
+    architectures.map((name) => ({ name, family: family(model_type), hint: model_type })),
+  );
+  const sizes = new Map<string, number>();
+  for (const one of classes) sizes.set(one.family, (sizes.get(one.family) ?? 0) + 1);
+  const families = [...sizes].map(([name, size]) => ({
+    name,
+    family: FAMILIES,
+    hint: size === 1 ? "1 class" : `${size} classes`,
+  }));
+  return [...families, ...classes];
+});
+
+export const models = computed(() => [...shipped.value, ...described.value]);
+export const modelsAndHub = computed(() => [...shipped.value, ...ofHub, ...described.value]);
+
+const COLLECTIONS = [CHECKPOINTS, HUB, FAMILIES];
+
+/**
+ * The models whose names hold all words of a query, those that begin with it first; where none does, those that hold
+ * the words that it begins with. Without a query, checkpoints and families.
+ */
+export function found(query: string, all: Model[]): Found {
+  const words = query
+    .toLowerCase()
+    .split(/[\s/_-]+/)
+    .filter(Boolean);
+  if (words.length === 0)
+    return { models: all.filter(({ family: of }) => COLLECTIONS.includes(of)), missed: [] };
+  const single = all.filter((one) => one.family !== FAMILIES);
+  for (let kept = words.length; kept > 0; kept--) {
+    const models = holding(words.slice(0, kept), single);
+    if (models.length) return { models, missed: words.slice(kept) };
+  }
+  return { models: [], missed: words };
+}
+
+function holding(words: string[], all: Model[]): Model[] {
+  const [first = "", whole] = [words[0], words.join("")]; // `gpt-2` is gpt2
   const rank = ({ name, hint }: Model) => {
-    const [own, first] = [name.toLowerCase(), words[0] ?? ""];
-    if (own === first || hint === first) return 0;
+    const own = name.toLowerCase().replace(/^.*\//, "");
+    if ([first, whole].includes(own) || [first, whole].includes(hint)) return 0;
     if (own.startsWith(first)) return 1;
     return hint.startsWith(first) ? 2 : 3;
   };
@@ -61,24 +108,32 @@ export function sourceOf({ name, family: kind }: Model): Source {
 }
 
 /** Classes that a source can be counted as, by the model type that they are of: its own, and those of its parts. */
-export function classesOf(source: Source): { model_type: string; architectures: string[] }[] {
+export function classesOf(source: Source): Catalogue["model_types"] {
   const listed = catalogue.value.model_types;
   if (source.name !== undefined) {
     const { name } = source;
     return listed.filter((one) => one.model_type === name || one.architectures.includes(name)).slice(0, 1);
   }
-  const types = modelTypes(source.text ?? "");
-  return types.flatMap((type) => listed.filter((one) => one.model_type === type && one.architectures.length));
+  const config = configIn(source.text ?? "");
+  if (!config) return []; // said where it is counted
+  const types = modelTypes(config);
+  const known = listed.filter((one) => types.includes(one.model_type) && one.architectures.length);
+  known.sort((a, b) => types.indexOf(a.model_type) - types.indexOf(b.model_type));
+  return known.length ? known : listed; // what names no model type, or code of its own, can be counted as any
 }
 
-function modelTypes(text: string): string[] {
+function configIn(text: string): object | undefined {
   try {
-    const config = JSON.parse(text) as Record<string, unknown>;
-    const named = [config, ...Object.values(config)].map(
-      (one) => (one as { model_type?: unknown } | null)?.model_type,
-    );
-    return [...new Set(named.filter((one) => typeof one === "string"))];
+    const config: unknown = JSON.parse(text);
+    return config !== null && typeof config === "object" && !Array.isArray(config) ? config : undefined;
   } catch {
-    return []; // said where it is counted
+    return undefined;
   }
+}
+
+function modelTypes(config: object): string[] {
+  const named = [config, ...Object.values(config)].map(
+    (one) => (one as { model_type?: unknown } | null)?.model_type,
+  );
+  return [...new Set(named.filter((one) => typeof one === "string"))];
 }
