@@ -213,17 +213,17 @@ def point(source: str, quantity: str, values: dict[str, Any], call: dict[str, An
 CALLS |= {"changes": changes, "diff": diff, "point": point}
 
 
-def solve(source: str, quantity: str, size: str, dtype: str | None) -> Any:
+def solve(source: str, budget: dict[str, str], dtype: str | None) -> Any:
     """The configs that come near a budget in the model's own proportions, the best first."""
     asked = json.loads(source)
     config: Any = (
         archspec.complete(model(source)) if asked.get("set") else asked.get("name") or put(asked["text"])
     )
-    found = archspec.solve(config, architecture=asked.get("architecture"), dtype=dtype, **{quantity: size})
-    table, *said = found.blocks()
+    found = archspec.solve(config, architecture=asked.get("architecture"), dtype=dtype, **budget)
+    blocks = [*found.blocks()]
     return {
-        "table": table._asdict(),
-        "said": [*said, *found.notes],
+        "tables": [one._asdict() for one in blocks if not isinstance(one, str)],
+        "said": [*(one for one in blocks if isinstance(one, str) and one), *found.notes],
         "configs": [one.config for one in found],
     }
 

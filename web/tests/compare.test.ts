@@ -14,6 +14,15 @@ flow(
     await page.getByText("+503,316,480").first().waitFor(); // archspec diff LlamaForCausalLM MistralForCausalLM
     await page.getByRole("cell", { name: "model.layers.*.self_attn.k_proj" }).waitFor();
     await page.getByText("8 points", { exact: true }).waitFor();
+    await page.getByLabel("B, too").check();
+    await page.getByText("16 points", { exact: true }).waitFor();
+    await page.getByText("as a table").click();
+    // archspec count … --set num_hidden_layers=8, of each
+    await page.getByRole("row", { name: "8 1,881,214,976 2,007,044,096" }).waitFor();
+    await page.getByText("CSV", { exact: true }).click();
+    const csv = (await page.locator("[data-format=CSV]").textContent()) ?? "";
+    assert.match(csv, /^num_hidden_layers,A: parameters,B: parameters\n1,/);
+    assert.match(csv, /\n8,1881214976,2007044096$/);
   },
   link({ ...LLAMA, plot: LAYERS }),
 );
@@ -23,10 +32,12 @@ flow(
   async (page) => {
     await page.getByRole("button", { name: "the same as A" }).click();
     await page.getByText("no difference: the same tensors").waitFor();
+    assert.equal(await page.getByLabel("largest first").count(), 0);
     await page.getByLabel("field of B").fill("num_key_value_heads");
     await page.getByLabel("its value").fill("8");
     await page.getByLabel("its value").press("Enter");
     await page.getByText("-402,653,184").first().waitFor();
+    await page.getByText("LlamaForCausalLM and LlamaForCausalLM at num_key_value_heads = 8").waitFor();
     await page.getByLabel("closed forms").check();
     await page.getByText("A.num_key_value_heads - B.num_key_value_heads").first().waitFor();
     await page.getByRole("button", { name: "leave num_key_value_heads as it is" }).click();
@@ -54,6 +65,7 @@ flow(
     await page.getByText(/^32 points, \d+ of them refused:$/).waitFor();
     await page.getByText("as a table").click();
     assert.ok((await page.getByRole("cell", { name: "refused" }).count()) > 10);
+    await page.getByText(/hidden_size % num_attention_heads == 0` \(\d+ points\)/).waitFor();
   },
   link({
     view: "compare",
@@ -83,11 +95,33 @@ flow(
     await page.getByLabel("size", { exact: true }).press("Enter");
     // archspec solve LlamaForCausalLM --params 7b
     await page.getByRole("row", { name: "1 4,096 32 32 11,520 6,939,742,208 0.861%" }).waitFor();
-    await page.getByRole("button", { name: "1 as B" }).click();
+    await page.getByRole("button", { name: "compare it, as B" }).click();
     await page.getByText("+201,326,592").first().waitFor();
+    await page.getByRole("combobox", { name: "rank" }).selectOption("2");
+    await page.getByRole("button", { name: "look at it, as A" }).click();
+    await page.getByText("rank 2 (LlamaForCausalLM) and rank 1 (LlamaForCausalLM)").waitFor();
     await page.getByLabel("size", { exact: true }).fill("seven");
     await page.getByLabel("size", { exact: true }).press("Enter");
-    await page.getByRole("alert").getByText("seven").waitFor();
+    await page.getByRole("alert").getByText("seven is no size").waitFor();
+  },
+  link({ ...LLAMA, plot: LAYERS }),
+);
+
+flow(
+  "the size that some compute is spent on",
+  async (page) => {
+    await page.getByRole("combobox", { name: "budget" }).selectOption("compute");
+    await page.getByLabel("size", { exact: true }).fill("1e21");
+    await page.getByLabel("size", { exact: true }).press("Enter");
+    // archspec solve LlamaForCausalLM --compute 1e21
+    await page.getByRole("row", { name: "N, params 2,791,666,667" }).waitFor();
+    await page.getByRole("row", { name: "1 3,072 24 24 7,680 2,801,421,312" }).waitFor();
+    await page.getByRole("combobox", { name: "budget" }).selectOption("flops");
+    await page.getByLabel("size", { exact: true }).fill("1e22");
+    await page.getByLabel("tokens").fill("2e11");
+    await page.getByLabel("tokens").press("Enter");
+    // archspec solve LlamaForCausalLM --flops 1e22 --tokens 2e11
+    await page.getByRole("row", { name: "1 4,352 34 34 11,264 7,854,789,888" }).waitFor();
   },
   link({ ...LLAMA, plot: LAYERS }),
 );

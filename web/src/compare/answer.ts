@@ -1,5 +1,6 @@
 /** The answers on two models; archspec/schemas/diff.json says what each entry means. */
 import type { Part } from "../costs/answer";
+import type { Source } from "../state";
 import type { Counts, FieldValue } from "../types";
 
 export interface Change {
@@ -23,8 +24,9 @@ export interface CostChange {
   after: number;
 }
 
-/** `diff` is null where one of the sides is refused. */
+/** `diff` is null where one of the sides is refused; `sources` are what the sides were asked as. */
 export interface Compared {
+  sources: [Source, Source];
   a: Part<Counts>;
   b: Part<Counts>;
   diff: Changes | null;

@@ -11,7 +11,7 @@ export const QUANTITIES = {
 } as const;
 export type Quantity = keyof typeof QUANTITIES;
 
-/** A quantity along a field; the values of another one, as typed, have a curve each. */
+/** A quantity along a field; the values of another one, as typed, have a curve each; of B, too, with `both`. */
 export interface Plotted {
   quantity: Quantity;
   field: string;
@@ -21,6 +21,7 @@ export interface Plotted {
   other: string;
   values: string;
   log: boolean;
+  both?: boolean;
 }
 
 export const other = keep<Source | null>("other", null);

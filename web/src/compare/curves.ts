@@ -3,20 +3,27 @@ import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import { ask, Refusal } from "../engine";
 import { gridOf, type Plotted } from "./asked";
 
+/** A curve is of A or of B, and of a value of the other field. */
+export interface Line {
+  side: number;
+  value: number | undefined;
+}
+
 export interface Curves {
   along: number[];
-  curves: (number | undefined)[];
+  lines: Line[];
   values: (number | null | undefined)[][]; // by curve; null: refused, undefined: not yet counted
   refusals: Map<string, number>; // how many points each message is said of
   pending: boolean;
 }
 
 interface Asked {
-  source: string;
+  sources: string[];
   plotted: Plotted;
   call: unknown;
 }
 
+export const SIDES = ["A", "B"] as const;
 const SHOWN_EVERY = 80; // ms
 
 /** Curves that are counted anew whenever the signals that `asked` reads change. */
@@ -33,36 +40,40 @@ export function drawing(asked: () => Asked | undefined): ReadonlySignal<Curves |
 }
 
 async function count(
-  { source, plotted, call }: Asked,
+  { sources, plotted, call }: Asked,
   shown: { value: Curves | undefined },
   current: () => boolean,
 ): Promise<void> {
   const { along, curves } = gridOf(plotted);
-  const values: Curves["values"] = curves.map(() => []);
+  const lines = sources.flatMap((_, side) => curves.map((value) => ({ side, value })));
+  const values: Curves["values"] = lines.map(() => []);
   const refusals = new Map<string, number>();
   let last = 0;
   for (const at of along) {
-    for (const [rank, value] of curves.entries()) {
+    for (const [rank, { side, value }] of lines.entries()) {
       const fields = { [plotted.field]: at, ...(value === undefined ? {} : { [plotted.other]: value }) };
-      const found = await pointOf(["point", source, plotted.quantity, fields, call], refusals);
+      const found = await pointOf(["point", sources[side], plotted.quantity, fields, call], (message) => {
+        const demand = message.split(", but ")[0] ?? message; // its values are those of the point
+        const said = sources.length > 1 ? `${SIDES[side]}: ${demand}` : demand;
+        refusals.set(said, (refusals.get(said) ?? 0) + 1);
+      });
       if (!current()) return;
       values[rank]?.push(found);
     }
     if (performance.now() - last > SHOWN_EVERY) {
       last = performance.now();
-      shown.value = { along, curves, values, refusals, pending: true };
+      shown.value = { along, lines, values, refusals, pending: true };
     }
   }
-  shown.value = { along, curves, values, refusals, pending: false };
+  shown.value = { along, lines, values, refusals, pending: false };
 }
 
-async function pointOf([call, ...args]: [string, ...unknown[]], refusals: Map<string, number>) {
+async function pointOf([call, ...args]: [string, ...unknown[]], refused: (message: string) => void) {
   try {
     return await ask<number>(call, ...args);
   } catch (error) {
     const said = error instanceof Refusal ? error.problems[0]?.message : undefined;
-    const message = said ?? String(error);
-    refusals.set(message, (refusals.get(message) ?? 0) + 1);
+    refused(said ?? String(error));
     return null;
   }
 }

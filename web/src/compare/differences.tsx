@@ -2,38 +2,51 @@
 import { percent, whole } from "../numbers";
 import { Problems } from "../parts/problems";
 import { ReportTable } from "../parts/report-table";
+import { keep, type Source } from "../state";
 import type { Counts } from "../types";
 import type { Change, Compared, Forms } from "./answer";
 
-const SIZES: [keyof Counts, string][] = [
+const sizes = (a: Counts, b: Counts): [keyof Counts, string][] => [
   ["params", "parameters"],
   ["active_params", "active"],
   ["embedding_params", "embedding"],
   ["non_embedding_params", "non-embedding"],
   ["buffers", "persistent buffers"],
-  ["bytes", "bytes"],
+  ["bytes", a.dtype === b.dtype ? `bytes, ${a.dtype}` : `bytes, A ${a.dtype}, B ${b.dtype}`],
 ];
 const COSTS: Record<string, string> = { flops: "FLOPs of the call", cache_elements: "elements of its cache" };
 
+const FEW = 8; // changes that are seen at a glance
+const largestFirst = keep("largest", false);
+
 export function Differences({ found, forms }: { found: Compared; forms: Forms | undefined }) {
-  const { a, b, diff, costs } = found;
+  const { a, b, diff, costs, sources } = found;
   if ("problems" in a || "problems" in b || !diff) return null;
   const [ours, theirs] = [a.result, b.result];
   const called = costs && "result" in costs ? costs.result : [];
   const numbers = [
-    ...SIZES.map(([name, title]) => [title, ours[name], theirs[name]] as const),
+    ...sizes(ours, theirs).map(([name, title]) => [title, ours[name], theirs[name]] as const),
     ...called.map((one) => [COSTS[one.quantity] ?? one.quantity, one.before, one.after] as const),
   ].filter((row): row is readonly [string, number, number] => row[1] !== null && row[2] !== null);
   return (
     <>
       <h2>
-        {ours.architecture} and {theirs.architecture}
+        {titled(sources[0], ours)} and {titled(sources[1], theirs)}
       </h2>
       <ReportTable
         name="numbers of both"
         table={{ columns: " |>A|>B|>B − A|>", header: true, rows: numbers.map(rowOf) }}
       />
       {costs && "problems" in costs ? <Problems problems={costs.problems} /> : null}
+      <ul class="notes note">
+        {[ours, theirs].flatMap(({ notes }, side) =>
+          notes.map((one) => (
+            <li key={`${side} ${one}`}>
+              in {"AB"[side]}, {one}
+            </li>
+          )),
+        )}
+      </ul>
       <h2>What differs</h2>
       {diff.changes.length ? (
         <Changed changes={diff.changes} all={ours.params} forms={forms} />
@@ -50,27 +63,47 @@ export function Differences({ found, forms }: { found: Compared; forms: Forms | 
   );
 }
 
+/** A model by the name that it was chosen by, and its class. */
+function titled({ label, set }: Source, { architecture }: Counts): string {
+  const name = label ? `${label} (${architecture})` : architecture;
+  const fields = Object.entries(set ?? {}).map(([field, value]) => `${field} = ${JSON.stringify(value)}`);
+  return fields.length ? `${name} at ${fields.join(", ")}` : name;
+}
+
 function rowOf([title, a, b]: readonly [string, number, number]): string[] {
   return [title, whole(a), whole(b), signed(b - a), a ? `${percent(b, a)} of A` : ""];
 }
 
 function Changed({ changes, all, forms }: { changes: Change[]; all: number; forms: Forms | undefined }) {
   const head = "change|module|>params|>of A|A|B";
+  const listed = changes.map((one, rank) => ({ ...one, formula: forms?.changes[rank]?.formula ?? "" }));
+  const size = (one: Change) => Math.abs(one.params) || Math.abs(one.buffers);
+  if (largestFirst.value) listed.sort((one, other) => size(other) - size(one));
   return (
     <>
+      {changes.length > FEW ? (
+        <label class="switch">
+          <input
+            type="checkbox"
+            checked={largestFirst.value}
+            onChange={(event) => (largestFirst.value = event.currentTarget.checked)}
+          />
+          largest first
+        </label>
+      ) : null}
       <ReportTable
         name="modules that differ"
         table={{
           columns: forms ? `${head}|formula` : head,
           header: true,
-          rows: changes.map((one, rank) => [
+          rows: listed.map((one) => [
             one.kind,
             one.module,
             one.buffers && !one.params ? `${signed(one.buffers)} in buffers` : signed(one.params),
             percent(one.params, all),
             one.before,
             one.after,
-            ...(forms ? [forms.changes[rank]?.formula ?? ""] : []),
+            ...(forms ? [one.formula] : []),
           ]),
         }}
       />

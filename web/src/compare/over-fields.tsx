@@ -1,12 +1,19 @@
-/** A quantity over a field or two, by single counts: what is drawn, the curves, and the same as a table. */
-import { whole } from "../numbers";
-import { Plot } from "../parts/plot";
-import { ReportTable } from "../parts/report-table";
+/** What is drawn over a field or two. */
+import { OptionsOf, Select } from "../parts/select";
 import type { Size } from "./answer";
-import { around, MOST_CURVES, MOST_POINTS, type Plotted, plotted, QUANTITIES, type Quantity } from "./asked";
+import {
+  around,
+  MOST_CURVES,
+  MOST_POINTS,
+  type Plotted,
+  plotted,
+  QUANTITIES,
+  type Quantity,
+  other as second,
+} from "./asked";
 import type { Curves } from "./curves";
+import { Drawn } from "./drawn";
 
-const SAID = 5; // reasons why points are refused
 const USUAL = ["hidden_size", "n_embd", "d_model", "num_hidden_layers"];
 
 /** What is drawn where nothing has been chosen: parameters over the width. */
@@ -34,19 +41,14 @@ export function OverFields({
       <form class="asked" onSubmit={(event) => event.preventDefault()}>
         <fieldset>
           <legend>What is drawn</legend>
-          <label>
-            quantity
-            <select
-              value={asked.quantity}
-              onChange={(event) => change({ quantity: event.currentTarget.value as Quantity })}
-            >
-              {Object.entries(QUANTITIES).map(([name, title]) => (
-                <option key={name} value={name}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Select
+            class="two"
+            label="quantity"
+            value={asked.quantity}
+            choose={(chosen) => change({ quantity: chosen as Quantity })}
+          >
+            <OptionsOf values={Object.entries(QUANTITIES)} />
+          </Select>
           <Field
             title="over"
             sizes={sizes}
@@ -91,6 +93,16 @@ export function OverFields({
             />
             logarithmic
           </label>
+          {second.value ? (
+            <label class="switch">
+              <input
+                type="checkbox"
+                checked={asked.both === true}
+                onChange={(event) => change({ both: event.currentTarget.checked })}
+              />
+              B, too (dashed)
+            </label>
+          ) : null}
           <p class="note">
             At most {MOST_POINTS} values and {MOST_CURVES} curves; FLOPs and cache are of the call that Costs
             asks of.
@@ -116,68 +128,9 @@ interface Chosen {
 
 function Field({ title, sizes, value, empty, choose }: Chosen) {
   return (
-    <label>
-      {title}
-      <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
-        {empty ? <option value="">{empty}</option> : null}
-        {sizes.map((one) => (
-          <option key={one.field} value={one.field}>
-            {one.field}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Select class="two" label={title} value={value} choose={choose}>
+      {empty ? <option value="">{empty}</option> : null}
+      <OptionsOf values={sizes.map((one) => one.field)} />
+    </Select>
   );
-}
-
-function Drawn({ asked, curves }: { asked: Plotted; curves: Curves }) {
-  const title = QUANTITIES[asked.quantity];
-  const named = curves.curves.map((one) => (one === undefined ? title : `${asked.other} = ${one}`));
-  const counted = curves.values.flat().length;
-  const refused = [...curves.refusals.values()].reduce((sum, one) => sum + one, 0);
-  return (
-    <div aria-busy={curves.pending}>
-      <Plot
-        name={title}
-        field={asked.field}
-        log={asked.log}
-        along={curves.along}
-        curves={named.map((name, rank) => ({
-          name,
-          values: curves.along.map((_, at) => curves.values[rank]?.[at]),
-        }))}
-      />
-      <p id="counted">
-        {whole(counted)} points{curves.pending ? " so far" : ""}
-        {refused ? `, ${whole(refused)} of them refused:` : ""}
-      </p>
-      <ul>
-        {[...curves.refusals].slice(0, SAID).map(([message, count]) => (
-          <li key={message}>
-            {message} {count > 1 ? `(${whole(count)} points)` : ""}
-          </li>
-        ))}
-        {curves.refusals.size > SAID ? <li>and {whole(curves.refusals.size - SAID)} more reasons</li> : null}
-      </ul>
-      <details>
-        <summary>as a table</summary>
-        <ReportTable
-          name={`${title} over ${asked.field}`}
-          table={{
-            columns: [asked.field, ...named].map((one) => `>${one}`).join("|"),
-            header: true,
-            rows: curves.along.map((at, rank) => [
-              whole(at),
-              ...curves.values.map((values) => said(values[rank])),
-            ]),
-          }}
-        />
-      </details>
-    </div>
-  );
-}
-
-function said(value: number | null | undefined): string {
-  if (value === undefined) return "";
-  return value === null ? "refused" : whole(value);
 }

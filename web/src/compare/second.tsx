@@ -6,6 +6,7 @@ import { type Source, source } from "../state";
 import { other } from "./asked";
 
 const field = signal("");
+const typed = signal("");
 
 /** What is typed as a value: a number, true, null, a list as in JSON; else a text. */
 function valueTyped(typed: string): unknown {
@@ -16,10 +17,12 @@ function valueTyped(typed: string): unknown {
   }
 }
 
-function set(typed: string): void {
-  if (!field.value || !typed) return;
+/** Sets the field once both it and its value are typed, in either order. */
+function set(): void {
+  if (!field.value || !typed.value) return;
   const shown = other.value ?? source.value;
-  other.value = { ...shown, set: { ...shown.set, [field.value]: valueTyped(typed) } };
+  other.value = { ...shown, set: { ...shown.set, [field.value]: valueTyped(typed.value) } };
+  typed.value = "";
 }
 
 function unset(name: string): void {
@@ -50,7 +53,10 @@ export function Second({ fields }: { fields: string[] }) {
           <input
             list="fields-second"
             value={field.value}
-            onInput={(event) => (field.value = event.currentTarget.value)}
+            autocapitalize="off"
+            spellcheck={false}
+            onInput={(event) => (field.value = event.currentTarget.value.trim())}
+            onChange={set}
           />
         </label>
         <datalist id="fields-second">
@@ -60,7 +66,13 @@ export function Second({ fields }: { fields: string[] }) {
         </datalist>
         <label>
           its value
-          <input onChange={(event) => set(event.currentTarget.value)} />
+          <input
+            value={typed.value}
+            autocapitalize="off"
+            spellcheck={false}
+            onInput={(event) => (typed.value = event.currentTarget.value)}
+            onChange={set}
+          />
         </label>
         <SetFields shown={other.value} />
         <details class="wide" open={other.value?.text !== undefined}>

@@ -1,96 +1,148 @@
 /** Size to shape: configs of a size in the proportions of the model, as `archspec solve` finds them. */
+import { useSignal } from "@preact/signals";
 import { answering } from "../answer";
 import type { ReportTable as Table } from "../costs/answer";
 import { call } from "../costs/asked";
 import { askLatest } from "../engine";
 import { Problems } from "../parts/problems";
 import { ReportTable } from "../parts/report-table";
-import { keep, source, view } from "../state";
+import { OptionsOf, Select } from "../parts/select";
+import { keep, type Source, source, view } from "../state";
 import { other } from "./asked";
 
+/** `tables`: the configs, after what a scaling law makes of some compute. */
 interface Solutions {
-  table: Table;
+  tables: Table[];
   said: string[];
   configs: Record<string, unknown>[];
 }
 
-const BUDGETS = {
-  params: "parameters near",
-  active_params: "active parameters near",
-  non_embedding_params: "non-embedding parameters near",
-  bytes: "bytes of the parameters at most",
-  memory: "bytes of parameters and a cache of 2,048 tokens at most",
-} as const;
+const BUDGETS = [
+  ["params", "parameters near"],
+  ["active_params", "active parameters near"],
+  ["non_embedding_params", "non-embedding parameters near"],
+  ["bytes", "bytes of parameters, at most"],
+  ["memory", "bytes with a cache, at most"],
+  ["flops", "FLOPs of training near"],
+  ["compute", "FLOPs, spent as Chinchilla"],
+] as const;
+const ABOUT: Record<string, string> = {
+  memory: "The cache is that of one sequence of 2,048 tokens.",
+  compute: "The size that the scaling law of Chinchilla gives so much compute.",
+};
 
-const budget = keep("budget", { quantity: "params", size: "" });
+/** `tokens`: those that FLOPs of training are for. */
+interface Budget {
+  quantity: string;
+  size: string;
+  tokens?: string;
+}
+
+const budget = keep<Budget>("budget", { quantity: "params", size: "" });
+
+const complete = ({ quantity, size, tokens }: Budget) =>
+  size !== "" && (quantity !== "flops" || Boolean(tokens));
 
 const solved = answering(() => {
-  const { quantity, size } = budget.value;
-  if (view.value !== "compare" || !size) return undefined;
-  return askLatest<Solutions>("solve", JSON.stringify(source.value), quantity, size, call.value.dtype);
+  const { quantity, size, tokens } = budget.value;
+  if (view.value !== "compare" || !complete(budget.value)) return undefined;
+  const asked = { [quantity]: size, ...(quantity === "flops" ? { tokens } : {}) };
+  return askLatest<Solutions>("solve", JSON.stringify(source.value), asked, call.value.dtype);
 });
 
 export function Shape() {
-  const { quantity, size } = budget.value;
-  const { result, pending, problems } = solved.value;
+  const { quantity } = budget.value;
   return (
-    <section aria-busy={pending && size !== ""}>
+    <section>
       <h2>A at another size</h2>
       <form class="asked" onSubmit={(event) => event.preventDefault()}>
         <fieldset>
           <legend>In A's own proportions</legend>
-          <label class="two">
-            budget
-            <select
-              value={quantity}
-              onChange={(event) => (budget.value = { size, quantity: event.currentTarget.value })}
-            >
-              {Object.entries(BUDGETS).map(([name, title]) => (
-                <option key={name} value={name}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          </label>
-          <label>
-            size
-            <input
-              placeholder="1.3B, 16GiB"
-              autocapitalize="off"
-              spellcheck={false}
-              value={size}
-              onChange={(event) => (budget.value = { quantity, size: event.currentTarget.value.trim() })}
-            />
-          </label>
+          <Select
+            class="two"
+            label="budget"
+            value={quantity}
+            choose={(chosen) => (budget.value = { ...budget.value, quantity: chosen })}
+          >
+            <OptionsOf values={BUDGETS} />
+          </Select>
+          <Typed label="size" field="size" example={EXAMPLES[quantity] ?? "1.3B"} />
+          {quantity === "flops" ? <Typed label="tokens" field="tokens" example="300B" /> : null}
+          {ABOUT[quantity] ? <p class="note">{ABOUT[quantity]}</p> : null}
         </fieldset>
       </form>
-      {size && pending ? <p role="status">searching: that may take some seconds …</p> : null}
-      {size && !pending ? <Problems problems={problems} text={source.value.text} /> : null}
-      {size && result && !pending && !problems.length ? <Found found={result} /> : null}
+      {complete(budget.value) ? <Answer /> : null}
     </section>
   );
 }
 
+const EXAMPLES: Record<string, string> = { bytes: "16GiB", memory: "16GiB", flops: "1e22", compute: "1e22" };
+
+interface TypedProps {
+  label: string;
+  field: "size" | "tokens";
+  example: string;
+}
+
+function Typed({ label, field, example }: TypedProps) {
+  return (
+    <label>
+      {label}
+      <input
+        placeholder={example}
+        autocapitalize="off"
+        spellcheck={false}
+        value={budget.value[field] ?? ""}
+        onChange={(event) => (budget.value = { ...budget.value, [field]: event.currentTarget.value.trim() })}
+      />
+    </label>
+  );
+}
+
+function Answer() {
+  const { result, pending, problems } = solved.value;
+  if (pending) return <p role="status">searching: that may take some seconds …</p>;
+  if (problems.length) return <Problems problems={problems} text={source.value.text} />;
+  return result ? <Found found={result} /> : null;
+}
+
 function Found({ found }: { found: Solutions }) {
+  const laws = found.tables.slice(0, -1);
   return (
     <>
-      <ReportTable name="configs of that size" table={found.table} />
+      {laws.map((one) => (
+        <ReportTable key={one.columns} name="what the law gives" table={one} />
+      ))}
+      {found.tables.slice(-1).map((one) => (
+        <ReportTable key={one.columns} name="configs of that size" table={one} />
+      ))}
       {found.said.map((one) => (
         <p key={one} class="note">
           {one}
         </p>
       ))}
-      <p class="row">
-        {found.configs.map((one, rank) => (
-          <button
-            key={JSON.stringify(one)}
-            type="button"
-            onClick={() => (other.value = { text: JSON.stringify(one, null, 2), label: `rank ${rank + 1}` })}
-          >
-            {rank + 1} as B
-          </button>
-        ))}
-      </p>
+      <Taken configs={found.configs} />
     </>
+  );
+}
+
+/** One of the configs as one of the models of the page. */
+function Taken({ configs }: { configs: Solutions["configs"] }) {
+  const chosen = useSignal(0);
+  const rank = Math.min(chosen.value, configs.length - 1);
+  const taken = (): Source => ({ text: JSON.stringify(configs[rank], null, 2), label: `rank ${rank + 1}` });
+  const ranks = configs.map((_, at) => [String(at), String(at + 1)] as const);
+  return (
+    <form class="row take" onSubmit={(event) => event.preventDefault()}>
+      <Select label="rank" value={String(rank)} choose={(at) => (chosen.value = Number(at))}>
+        <OptionsOf values={ranks} />
+      </Select>
+      <button type="button" onClick={() => (other.value = taken())}>
+        compare it, as B
+      </button>
+      <button type="button" onClick={() => (source.value = taken())}>
+        look at it, as A
+      </button>
+    </form>
   );
 }

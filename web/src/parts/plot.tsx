@@ -7,12 +7,16 @@ import { short } from "../numbers";
 
 export interface Curve {
   name: string;
+  colour: number; // its rank among those that are told apart
+  dashed: boolean;
   values: (number | null | undefined)[];
 }
 
+/** `letter`: what stands for 1e9 of the quantity. */
 export interface Shown {
   name: string;
   field: string;
+  letter: "B" | "G";
   along: number[];
   curves: Curve[];
   log: boolean;
@@ -39,13 +43,19 @@ const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const dark = signal(prefersDark.matches);
 prefersDark.addEventListener("change", () => (dark.value = prefersDark.matches));
 const HEIGHT = 360;
+const MANY = 60; // points, from which a line alone is clearer
 
-export function Plot({ name, field, along, curves, log }: Shown) {
+/** Whether the points of a curve are drawn: those between gaps are no line. */
+function pointsSeen({ data }: uPlot, rank: number): boolean {
+  return data[0].length < MANY || (data[rank]?.some((one) => one === null) ?? false);
+}
+
+export function Plot({ name, field, letter, along, curves, log }: Shown) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const data = [along, ...curves.map((one) => one.values)] as uPlot.AlignedData;
   const colours = dark.value ? DARK : LIGHT;
-  const made = JSON.stringify([field, curves.map((one) => one.name), log, dark.value]);
+  const made = JSON.stringify([name, field, curves.map((one) => one.name), log, dark.value]);
 
   useEffect(() => {
     const element = place.current;
@@ -63,15 +73,21 @@ export function Plot({ name, field, along, curves, log }: Shown) {
         scales: { x: { time: false, distr: log ? 3 : 1 }, y: { distr: log ? 3 : 1 } },
         axes: [
           { ...axis, label: field },
-          { ...axis, size: 64 },
+          {
+            ...axis,
+            label: name,
+            size: 64,
+            values: (_, splits) => splits.map((one) => (one === null ? "" : short(one).replace("B", letter))),
+          },
         ],
         series: [
           { label: field },
-          ...curves.map((one, rank) => ({
+          ...curves.map((one) => ({
             label: one.name,
-            stroke: colours.curves[rank % colours.curves.length] ?? colours.text,
+            stroke: colours.curves[one.colour % colours.curves.length] ?? colours.text,
             width: 2,
-            points: { show: along.length < 60, size: 5 },
+            ...(one.dashed ? { dash: [8, 6] } : {}),
+            points: { show: pointsSeen, size: 5 },
           })),
         ],
       },

@@ -8,15 +8,17 @@ export function ReportTable({ table, name }: { table: Told; name: string }) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
     <section class="scrolls" aria-label={name} tabIndex={0}>
       <table>
-        <thead>
-          <tr>
-            {columns.map((one, column) => (
-              <th key={one} scope="col" class={right[column] ? "number" : ""}>
-                {one.replace(/^>/, "")}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        {table.header ? (
+          <thead>
+            <tr>
+              {columns.map((one, column) => (
+                <th key={one} scope="col" class={right[column] ? "number" : ""}>
+                  {one.replace(/^>/, "")}
+                </th>
+              ))}
+            </tr>
+          </thead>
+        ) : null}
         <tbody>
           {table.rows.map((cells) => (
             <tr key={cells.join("|")}>

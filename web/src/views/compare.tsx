@@ -7,22 +7,29 @@ import { atFirst, OverFields } from "../compare/over-fields";
 import { Second } from "../compare/second";
 import { Shape } from "../compare/shape";
 import { call } from "../costs/asked";
-import { askLatest } from "../engine";
+import { ask, askLatest } from "../engine";
 import { Problems } from "../parts/problems";
 import { source, view } from "../state";
 import type { FieldValue } from "../types";
 import "../costs/costs.css";
 import "../compare/compare.css";
 
-const sides = () => [JSON.stringify(source.value), JSON.stringify(other.value)] as const;
+const sides = (): string[] =>
+  [source.value, ...(other.value ? [other.value] : [])].map((one) => JSON.stringify(one));
 const looked = () => view.value === "compare";
 
 const fields = answering(() =>
   looked() ? askLatest<FieldValue[]>("fields", JSON.stringify(source.value)) : undefined,
 );
-const compared = answering(() =>
-  looked() && other.value ? askLatest<Compared>("changes", ...sides(), call.value) : undefined,
+const theirFields = answering(() =>
+  looked() && other.value ? ask<FieldValue[]>("fields", JSON.stringify(other.value)) : undefined,
 );
+const compared = answering(() => {
+  if (!looked() || !other.value) return undefined;
+  const sources: Compared["sources"] = [source.value, other.value];
+  const asked = askLatest<Omit<Compared, "sources">>("changes", ...sides(), call.value);
+  return asked.then((found): Compared => ({ ...found, sources }));
+});
 const closed = answering(() =>
   looked() && other.value && forms.value ? askLatest<Forms>("diff", ...sides()) : undefined,
 );
@@ -31,7 +38,7 @@ const curves = drawing(() => {
   const settled = !known.pending && known.problems.length === 0;
   const asked = known.result && settled ? shown(known.result) : undefined;
   if (!looked() || !asked) return undefined;
-  return { source: JSON.stringify(source.value), plotted: asked, call: call.value };
+  return { sources: asked.both ? sides() : sides().slice(0, 1), plotted: asked, call: call.value };
 });
 
 /** What is drawn: as chosen, where the model has that field. */
@@ -46,7 +53,7 @@ export function CompareView() {
   const asked = shown(known);
   return (
     <section class="compare">
-      <Second fields={known.map((one) => one.field)} />
+      <Second fields={(theirFields.value.result ?? known).map((one) => one.field)} />
       {other.value ? <Told /> : <p>Choose a second model, or the same and other values of its fields.</p>}
       <Problems problems={problems} text={source.value.text} />
       {asked ? <OverFields sizes={sizesIn(known)} asked={asked} curves={curves.value} /> : null}

@@ -1,8 +1,7 @@
-/** The formula to take along. */
+/** Texts to take along, by the format that each is in. */
 import { useSignal } from "@preact/signals";
-import type { Formula } from "../types";
 
-export function Copies({ copies }: { copies: Formula["copies"] }) {
+export function Copies({ copies }: { copies: Record<string, string> }) {
   const told = useSignal("");
   const copied = async (format: string, text: string) => {
     try {
