@@ -145,6 +145,9 @@ flow(
     await tree.press("ArrowRight");
     // attention and its four projections: five times 7.52% in archspec flops LlamaForCausalLM
     await page.getByText("model.layers.*.self_attn: 11 TFLOPs (37.58%)").waitFor();
+    await page
+      .getByRole("treeitem", { name: "itself, model.layers.*.self_attn: itself, 2.2 TFLOPs" })
+      .waitFor();
     await page.getByText("by module", { exact: true }).click();
     await page.getByRole("cell", { name: "model.layers.*.mlp.gate_proj" }).waitFor();
   },

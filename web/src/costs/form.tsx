@@ -69,8 +69,8 @@ export function CostsForm({ usual }: { usual: number | undefined }) {
           <Whole key={name} held={training} name={name} title={title} />
         ))}
         <p class="note">
-          Batch and tokens are those of the call, on each rank of data; tensors, pipeline and experts have so
-          many ranks. {training.value.optimizer}: {OPTIMIZERS[training.value.optimizer]?.about}.
+          Batch and tokens are those of the call, on each rank of data; what is parallel is a number of ranks.{" "}
+          {training.value.optimizer}: {OPTIMIZERS[training.value.optimizer]?.about}.
         </p>
       </fieldset>
     </form>
