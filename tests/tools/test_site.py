@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import archspec
 from tools.site.__main__ import settings
-from tools.site.architectures import Checkpoint, page
+from tools.site.architectures import Checkpoint, main_head, page
 from tools.site.pages import SECTIONS, navigation, stage
 
+TOOLS = Path(__file__).parents[2] / "tools/site"
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -38,9 +42,25 @@ def test_a_page_leads_to_the_page_in_the_browser_where_there_is_one() -> None:
 
 def test_a_page_says_why_a_config_has_no_number() -> None:
     names = archspec.catalogue("time_series_transformer").model_types["time_series_transformer"]
-    assert "The default config is refused: config: `context_length` is null." in page(
-        "time_series_transformer", names
+    text = page("time_series_transformer", names)
+    assert "The default config is refused: config: `context_length` is null." in text
+    formula = archspec.formula(
+        "TimeSeriesTransformerModel", set={"prediction_length": 24, "context_length": 48}
     )
+    assert "With `prediction_length = 24`, `context_length = 48` it has **128,512** parameters." in text
+    assert formula.mathml() in text
+    left = page("qwen4_exp_text", ["Qwen4ExpTextModel"])
+    assert "config: `indexer_n_heads` is null." in left and "it has" not in left and "<math" not in left
+
+
+def test_fields_that_a_default_config_lacks_make_it_one() -> None:
+    described = archspec.catalogue().model_types
+    for model_type, fields in json.loads((TOOLS / "fields.json").read_text(encoding="utf-8")).items():
+        names = described[model_type]
+        for name in {names[0], main_head(names) or names[0]}:
+            assert archspec.load({"model_type": model_type}, name, fields).params
+        with pytest.raises(archspec.ArchspecError):
+            assert archspec.load({"model_type": model_type}, main_head(names) or names[0]).params
 
 
 def test_every_page_of_docs_is_in_the_navigation_once() -> None:

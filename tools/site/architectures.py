@@ -20,6 +20,8 @@ from archspec.specs.library import TRANSFORMERS_VERSION, shipped
 ROOT = Path(__file__).parents[2]
 _SOURCES = f"https://github.com/huggingface/transformers/blob/v{TRANSFORMERS_VERSION}/src/"
 _LONGEST = 60_000  # characters of MathML: a browser sets more of it, but nobody reads it
+# Fields that a default config lacks to be one, by model type; any that fit, as formulas are in the fields.
+_FIELDS = json.loads((Path(__file__).parent / "fields.json").read_text(encoding="utf-8"))
 # What a model is mostly used for; where it is for nothing of these, the class after the base model is shown.
 _MAIN_HEADS = (
     "ForCausalLM",
@@ -132,11 +134,17 @@ def _forms(model_type: str, architectures: Sequence[str]) -> list[str]:
 
 
 def _form(model_type: str, architecture: str, parts: bool) -> list[str]:
+    fields = _FIELDS.get(model_type, {})
     try:
         model = archspec.load({"model_type": model_type}, architecture)
         lines = [f"**{model.params:,}** parameters.", ""]
     except ArchspecError as error:
-        return [f"The default config is refused: {_plain(error.problems[0].message)}.", ""]
+        lines = [f"The default config is refused: {_plain(error.problems[0].message)}.", ""]
+        if not fields:
+            return lines
+        model = archspec.load({"model_type": model_type}, architecture, fields)
+        given = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in fields.items())
+        lines += [f"With {given} it has **{model.params:,}** parameters.", ""]
     try:
         formula = model.formula
     except ArchspecError as error:
