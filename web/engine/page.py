@@ -51,6 +51,11 @@ def fields(source: str) -> Any:
     return model(source).fields.as_json()
 
 
+def completed(source: str) -> str:
+    """The config.json of a model, with what is set."""
+    return json.dumps(archspec.complete(model(source)), indent=2)
+
+
 def entering(source: str) -> Any:
     """The fields that enter the count."""
     return model(source).formula.entering
@@ -106,6 +111,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "count": count,
     "tensors": tensors,
     "fields": fields,
+    "completed": completed,
     "entering": entering,
     "formula": formula,
 }

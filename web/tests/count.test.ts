@@ -36,7 +36,7 @@ flow("tensors are filtered by words", async (page) => {
   await look(page, "Tensors");
   await page.getByText("149 of 149 tensors").waitFor();
   await page.getByLabel("Filter").fill("mlp bias 3072");
-  await page.getByText("12 of 149 tensors, 36,864 elements").waitFor();
+  await page.getByText("12 of 149 tensors, 36,864 parameters").waitFor();
   await page.getByLabel("Filter").fill("tied");
   assert.match(
     (await page.locator("tbody tr").textContent()) ?? "",

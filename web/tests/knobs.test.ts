@@ -42,6 +42,25 @@ flow(
 );
 
 flow(
+  "heads go in steps that divide, and the config.json with what is set is taken along",
+  async (page) => {
+    await page.getByLabel("num_attention_heads, slider").press("ArrowRight");
+    await counts(page, "6,738,415,616");
+    assert.equal(await page.getByLabel("num_attention_heads", { exact: true }).inputValue(), "64");
+    const link = page.getByRole("link", { name: "Download config.json" });
+    await page.waitForFunction(() =>
+      document.querySelector("a[download]")?.getAttribute("href")?.includes("num_attention_heads%22%3A%2064"),
+    );
+    const config = JSON.parse(decodeURIComponent((await link.getAttribute("href"))?.split(",")[1] ?? ""));
+    assert.equal(config.architectures[0], "LlamaForCausalLM");
+    await page.getByLabel("hidden_size", { exact: true }).fill("4100");
+    await page.locator(".total").getByText("before what is refused").waitFor();
+    assert.equal(await link.count(), 0);
+  },
+  link({ view: "knobs", source: { name: "LlamaForCausalLM" } }),
+);
+
+flow(
   "fields that do not enter the count are said",
   async (page) => {
     const idle = page.getByText("These do not enter the count here");

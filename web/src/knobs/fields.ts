@@ -43,6 +43,13 @@ export const entering = answering(() =>
     : undefined,
 );
 
+/** The config.json of the model with what is set. */
+export const completed = answering(() =>
+  looked.value && calm.value.text
+    ? of(calm.value.text, askLatest<string>("completed", calm.value.text))
+    : undefined,
+);
+
 /** Whether a field enters the count; as long as that is not known, whether it may. */
 export function enters({ field, types }: FieldValue, known: string[] | undefined): boolean {
   return known ? known.includes(field) : !types.includes("any"); // costs alone read those

@@ -2,7 +2,7 @@
 import type { Problem } from "../engine";
 import type { FieldValue } from "../types";
 import { turn } from "./fields";
-import { type Range, range } from "./range";
+import { headCounts, type Range, range } from "./range";
 
 interface Props {
   field: FieldValue; // at the config
@@ -103,13 +103,7 @@ function NumberControl({ said, field, value, around }: NumberProps) {
   };
   return (
     <>
-      <input
-        type="range"
-        aria-label={`${field.field}, slider`}
-        {...around}
-        value={value ?? 0}
-        onInput={turned}
-      />
+      <Slider field={field} value={value} around={around} />
       <input
         {...said}
         type="number"
@@ -119,6 +113,38 @@ function NumberControl({ said, field, value, around }: NumberProps) {
         onInput={turned}
       />
     </>
+  );
+}
+
+const HEADS = /heads?$/; // of another number of them most do not divide a width
+
+/** None where the config says no number: nothing tells how far it would reach. */
+function Slider({ field, value, around }: Omit<NumberProps, "said">) {
+  if (typeof field.value !== "number") return null;
+  const name = `${field.field}, slider`;
+  if (!HEADS.test(field.field) || field.value < 1) {
+    return (
+      <input
+        type="range"
+        aria-label={name}
+        {...around}
+        value={value ?? 0}
+        onInput={(event) => turn(field.field, Number(event.currentTarget.value))}
+      />
+    );
+  }
+  const offered = headCounts(field.value);
+  const at = offered.findLastIndex((one) => one <= (value ?? 0));
+  return (
+    <input
+      type="range"
+      aria-label={name}
+      aria-valuetext={String(value)}
+      min={0}
+      max={offered.length - 1}
+      value={Math.max(0, at)}
+      onInput={(event) => turn(field.field, offered[Number(event.currentTarget.value)])}
+    />
   );
 }
 

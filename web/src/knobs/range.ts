@@ -19,6 +19,12 @@ export function range(value: number, heads: number[]): Range {
   return { min: step, max: max - (max % step), step };
 }
 
+/** The numbers of heads that a slider offers: those that divide what they are, and its multiples. */
+export function headCounts(value: number): number[] {
+  const below = Array.from({ length: value }, (_, before) => before + 1);
+  return [...below.filter((one) => value % one === 0), 2 * value, 3 * value, 4 * value];
+}
+
 /** The largest step of doubled ones that divides a value, with a dozen steps below it. */
 function evenStep(value: number, first: number): number {
   let step = first;

@@ -15,12 +15,14 @@ const FACTS: [keyof Counts, string][] = [
   ["buffers", "persistent buffers"],
 ];
 
-export function CountsOf({ counts, tree }: Counted) {
+/** `stale`: something is refused, and these are the counts before it. */
+export function CountsOf({ counts, tree, stale = false }: Counted & { stale?: boolean }) {
   return (
     <>
       <h2>{counts.architecture}</h2>
       <p class="total">
         <output id="params">{whole(counts.params)}</output> parameters ({short(counts.params)})
+        {stale ? <small class="refusal"> before what is refused</small> : null}
       </p>
       <dl class="facts">
         {FACTS.map(([name, title]) => (
@@ -31,6 +33,12 @@ export function CountsOf({ counts, tree }: Counted) {
         ))}
         <Bytes counts={counts} />
       </dl>
+      {counts.notes.length ? <h3>Notes</h3> : null}
+      <ul class="notes">
+        {counts.notes.map((one) => (
+          <li key={one}>{one}</li>
+        ))}
+      </ul>
       <Icicle
         title="where the parameters are"
         tree={tree}
@@ -41,12 +49,6 @@ export function CountsOf({ counts, tree }: Counted) {
       <div class="modules">
         <ModuleTree module={tree} all={tree.params} />
       </div>
-      {counts.notes.length ? <h3>Notes</h3> : null}
-      <ul class="notes">
-        {counts.notes.map((one) => (
-          <li key={one}>{one}</li>
-        ))}
-      </ul>
     </>
   );
 }

@@ -1,8 +1,9 @@
 /** Turn the knobs: the fields that enter the count, and the counts as they follow. */
 import { counted } from "../counted";
 import type { Problem } from "../engine";
-import { atConfig, atSet, base, entering, enters } from "../knobs/fields";
+import { atConfig, atSet, base, completed, entering, enters } from "../knobs/fields";
 import { Knob } from "../knobs/knob";
+import { Copies } from "../parts/copies";
 import { CountsOf } from "../parts/counts";
 import { Problems } from "../parts/problems";
 import { source } from "../state";
@@ -17,8 +18,11 @@ export function KnobsView() {
     <section class="knobs" aria-label="knobs">
       <Fields fields={result.found} />
       <div class="follows" aria-busy={counts.pending} data-stale={counts.problems.length > 0}>
-        {counts.problems.length ? <p class="note">the counts before what is refused:</p> : null}
-        {counts.result ? <CountsOf {...counts.result} /> : <p role="status">counting …</p>}
+        {counts.result ? (
+          <CountsOf {...counts.result} stale={counts.problems.length > 0} />
+        ) : (
+          <p role="status">counting …</p>
+        )}
       </div>
     </section>
   );
@@ -53,6 +57,7 @@ function Fields({ fields }: { fields: FieldValue[] }) {
           ))}
         </fieldset>
       ))}
+      <Taken />
       {known ? <Idle fields={fields.filter((one) => !shown.has(one.field))} /> : null}
     </form>
   );
@@ -66,6 +71,20 @@ function Status({ known, problems }: { known: boolean; problems: Problem[] }) {
     <p role="status" class={known ? "unseen" : "note"}>
       {known ? "" : told}
     </p>
+  );
+}
+
+/** The config.json to take along; none while it is that of other values. */
+function Taken() {
+  const { result } = completed.value;
+  if (result?.config !== JSON.stringify(source.value) || completed.value.problems.length) return null;
+  return (
+    <>
+      <Copies copies={{ "config.json": result.found }} />
+      <a download="config.json" href={`data:application/json,${encodeURIComponent(result.found)}`}>
+        Download config.json
+      </a>
+    </>
   );
 }
 

@@ -23,7 +23,9 @@ export function TensorsView() {
   if (!result) return <p role="status">counting …</p>;
   const words = filter.value.toLowerCase().split(/\s+/);
   const found = result.filter((one) => fits(one, words));
-  const elements = found.reduce((sum, one) => sum + (one.tied_to ? 0 : one.numel), 0);
+  const sum = (kind: Tensor["kind"]) =>
+    found.reduce((all, one) => all + (one.tied_to || one.kind !== kind ? 0 : one.numel), 0);
+  const [params, buffers] = [sum("parameter"), sum("buffer")];
   return (
     <section aria-label="tensors">
       <label>
@@ -36,7 +38,8 @@ export function TensorsView() {
         />
       </label>
       <p role="status">
-        {whole(found.length)} of {whole(result.length)} tensors, {whole(elements)} elements
+        {whole(found.length)} of {whole(result.length)} tensors, {whole(params)} parameters
+        {buffers ? `, ${whole(buffers)} elements of buffers` : ""}
       </p>
       <table class="tensors">
         <thead>
