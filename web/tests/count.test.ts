@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { counts, flow, look } from "./flow.ts";
+import { counts, flow, link, look } from "./flow.ts";
 
 flow("bytes follow the dtype, notes say what is tied", async (page) => {
   await counts(page, "124,439,808");
@@ -31,6 +31,20 @@ flow("arrows walk through the picture, which says what they point at", async (pa
   await page.getByRole("treeitem", { name: /^wte, transformer\.wte/ }).hover();
   assert.match((await told.textContent()) ?? "", /^transformer\.wte: Embedding\(50257, 768\), 38,597,376/);
 });
+
+flow(
+  "of many tensors more are shown when asked for",
+  async (page) => {
+    await page
+      .getByText("967 of 967 tensors, 671,026,404,352 parameters, 14,848 elements of buffers")
+      .waitFor();
+    assert.equal(await page.locator("tbody tr").count(), 400);
+    await page.getByRole("button", { name: "400 more" }).click();
+    await page.getByText("the first 800").waitFor();
+    assert.equal(await page.locator("tbody tr").count(), 800);
+  },
+  link({ view: "tensors", source: { name: "DeepseekV3ForCausalLM" } }),
+);
 
 flow("tensors are filtered by words", async (page) => {
   await look(page, "Tensors");

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { answering } from "../answer";
 import { askLatest } from "../engine";
 import { whole } from "../numbers";
@@ -9,7 +10,8 @@ const answer = answering(() =>
   view.value === "tensors" ? askLatest<Tensor[]>("tensors", JSON.stringify(source.value)) : undefined,
 );
 const filter = keep("filter", "");
-const SHOWN = 400; // rows that a browser lays out at once
+const STEP = 400; // rows that a browser lays out at once
+const shown = signal(STEP);
 
 /** The words of a filter are looked for in name, shape and what is said of a tensor. */
 function fits(tensor: Tensor, words: string[]): boolean {
@@ -34,7 +36,9 @@ export function TensorsView() {
           type="search"
           placeholder="mlp bias, 768, buffer …"
           value={filter.value}
-          onInput={(event) => (filter.value = event.currentTarget.value)}
+          onInput={(event) => {
+            [filter.value, shown.value] = [event.currentTarget.value, STEP];
+          }}
         />
       </label>
       <p role="status">
@@ -52,7 +56,7 @@ export function TensorsView() {
           </tr>
         </thead>
         <tbody>
-          {found.slice(0, SHOWN).map((one) => (
+          {found.slice(0, shown.value).map((one) => (
             <tr key={one.name}>
               <td class="path">
                 {one.name} <i class="note">{told(one)}</i>
@@ -63,7 +67,14 @@ export function TensorsView() {
           ))}
         </tbody>
       </table>
-      {found.length > SHOWN ? <p class="note">the first {SHOWN}; a longer filter shows the others</p> : null}
+      {found.length > shown.value ? (
+        <p>
+          <button type="button" onClick={() => (shown.value += STEP)}>
+            {STEP} more
+          </button>{" "}
+          <span class="note">the first {whole(shown.value)}; a longer filter shows the others</span>
+        </p>
+      ) : null}
     </section>
   );
 }
