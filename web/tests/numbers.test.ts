@@ -1,11 +1,12 @@
-/** The page's counts of every shipped config are those of the command line. */
+/** The page's counts, FLOPs and formulas' values of every shipped config are those of the command line. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Page } from "playwright-core";
 import { SIZES } from "./browser.ts";
-import { site } from "./flow.ts";
+import { link, site } from "./flow.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const QUANTITIES = [
@@ -19,10 +20,14 @@ const QUANTITIES = [
 
 type Told = Record<string, number | string>;
 
-function commandLine(file: string): Told {
+/** What a verb says of a config: its JSON, or nothing and why. */
+function commandLine(verb: string, file: string): { told?: Told; refused: string } {
   const python = process.env.PYTHON ?? "python3";
-  const line = ["-m", "archspec", "count", join("configs", file), "--json"];
-  return JSON.parse(execFileSync(python, line, { cwd: ROOT, encoding: "utf8" })) as Told;
+  const line = ["-m", "archspec", verb, join("configs", file), "--json"];
+  const { status, stdout, stderr } = spawnSync(python, line, { cwd: ROOT, encoding: "utf8" });
+  return status === 0
+    ? { told: JSON.parse(stdout), refused: "" }
+    : { refused: stderr.split("\n", 1)[0] ?? "" };
 }
 
 const written = (value: number | string | undefined) => Number(value).toLocaleString("en-US");
@@ -30,18 +35,26 @@ const written = (value: number | string | undefined) => Number(value).toLocaleSt
 const files = readdirSync(join(ROOT, "configs")).filter((one) => one.endsWith(".json"));
 assert.ok(files.length > 30);
 
-test(`the ${files.length} shipped configs`, async () => {
+async function choose(page: Page, file: string): Promise<void> {
+  const name = file.replace(".json", "").replace("--", "/");
+  await page.getByRole("combobox", { name: "Model" }).fill(name);
+  await page
+    .locator("[role=option]", { has: page.getByText(name, { exact: true }) })
+    .or(page.getByRole("option", { name }))
+    .first()
+    .click();
+}
+
+const shows = (page: Page, place: string, number: number | string | undefined) =>
+  page.locator(place, { hasText: new RegExp(`^${written(number)}$`) }).waitFor();
+
+test(`the counts of ${files.length} shipped configs`, async () => {
   const page = await site.page(SIZES.desktop);
   for (const file of files) {
-    const told = commandLine(file);
-    const name = file.replace(".json", "").replace("--", "/");
-    await page.getByRole("combobox", { name: "Model" }).fill(name);
-    await page
-      .locator("[role=option]", { has: page.getByText(name, { exact: true }) })
-      .or(page.getByRole("option", { name }))
-      .first()
-      .click();
-    await page.locator("#params", { hasText: new RegExp(`^${written(told.params)}$`) }).waitFor();
+    const { told } = commandLine("count", file);
+    assert.ok(told, file);
+    await choose(page, file);
+    await shows(page, "#params", told.params);
     assert.equal(await page.locator("h2").textContent(), told.architecture, file);
     for (const quantity of QUANTITIES) {
       assert.equal(
@@ -52,6 +65,27 @@ test(`the ${files.length} shipped configs`, async () => {
     }
     const bytes = await page.locator("[data-count=bytes]").textContent();
     assert.equal(bytes?.split(" ")[0], written(told.bytes), file);
+  }
+  await page.context().close();
+});
+
+test("their FLOPs, or why there are none", async () => {
+  const page = await site.page(SIZES.desktop, link({ view: "costs" }));
+  for (const file of files) {
+    const { told, refused } = commandLine("flops", file);
+    await choose(page, file);
+    if (told) await shows(page, "#flops", told.flops);
+    else await page.getByText(refused).waitFor();
+  }
+  await page.context().close();
+});
+
+test("the values of their formulas", async () => {
+  const page = await site.page(SIZES.desktop, link({ view: "formula" }));
+  for (const file of files) {
+    const { told } = commandLine("count", file);
+    await choose(page, file);
+    await shows(page, "#formula-value", told?.params);
   }
   await page.context().close();
 });

@@ -74,10 +74,7 @@ const COLLECTIONS = [CHECKPOINTS, HUB, FAMILIES];
  * the words that it begins with. Without a query, checkpoints and families.
  */
 export function found(query: string, all: Model[]): Found {
-  const words = query
-    .toLowerCase()
-    .split(/[\s/_-]+/)
-    .filter(Boolean);
+  const words = wordsOf(query);
   if (words.length === 0)
     return { models: all.filter(({ family: of }) => COLLECTIONS.includes(of)), missed: [] };
   const single = all.filter((one) => one.family !== FAMILIES);
@@ -88,9 +85,16 @@ export function found(query: string, all: Model[]): Found {
   return { models: [], missed: words };
 }
 
+const wordsOf = (text: string) =>
+  text
+    .toLowerCase()
+    .split(/[\s/_-]+/)
+    .filter(Boolean);
+
 function holding(words: string[], all: Model[]): Model[] {
   const [first = "", whole] = [words[0], words.join("")]; // `gpt-2` is gpt2
   const rank = ({ name, hint }: Model) => {
+    if (wordsOf(name).join("") === whole) return 0; // bigscience/bloom before its smaller ones
     const own = name.toLowerCase().replace(/^.*\//, "");
     if ([first, whole].includes(own) || [first, whole].includes(hint)) return 0;
     if (own.startsWith(first)) return 1;
