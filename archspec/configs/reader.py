@@ -88,7 +88,7 @@ def _in_folder(path: str) -> str:
 def _missing(path: str) -> ConfigError:
     try:
         os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):  # no file's name has such letters
         pass
     except OSError as error:
         return ConfigError(f"{_printable(path)}: {error.strerror}")

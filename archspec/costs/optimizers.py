@@ -85,6 +85,6 @@ def optimizer_named(name: str) -> Optimizer:
     if not isinstance(name, str):
         raise ArchspecError(f"{name!r} is no optimizer's name", help=f"known: {', '.join(known)}")
     if name not in known:
-        help_ = did_you_mean(name, known) or f"known: {', '.join(known)}"
+        help_ = did_you_mean(str(name), known) or f"known: {', '.join(known)}"
         raise ArchspecError(f"{name} is no optimizer that is described", help=help_)
     return known[name]

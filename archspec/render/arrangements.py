@@ -70,12 +70,12 @@ def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     """
     ways = {"repetition": by_repetition, "component": by_component, "layer": by_layer}
     ways["polynomial"] = by_polynomial
-    if depth < 1:
+    if type(depth) is not int or depth < 1:
         raise FormulaError(f"a depth of {depth} is none", help="write 1 for the modules of the model itself")
     if by == "module":
         return by_module(formula, depth)
     if by not in ways:
-        help_ = did_you_mean(by, ways) or f"there are {', '.join([*ways, 'module'])}"
+        help_ = did_you_mean(str(by), ways) or f"there are {', '.join([*ways, 'module'])}"
         raise FormulaError(f"{by} is no arrangement", help=help_)
     return ways[by](formula)
 

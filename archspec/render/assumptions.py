@@ -66,7 +66,8 @@ def assumed(texts: Iterable[str], values: Mapping[str, int | float]) -> dict[str
     for text in texts:
         left, equals, right = text.partition("=")
         left, stated = left.strip(), right.strip()
-        place = Place(Source("--assume", text), 1, len(left) + 2, max(1, len(right)))
+        column = len(text) - len(right.lstrip()) + 1
+        place = Place(Source("--assume", text), 1, column, max(1, len(stated)))
         if not equals or not stated:
             help_ = "write field=expression, e.g. intermediate_size=4*hidden_size"
             raise FormulaError(f"{text!r} is no assumption", help=help_)

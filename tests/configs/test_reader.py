@@ -27,6 +27,7 @@ def test_a_file_a_folder_and_a_path_object_are_the_same_config(tmp_path: Path) -
     [
         ("nowhere.json", "nowhere.json: there is no such file"),
         ("./llama", "./llama: there is no such file"),
+        ("\ud800", r"\ud800: there is no such file"),
         ("", "'' is not a path"),
         ("a\0b", r"'a\x00b' is not a path"),
         (3, "int is not a config"),

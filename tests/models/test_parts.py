@@ -45,6 +45,10 @@ def test_what_is_no_arrangement_is_refused() -> None:
         formula.by("layers")
     with pytest.raises(FormulaError, match="a depth of 0"):
         formula.by("module", depth=0)
+    with pytest.raises(FormulaError, match=r"a depth of 1\.5"):
+        formula.by("module", depth=1.5)  # type: ignore[arg-type]
+    with pytest.raises(FormulaError, match="None is no arrangement"):
+        formula.by(None)  # type: ignore[arg-type]
     with pytest.raises(FormulaError, match="html is no format of tables"):
         formula.table("html")
     with pytest.raises(FormulaError, match="hidden does not enter"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import traceback
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,8 @@ CONFIG = "config.json"  # where a pasted text is put, so that problems point int
 OVERRIDE = "override"  # where archspec says that a field was set
 TYPED = ("--assume", "budget")  # and what was typed into a field of the page
 EXACT = 2**53  # up to which JavaScript has all whole numbers
+CONTEXT = 40  # characters of a line on both sides of a place, which a phone has room for
+LONGEST_SAID = 500  # characters of a bug's message, and of its call
 
 
 @lru_cache(maxsize=8)
@@ -28,7 +31,8 @@ def model(source: str) -> archspec.Model:
 
 def put(text: str) -> str:
     """The path of a file with a text."""
-    with open(CONFIG, "w", encoding="utf-8") as file:
+    # half a character is no text: archspec is to say that
+    with open(CONFIG, "w", encoding="utf-8", errors="surrogatepass") as file:
         file.write(text)
     return CONFIG
 
@@ -238,20 +242,44 @@ CALLS |= {"solve": solve}
 
 
 def answer(call: str, arguments: str) -> str:
-    """A call's answer in JSON: `{result}`, or `{problems}` for what archspec refuses."""
+    """A call's answer in JSON: `{result}`, or `{problems}` for what archspec refuses, or fails at."""
     try:
         return json.dumps({"result": CALLS[call](*json.loads(arguments))})
     except archspec.ArchspecError as error:
         return json.dumps({"problems": [problem(one) for one in error.problems]})
+    except Exception as error:
+        return json.dumps({"problems": [bug(error, call, arguments)]})
 
 
 def problem(one: archspec.Problem) -> dict[str, Any]:
     place = one.place
     found: dict[str, Any] = {"message": one.message, "help": one.help, "path": one.path}
     if place is not None and place.source.name == CONFIG:
-        found |= {"line": place.line, "column": place.column, "width": place.width}
+        line = place.source.line(place.line)
+        found |= {"line": place.line, "column": place.column}
+        found |= {"excerpt": excerpt(line, place.column - 1, place.width)} if line else {}
     if place is not None and place.source.name in TYPED:
-        found |= {"line": 1, "column": place.column, "width": place.width, "text": place.source.text}
+        found["excerpt"] = excerpt(place.source.text, place.column - 1, place.width)
     if place is not None and place.source.name == OVERRIDE:
         found["field"] = place.source.text.partition("=")[0]
     return found
+
+
+def excerpt(line: str, start: int, width: int) -> list[str]:
+    """A line in three: what is before a place, what it covers, what is behind; long ones are cut."""
+    end = start + min(width, CONTEXT)
+    parts = line[max(0, start - CONTEXT) : start], line[start:end], line[end : end + CONTEXT]
+    return ["".join(letter if letter.isprintable() else " " for letter in part) for part in parts]
+
+
+def bug(error: Exception, call: str, arguments: str) -> dict[str, Any]:
+    """What archspec fails at though it should not: short, with what a report of it needs."""
+    said = f"{type(error).__name__}: {error}"[:LONGEST_SAID]
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    asked = f"{call} {arguments}"[:LONGEST_SAID]
+    return {
+        "message": f"archspec fails: {said}",
+        "help": "that is a bug of archspec, to be reported with this:",
+        "path": "",
+        "report": f"{asked}\n{said}\n{at.filename}:{at.lineno}, archspec {archspec.__version__}",
+    }

@@ -1,6 +1,6 @@
 /** A view's answer: what was last given, whether another is on its way, and what is refused. */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
-import { type Problem, Refusal } from "./engine";
+import { attempts, type Problem, Refusal } from "./engine";
 import { ready } from "./state";
 
 export interface Answer<Result> {
@@ -18,6 +18,7 @@ export function answering<Result>(asked: () => Promise<Result> | undefined): Rea
   let turn = 0;
   effect(() => {
     if (!ready.value) return;
+    attempts.value; // asks anew with each
     turn += 1;
     const own = turn;
     const told = asked();

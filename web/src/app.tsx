@@ -1,4 +1,5 @@
 import { Chooser } from "./explore/chooser";
+import { AboutLink } from "./parts/about-link";
 import { Footer } from "./parts/footer";
 import { SetFields } from "./parts/set-fields";
 import { VIEWS, type View, view } from "./state";
@@ -27,6 +28,7 @@ export function App() {
       </header>
       <main>
         <Chooser />
+        <AboutLink />
         <SetFields />
         <nav aria-label="views">
           {VIEWS.map((one) => (

@@ -8,8 +8,10 @@ export interface Request {
   args: unknown[];
 }
 
+/** An answer, why there is no engine, or how it broke down: then it is of no more use. */
 export interface Reply {
   answer?: string;
+  unloaded?: string;
   failure?: string;
 }
 
@@ -17,23 +19,35 @@ type Answer = (call: string, args: string) => string;
 
 // beside the page, wherever that is served from; a worker's own address is of no help, since bundlers move it
 const base = new URL("engine/", self.name);
+// what Pyodide loads: where one is missing it never ends loading, so that is looked for first
+const FILES = ["pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"];
 let sympy: Promise<void> | undefined;
 
 async function started(): Promise<{ python: PyodideInterface; answer: Answer }> {
-  const archive = fetched("archspec.tar.zst");
-  const { loadPyodide } = (await import(
-    /* @vite-ignore */ new URL("pyodide.js", base).href
-  )) as typeof import("pyodide");
-  const python = await loadPyodide({ indexURL: base.href });
-  unpack(python, await archive);
-  python.runPython(page);
+  const [python, archive] = await Promise.all([pyodide(), fetched("archspec.tar.zst")]);
+  unpack(python, archive);
+  python.runPython(page, { filename: "page.py" });
   return { python, answer: python.globals.get("answer") as Answer };
 }
 
-async function fetched(name: string): Promise<ArrayBuffer> {
-  const response = await fetch(new URL(name, base));
+async function pyodide(): Promise<PyodideInterface> {
+  if (typeof WebAssembly === "undefined") throw new Error("WebAssembly is switched off");
+  const script = import(/* @vite-ignore */ new URL("pyodide.js", base).href);
+  const [{ loadPyodide }] = await Promise.all([
+    script as Promise<typeof import("pyodide")>,
+    ...FILES.map((name) => there(name)),
+  ]);
+  return loadPyodide({ indexURL: base.href });
+}
+
+async function there(name: string, method = "HEAD"): Promise<Response> {
+  const response = await fetch(new URL(name, base), { method });
   if (!response.ok) throw new Error(`${name}: ${response.status} ${response.statusText}`);
-  return response.arrayBuffer();
+  return response;
+}
+
+async function fetched(name: string): Promise<ArrayBuffer> {
+  return (await there(name, "GET")).arrayBuffer();
 }
 
 function unpack(python: PyodideInterface, archive: ArrayBuffer): void {
@@ -46,20 +60,31 @@ async function withSympy(): Promise<void> {
 }
 
 const engine = started();
+engine.catch(() => undefined); // said with the first call
 
-async function reply({ call, args }: Request): Promise<Reply> {
+/** The engine, with what a call needs. */
+async function loaded(call: string): Promise<Answer> {
   if (SYMBOLIC.has(call)) {
     sympy ??= withSympy();
     await sympy;
   }
-  const { answer } = await engine;
-  return { answer: answer(call, JSON.stringify(args)) };
+  return (await engine).answer;
+}
+
+async function reply({ call, args }: Request): Promise<Reply> {
+  let answer: Answer;
+  try {
+    answer = await loaded(call);
+  } catch (error) {
+    return { unloaded: error instanceof Error ? error.message : String(error) };
+  }
+  try {
+    return { answer: answer(call, JSON.stringify(args)) };
+  } catch (error) {
+    return { failure: String(error).trim().split("\n").at(-1) ?? "" }; // of a traceback the last line says what
+  }
 }
 
 self.addEventListener("message", async ({ data }: MessageEvent<Request>) => {
-  try {
-    self.postMessage(await reply(data));
-  } catch (error) {
-    self.postMessage({ failure: String(error) } satisfies Reply);
-  }
+  self.postMessage(await reply(data));
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SIZES } from "./browser.ts";
-import { counts, flow, look, site } from "./flow.ts";
+import { counts, flow, followed, link, look, site } from "./flow.ts";
 
 const TEXT = `{"model_type": "bert", "num_hidden_layers": 3, "vocab_size": 1000, "x": "${"é".repeat(200)}"}`;
 
@@ -41,9 +41,91 @@ flow("back and forward lead through models and views, not through each turn of a
   await counts(page, "53,561,088");
 });
 
-test("an address of another page, or a broken one, shows the page as at first", async () => {
-  const page = await site.page(SIZES.desktop, "#source=*!!&view=%7B");
+const MODEL = { name: "BertModel" };
+const OTHER_SHAPES: [named: string, shown: string, hash: string][] = [
+  ["source", "#params", "#source=*!!"],
+  ["source", "#params", "#source=*q1YqSVWyUipJLS5R"], // cut off
+  ["source", "#params", link({ source: 7 })],
+  ["source", "#params", link({ source: {} })],
+  ["source", "#params", link({ source: { name: 3 } })],
+  ["source", "#params", link({ source: { name: "BertModel", text: "{}" } })],
+  ["source", "#params", link({ source: { ...MODEL, set: [] } })],
+  ["view", "#params", link({ view: "x" })],
+  ["view", "#params", "#view=tensors"],
+  ["call", "#flops", link({ view: "costs", call: { tokens: "x" } })],
+  ["call", "#flops", link({ view: "costs", call: { batch: 1.5 } })],
+  ["training", "#flops", link({ view: "costs", training: { optimizer: null } })],
+  ["training", "#flops", link({ view: "costs", training: { unknown: 1 } })],
+  ["accelerator", "#flops", link({ view: "costs", accelerator: 7 })],
+  ["other", "#counted", link({ view: "compare", other: [] })],
+  ["plot", "#counted", link({ view: "compare", plot: { quantity: "toString", field: "n_embd" } })],
+  ["budget", "#counted", link({ view: "compare", budget: { quantity: "x", size: "1B" } })],
+  ["formula", "#formula-value", link({ view: "formula", formula: { by: 1 } })],
+  ["formula", "#formula-value", link({ view: "formula", formula: { assume: [1] } })],
+  ["filter", ".tensors", link({ view: "tensors", filter: 7 })],
+];
+
+test("values of another shape are left out of a link, and that is said; nothing breaks", async () => {
+  const page = await site.page(SIZES.desktop);
+  for (const [named, shown, hash] of OTHER_SHAPES) {
+    await followed(page, link({ source: MODEL, filter: "bert" }));
+    await counts(page, "109,482,240");
+    await page.getByRole("alert").waitFor({ state: "hidden" });
+    await followed(page, hash);
+    const said = page.getByRole("alert").filter({ hasText: `says of ${named} is left out` });
+    await said.waitFor().catch(() => assert.fail(`nothing is said of ${hash}`));
+    await page.locator(shown).first().waitFor();
+    assert.equal(await page.getByRole("alert").count(), 1, hash);
+  }
+  await page.context().close();
+});
+
+test("entries that a link of before does not have are as at first", async () => {
+  const page = await site.page(SIZES.desktop, link({ view: "costs", call: { tokens: 16 }, training: {} }));
+  await page.locator("#flops").waitFor();
+  assert.equal(await page.getByLabel("tokens", { exact: true }).inputValue(), "16");
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await page.context().close();
+});
+
+test("a link that is opened in the open page is followed, and back leads to what was shown", async () => {
+  const page = await site.page(SIZES.desktop);
   await counts(page, "124,439,808");
+  await followed(page, link({ source: MODEL }));
+  await counts(page, "109,482,240");
+  await followed(page, link({ source: { ...MODEL, set: { num_hidden_layers: 1 } }, view: "tensors" }));
+  await page.locator(".tensors").getByText("encoder.layer.0.output.dense.weight").waitFor();
+  await page.goBack();
+  await counts(page, "109,482,240");
+  await page.reload();
+  await counts(page, "109,482,240");
+  await page.goBack();
+  await counts(page, "124,439,808");
+  await page.context().close();
+});
+
+test("a config of 100 kB is in the link; of what no link holds, the page and the link say so", async () => {
+  const page = await site.page(SIZES.desktop);
+  const labels = Object.fromEntries(
+    Array.from({ length: 3000 }, (_, rank) => [rank, `LABEL_${rank} of many`]),
+  );
+  await page.getByText("paste or drop one").click();
+  const field = page.getByLabel("config.json", { exact: true });
+  await field.fill(JSON.stringify({ model_type: "bert", num_hidden_layers: 1, id2label: labels }));
+  await counts(page, "31,515,648");
+  await page.waitForURL((url) => url.hash.includes("*"));
+  const { hash } = new URL(page.url());
+  assert.ok(hash.length < 40_000, `${hash.length}`);
+  await followed(page, "#");
+  await counts(page, "124,439,808");
+  await followed(page, hash);
+  await counts(page, "31,515,648");
+  const noise = Array.from({ length: 200_000 }, () => Math.random().toString(36)[4]).join("");
+  await field.fill(JSON.stringify({ model_type: "bert", num_hidden_layers: 2, noise }));
+  await counts(page, "38,603,520");
+  await page.getByRole("status").filter({ hasText: "Too long for a link: source" }).waitFor();
+  await page.reload();
+  await page.getByRole("alert").filter({ hasText: "says of source is left out" }).waitFor();
   await page.context().close();
 });
 
@@ -57,7 +139,7 @@ test("nothing is sent anywhere", async () => {
   await page.locator("#formula-value").waitFor();
   assert.ok(asked.length > 5);
   assert.deepEqual(
-    asked.filter((one) => !one.startsWith(`GET ${site.address}`)),
+    asked.filter((one) => !/^(GET|HEAD) /.test(one) || one.split(" ")[1]?.startsWith(site.address) !== true),
     [],
   );
   await page.context().close();

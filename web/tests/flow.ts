@@ -22,6 +22,13 @@ export function link(values: Record<string, unknown>): string {
   return `#${new URLSearchParams(parts)}`;
 }
 
+/** Opens a link in the page that is open. */
+export async function followed(page: Page, hash: string): Promise<void> {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, hash);
+}
+
 /** Waits until the page counts so many parameters. */
 export async function counts(page: Page, params: string): Promise<void> {
   await page.locator("#params", { hasText: new RegExp(`^${params}$`) }).waitFor();

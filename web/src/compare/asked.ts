@@ -1,5 +1,6 @@
 /** What is compared with the model, and what is drawn of it. */
-import { keep, type Source } from "../state";
+import { like } from "../shapes";
+import { keep, type Source, sourceIn } from "../state";
 
 export const QUANTITIES = {
   params: "parameters",
@@ -21,12 +22,28 @@ export interface Plotted {
   other: string;
   values: string;
   log: boolean;
-  both?: boolean;
+  both: boolean;
 }
 
-export const other = keep<Source | null>("other", null);
+const SAMPLE: Plotted = {
+  quantity: "params",
+  field: "",
+  first: 1,
+  last: 1,
+  step: 1,
+  other: "",
+  values: "",
+  log: false,
+  both: false,
+};
+
+export const other = keep<Source | null>("other", null, sourceIn);
 export const forms = keep("forms", false);
-export const plotted = keep<Plotted | null>("plot", null);
+export const plotted = keep<Plotted | null>(
+  "plot",
+  null,
+  like(SAMPLE, { quantity: Object.keys(QUANTITIES) }),
+);
 
 export const MOST_POINTS = 200;
 export const MOST_CURVES = 6;

@@ -21,7 +21,15 @@ export function atFirst(sizes: Size[]): Plotted | undefined {
   const named = (name: string) => sizes.find((one) => one.field.split(".").at(-1) === name);
   const one = USUAL.map(named).find(Boolean) ?? sizes[0];
   if (!one) return undefined;
-  return { quantity: "params", field: one.field, ...around(one.value), other: "", values: "", log: false };
+  return {
+    quantity: "params",
+    field: one.field,
+    ...around(one.value),
+    other: "",
+    values: "",
+    log: false,
+    both: false,
+  };
 }
 
 export function OverFields({

@@ -7,6 +7,7 @@ import { askLatest } from "../engine";
 import { Problems } from "../parts/problems";
 import { ReportTable } from "../parts/report-table";
 import { OptionsOf, Select } from "../parts/select";
+import { like } from "../shapes";
 import { keep, type Source, source, view } from "../state";
 import { other } from "./asked";
 
@@ -35,10 +36,11 @@ const ABOUT: Record<string, string> = {
 interface Budget {
   quantity: string;
   size: string;
-  tokens?: string;
+  tokens: string;
 }
 
-const budget = keep<Budget>("budget", { quantity: "params", size: "" });
+const NONE: Budget = { quantity: "params", size: "", tokens: "" };
+const budget = keep("budget", NONE, like(NONE, { quantity: BUDGETS.map(([name]) => name) }));
 
 const complete = ({ quantity, size, tokens }: Budget) =>
   size !== "" && (quantity !== "flops" || Boolean(tokens));
@@ -102,7 +104,7 @@ function Typed({ label, field, example }: TypedProps) {
 function Answer() {
   const { result, pending, problems } = solved.value;
   if (pending) return <p role="status">searching: that may take some seconds …</p>;
-  if (problems.length) return <Problems problems={problems} text={source.value.text} />;
+  if (problems.length) return <Problems problems={problems} />;
   return result ? <Found found={result} /> : null;
 }
 

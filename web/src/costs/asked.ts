@@ -77,7 +77,9 @@ export const training = keep<Training>("training", {
 });
 export const OWN = "own"; // in place of an accelerator's name: memory of any size
 export const chosen = keep("accelerator", "NVIDIA H100 SXM");
-export const ownGib = keep("memory_gib", 8);
+export const ownGib = keep("memory_gib", 8, (given) =>
+  typeof given === "number" && given > 0 ? given : undefined,
+);
 
 /** The accelerator that is chosen; none for memory of one's own, or a name that an address has made up. */
 export const accelerator = computed(() => ACCELERATORS.find(({ name }) => name === chosen.value));

@@ -1,6 +1,7 @@
 /** What there is to choose from: shipped checkpoints, and every class and model type that is described. */
-import { computed, type Signal, signal } from "@preact/signals";
+import { computed } from "@preact/signals";
 import listed from "../../data/hub.json";
+import { answering } from "../answer";
 import type { Source } from "../state";
 import type { Catalogue } from "../types";
 
@@ -22,17 +23,18 @@ export const CHECKPOINTS = "checkpoints";
 export const HUB = "checkpoints of the hub";
 export const FAMILIES = "families: choose one to see its classes";
 
-const catalogue = signal<Catalogue>({ model_types: [] });
-export const checkpoints = signal<Record<string, string>>({});
-
 /** What was written down when the page was packed. */
-async function fill<Value>(held: Signal<Value>, name: string): Promise<void> {
-  const response = await fetch(new URL(`engine/${name}`, document.baseURI));
-  held.value = (await response.json()) as Value;
+function written<Value>(name: string) {
+  return answering(async (): Promise<Value> => {
+    const response = await fetch(new URL(`engine/${name}`, document.baseURI));
+    return response.json();
+  });
 }
 
-fill(catalogue, "catalogue.json");
-fill(checkpoints, "checkpoints.json");
+const writtenCatalogue = written<Catalogue>("catalogue.json");
+const writtenCheckpoints = written<Record<string, string>>("checkpoints.json");
+const catalogue = computed<Catalogue>(() => writtenCatalogue.value.result ?? { model_types: [] });
+export const checkpoints = computed(() => writtenCheckpoints.value.result ?? {});
 
 /** The family of a model type: the letters that it begins with, so that `qwen2_vl` is with `qwen3`. */
 export function family(modelType: string): string {

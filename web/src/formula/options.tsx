@@ -1,6 +1,7 @@
 /** The switches of `archspec formula`. */
 import { useSignal } from "@preact/signals";
 import { OptionsOf, Select } from "../parts/select";
+import { like } from "../shapes";
 import { keep } from "../state";
 
 export const BY = ["repetition", "component", "module", "layer", "polynomial"] as const;
@@ -25,14 +26,16 @@ export interface Asked {
   assume: string[];
 }
 
-export const asked = keep<Asked>("formula", {
+const FIRST: Asked = {
   quantity: "params",
   by: "repetition",
   depth: 1,
   leading: false,
   growing: [],
   assume: [],
-});
+};
+
+export const asked = keep("formula", FIRST, like(FIRST, { quantity: QUANTITIES, by: BY }));
 
 function change(some: Partial<Asked>): void {
   asked.value = { ...asked.value, ...some };

@@ -3,11 +3,17 @@ import { signal } from "@preact/signals";
 
 const katex = signal<typeof import("./katex") | undefined>(undefined);
 
+async function load(): Promise<void> {
+  try {
+    katex.value = await import("./katex");
+  } catch {
+    // the LaTeX stays as it is
+  }
+}
+
 export function Tex({ latex }: { latex: string }) {
   if (!katex.value) {
-    import("./katex").then((found) => {
-      katex.value = found;
-    });
+    void load();
     return <code>{latex}</code>;
   }
   const html = katex.value.rendered(`\\displaystyle ${latex}`);

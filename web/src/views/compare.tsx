@@ -55,7 +55,7 @@ export function CompareView() {
     <section class="compare">
       <Second fields={(theirFields.value.result ?? known).map((one) => one.field)} />
       {other.value ? <Told /> : <p>Choose a second model, or the same and other values of its fields.</p>}
-      <Problems problems={problems} text={source.value.text} />
+      <Problems problems={problems} />
       {asked ? <OverFields sizes={sizesIn(known)} asked={asked} curves={curves.value} /> : null}
       <Shape />
     </section>
@@ -69,8 +69,8 @@ function Told() {
   const { a, b, diff } = result;
   return (
     <section aria-busy={pending || (forms.value && closed.value.pending)}>
-      {"problems" in a ? <Problems problems={a.problems} text={source.value.text} /> : null}
-      {"problems" in b ? <Problems problems={b.problems} text={other.value?.text} /> : null}
+      {"problems" in a ? <Problems problems={a.problems} /> : null}
+      {"problems" in b ? <Problems problems={b.problems} /> : null}
       <Differences found={result} forms={forms.value ? matching(diff) : undefined} />
       <label class="switch">
         <input

@@ -34,7 +34,7 @@ export function CostsView() {
   return (
     <section aria-busy={pending} class="costs">
       <CostsForm usual={result && "result" in result.flops ? result.flops.result.tokens : undefined} />
-      <Problems problems={problems} text={source.value.text} />
+      <Problems problems={problems} />
       {result && problems.length === 0 ? <Told costs={result} /> : null}
       {pending && !result ? <p role="status">counting …</p> : null}
     </section>

@@ -23,7 +23,7 @@ export function FormulaView() {
   return (
     <section class="formula" aria-busy={pending} aria-label="formula">
       <Options fields={symbols.value.map((one) => one.field)} example={example(symbols.value)} />
-      {problems.length ? <Problems problems={problems} text={source.value.text} /> : null}
+      {problems.length ? <Problems problems={problems} /> : null}
       {pending ? (
         <p role="status" class="note">
           {result ? "working it out …" : "loading SymPy, and working the formula out …"}

@@ -11,7 +11,7 @@ import type { FieldValue } from "../types";
 
 export function KnobsView() {
   const { result, problems } = atConfig.value;
-  if (problems.length) return <Problems problems={problems} text={source.value.text} />;
+  if (problems.length) return <Problems problems={problems} />;
   if (result?.config !== base.value) return <p role="status">reading the fields …</p>;
   const counts = counted.value;
   return (

@@ -21,7 +21,7 @@ function fits(tensor: Tensor, words: string[]): boolean {
 
 export function TensorsView() {
   const { result, problems } = answer.value;
-  if (problems.length) return <Problems problems={problems} text={source.value.text} />;
+  if (problems.length) return <Problems problems={problems} />;
   if (!result) return <p role="status">counting …</p>;
   const words = filter.value.toLowerCase().split(/\s+/);
   const found = result.filter((one) => fits(one, words));

@@ -1,0 +1,81 @@
+/** What the page says where the engine cannot be loaded, fails or breaks down, and that it lives on. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { SIZES } from "./browser.ts";
+import { counts, link, look, site } from "./flow.ts";
+
+/** A page whose worker is another: its script, `page.py` in it, with a piece replaced. */
+async function withWorker(change: (script: string) => string, hash = ""): Promise<Page> {
+  const page = await site.page(SIZES.desktop, hash);
+  await page.route(/engine\.worker/, async (route) => {
+    const response = await route.fetch();
+    const [script, changed] = [await response.text(), change(await response.text())];
+    assert.notEqual(script, changed);
+    await route.fulfill({ response, body: changed });
+  });
+  await page.reload();
+  return page;
+}
+
+const FILES = ["engine.worker", "pyodide.asm.wasm", "archspec.tar.zst"];
+
+for (const file of FILES) {
+  test(`without ${file} the page says that there is no engine, and another attempt brings it`, async () => {
+    const page = await site.page(SIZES.desktop);
+    await page.route(new RegExp(file), (route) => route.fulfill({ status: 404, body: "" }));
+    await page.reload();
+    await page.getByRole("alert").filter({ hasText: "the engine cannot be loaded" }).waitFor();
+    await page.unrouteAll();
+    await page.getByRole("button", { name: "Try again" }).click();
+    await counts(page, "124,439,808");
+    assert.equal(await page.getByRole("alert").count(), 0);
+    await page.getByLabel("Class").getByText("GPT2ForSequenceClassification").waitFor({ state: "attached" });
+    await page.context().close();
+  });
+}
+
+test("offline, what needs SymPy says so, and comes with another attempt; counts go on", async () => {
+  const page = await site.page(SIZES.desktop);
+  await counts(page, "124,439,808");
+  await page.context().setOffline(true);
+  await look(page, "Formula");
+  await page.getByRole("alert").filter({ hasText: "the engine cannot be loaded" }).waitFor();
+  await look(page, "Costs");
+  await page.locator("#flops").waitFor();
+  await look(page, "Formula");
+  await page.context().setOffline(false);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.locator("#formula-value").waitFor();
+  await page.context().close();
+});
+
+test("where WebAssembly is off, the page says so", async () => {
+  const page = await withWorker((script) => `delete self.WebAssembly; ${script}`);
+  await page.getByRole("alert").filter({ hasText: "WebAssembly is switched off" }).waitFor();
+  await page.context().close();
+});
+
+test("a bug is said shortly, with what its report needs, and the engine lives on", async () => {
+  const page = await withWorker((script) => script.replace("found.counts(", "found.nothing("));
+  const said = page.getByRole("alert");
+  await said.filter({ hasText: "archspec fails: AttributeError" }).waitFor();
+  const text = (await said.textContent()) ?? "";
+  assert.match(text, /count \["{\\"name\\":\\"GPT2LMHeadModel\\"}",""\]/);
+  assert.doesNotMatch(text, /Traceback/);
+  assert.ok(text.length < 600, text);
+  await look(page, "Tensors");
+  await page.locator(".tensors").waitFor();
+  await page.context().close();
+});
+
+test("an engine that breaks down is started anew", async () => {
+  const page = await withWorker(
+    (script) => script.replace("def tensors(source: str) -> Any:", "$&\\n    raise SystemExit(3)"),
+    link({ view: "tensors" }),
+  );
+  await page.getByRole("alert").filter({ hasText: "the engine broke down, and starts anew" }).waitFor();
+  await look(page, "Costs");
+  await page.locator("#flops").waitFor();
+  await page.context().close();
+});
