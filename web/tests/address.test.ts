@@ -52,7 +52,7 @@ const OTHER_SHAPES: [named: string, shown: string, hash: string][] = [
   ["source", "#params", link({ source: { ...MODEL, set: [] } })],
   ["view", "#params", link({ view: "x" })],
   ["view", "#params", "#view=tensors"],
-  ["call", "#flops", link({ view: "costs", call: { tokens: "x" } })],
+  ["call", "#flops", link({ view: "costs", call: { batch: "x" } })],
   ["call", "#flops", link({ view: "costs", call: { batch: 1.5 } })],
   ["training", "#flops", link({ view: "costs", training: { optimizer: null } })],
   ["training", "#flops", link({ view: "costs", training: { unknown: 1 } })],

@@ -1,5 +1,5 @@
 /** What the page runs, and where there is more to read, as far as its place knows. */
-import { signal } from "@preact/signals";
+import { answering } from "../answer";
 import { ask } from "../engine";
 
 interface Versions {
@@ -7,10 +7,7 @@ interface Versions {
   transformers: string;
 }
 
-const versions = signal<Versions | undefined>(undefined);
-ask<Versions>("versions").then((found) => {
-  versions.value = found;
-});
+const versions = answering(() => ask<Versions>("versions"));
 
 // the site that has the page as a part of it says so in its head; alone, there is none
 const documentation = document.querySelector<HTMLLinkElement>('link[rel="help"]')?.href;
@@ -19,7 +16,7 @@ const documentation = document.querySelector<HTMLLinkElement>('link[rel="help"]'
 const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository } = import.meta.env;
 
 export function Footer() {
-  const known = versions.value;
+  const known = versions.value.result;
   return (
     <footer>
       {known ? (
