@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { Site } from "./browser.ts";
 
 const BARE_WORKER = `
-  import { loadPyodide } from "./engine/pyodide.mjs";
+  import { loadPyodide } from "./engine/pyodide.js";
   const python = await loadPyodide({ indexURL: new URL("engine/", location.href).href });
   postMessage(python.runPython("1 + 1"));`;
 const BARE_PAGE = `<!doctype html><title>bare</title><output></output><script type="module">
