@@ -28,6 +28,27 @@ flow(
 );
 
 flow(
+  "a second model of the hub is fetched, and what the hub refuses is said beside it",
+  async (page) => {
+    await page.route("https://huggingface.co/**", (route) =>
+      route.request().url().includes("/small/")
+        ? route.fulfill({ body: '{"model_type": "llama", "num_hidden_layers": 31}' })
+        : route.fulfill({ status: 404 }),
+    );
+    const second = page.getByRole("combobox", { name: "Model B" });
+    await second.fill("someone/small");
+    await second.press("Enter");
+    // archspec diff LlamaForCausalLM LlamaForCausalLM --set-b num_hidden_layers=31
+    await page.getByText("-202,383,360").first().waitFor();
+    assert.equal(await second.inputValue(), "someone/small");
+    await second.fill("someone/gone");
+    await second.press("Enter");
+    await page.getByRole("alert").filter({ hasText: "someone/gone: the repository has no config" }).waitFor();
+  },
+  link(LLAMA),
+);
+
+flow(
   "the same model with a field set anew, and the closed form of what that changes",
   async (page) => {
     await page.getByRole("button", { name: "the same as A" }).click();

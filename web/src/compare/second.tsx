@@ -1,12 +1,22 @@
 /** The model that is compared: the same with fields set anew, another by its name, or a config.json. */
 import { signal } from "@preact/signals";
+import { Attempted } from "../explore/attempted";
 import { Combobox } from "../explore/combobox";
-import { found, models, sourceOf } from "../explore/models";
+import { fromHub, offered } from "../explore/hub";
+import { HUB, type Model, sourceOf } from "../explore/models";
 import { type Source, source } from "../state";
 import { other } from "./asked";
 
 const field = signal("");
 const typed = signal("");
+const hub = fromHub((found) => {
+  other.value = found;
+});
+
+function choose(one: Model): void {
+  if (one.family === HUB) void hub.show(one.typed ?? one.name);
+  else other.value = sourceOf(one);
+}
 
 /** What is typed as a value: a number, true, null, a list as in JSON; else a text. */
 function valueTyped(typed: string): unknown {
@@ -40,10 +50,11 @@ export function Second({ fields }: { fields: string[] }) {
             id="second"
             label="Model B"
             placeholder="search: mistral, gpt2, Mixtral-8x7B …"
-            found={(query) => found(query, models.value)}
-            choose={(one) => (other.value = sourceOf(one))}
+            chosen={called(other.value)}
+            found={offered}
+            choose={choose}
           />
-          <p class="note">{told(other.value)}</p>
+          <Attempted attempt={hub.attempt.value} />
         </div>
         <button type="button" onClick={() => (other.value = source.value)}>
           the same as A
@@ -91,8 +102,8 @@ export function Second({ fields }: { fields: string[] }) {
   );
 }
 
-function told(shown: Source | null): string {
-  if (!shown) return "none is chosen";
+function called(shown: Source | null): string {
+  if (!shown) return "";
   return shown.label ?? shown.name ?? "the config.json below";
 }
 

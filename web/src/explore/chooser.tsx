@@ -3,10 +3,15 @@ import { useSignal } from "@preact/signals";
 import { counted } from "../counted";
 import { OptionsOf, Select } from "../parts/select";
 import { type Source, source, textShown } from "../state";
+import { Attempted } from "./attempted";
 import { Combobox } from "./combobox";
 import { refusedFile, showFile } from "./file";
-import { attempt, fileIn, labelOf, showFromHub } from "./hub";
-import { classesOf, type Found, found, HUB, type Model, modelsAndHub, sourceOf } from "./models";
+import { fromHub, offered } from "./hub";
+import { classesOf, HUB, type Model, sourceOf } from "./models";
+
+const hub = fromHub((found) => {
+  source.value = found;
+});
 
 export function Chooser() {
   return (
@@ -30,17 +35,8 @@ function called({ name, label, text }: Source): string {
   return label ?? name ?? (text ? "the config.json below" : "");
 }
 
-/** What fits a query; an id or an address of the hub is offered as it is typed. */
-function offered(query: string): Found {
-  const fitting = found(query, modelsAndHub.value);
-  const file = query.includes("/") ? fileIn(query) : undefined;
-  if (!file || fitting.models.some(({ name }) => name === file.id)) return fitting;
-  const typed = { name: labelOf(file), family: HUB, hint: "its config.json is fetched", typed: query };
-  return { models: fitting.missed.length ? [typed] : [typed, ...fitting.models], missed: [] };
-}
-
 function choose(one: Model): void {
-  if (one.family === HUB) void showFromHub(one.typed ?? one.name);
+  if (one.family === HUB) void hub.show(one.typed ?? one.name);
   else source.value = sourceOf(one);
 }
 
@@ -69,10 +65,9 @@ function ClassChoice() {
 
 function Hub() {
   const id = useSignal("");
-  const { told, refused, page } = attempt.value;
   const asked = (event: Event) => {
     event.preventDefault();
-    void showFromHub(id.value);
+    void hub.show(id.value);
   };
   return (
     <form onSubmit={asked}>
@@ -88,14 +83,7 @@ function Hub() {
         />
         <button type="submit">Fetch</button>
       </span>
-      <p role={refused ? "alert" : "status"} class={refused ? "refusal" : "note"}>
-        {told}{" "}
-        {page ? (
-          <a href={page} target="_blank" rel="noreferrer">
-            its page on the hub
-          </a>
-        ) : null}
-      </p>
+      <Attempted attempt={hub.attempt.value} />
     </form>
   );
 }

@@ -1,6 +1,7 @@
 /** A config.json from the hub, fetched by the browser itself. */
-import { signal } from "@preact/signals";
-import { source } from "../state";
+import { type Signal, signal } from "@preact/signals";
+import type { Source } from "../state";
+import { type Found, found, modelsAndHub, HUB as OF_HUB } from "./models";
 
 /** A file of a repository of the hub. */
 export interface HubFile {
@@ -66,29 +67,46 @@ export interface Attempt {
   page?: string;
 }
 
-export const attempt = signal<Attempt>({ told: "", refused: false });
-let attempts = 0;
+/** A place that models of the hub are fetched for: how the last attempt goes, and another one. */
+export interface FromHub {
+  attempt: Signal<Attempt>;
+  show: (typed: string) => Promise<void>;
+}
 
-/** Shows the model of an id or an address of the hub; of two attempts, the later one's. */
-export async function showFromHub(typed: string): Promise<void> {
-  attempts += 1;
-  const own = attempts;
-  const file = fileIn(typed);
-  if (!file) {
-    const told = `${typed.trim() || "nothing"} is no hub id of a model: write organisation/name`;
-    attempt.value = { told, refused: true };
-    return;
+/** Gives a place the model of an id or an address of the hub; of two attempts, the later one's. */
+export function fromHub(take: (source: Source) => void): FromHub {
+  const attempt = signal<Attempt>({ told: "", refused: false });
+  let attempts = 0;
+  async function show(typed: string): Promise<void> {
+    attempts += 1;
+    const own = attempts;
+    const file = fileIn(typed);
+    if (!file) {
+      const told = `${typed.trim() || "nothing"} is no hub id of a model: write organisation/name`;
+      attempt.value = { told, refused: true };
+      return;
+    }
+    const label = labelOf(file);
+    attempt.value = { told: `fetching ${label} …`, refused: false };
+    try {
+      const text = await fetched(file);
+      if (own !== attempts) return;
+      take({ text, label });
+      attempt.value = { told: "", refused: false };
+    } catch (error) {
+      if (own !== attempts) return;
+      const told = `${label}: ${(error as Error).message}`;
+      attempt.value = { told, refused: true, page: addressOf(file, "blob") };
+    }
   }
-  const label = labelOf(file);
-  attempt.value = { told: `fetching ${label} …`, refused: false };
-  try {
-    const text = await fetched(file);
-    if (own !== attempts) return;
-    source.value = { text, label };
-    attempt.value = { told: "", refused: false };
-  } catch (error) {
-    if (own !== attempts) return;
-    const told = `${label}: ${(error as Error).message}`;
-    attempt.value = { told, refused: true, page: addressOf(file, "blob") };
-  }
+  return { attempt, show };
+}
+
+/** What fits a query; an id or an address of the hub is offered as it is typed. */
+export function offered(query: string): Found {
+  const fitting = found(query, modelsAndHub.value);
+  const file = query.includes("/") ? fileIn(query) : undefined;
+  if (!file || fitting.models.some(({ name }) => name === file.id)) return fitting;
+  const typed = { name: labelOf(file), family: OF_HUB, hint: "its config.json is fetched", typed: query };
+  return { models: fitting.missed.length ? [typed] : [typed, ...fitting.models], missed: [] };
 }

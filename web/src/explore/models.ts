@@ -66,7 +66,6 @@ const described = computed<Model[]>(() => {
   return [...families, ...classes];
 });
 
-export const models = computed(() => [...shipped.value, ...described.value]);
 export const modelsAndHub = computed(() => [...shipped.value, ...ofHub, ...described.value]);
 
 const COLLECTIONS = [CHECKPOINTS, HUB, FAMILIES];
