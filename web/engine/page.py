@@ -15,6 +15,7 @@ CONFIG = "config.json"  # where a pasted text is put, so that problems point int
 OVERRIDE = "override"  # where archspec says that a field was set
 TYPED = ("--assume", "budget")  # and what was typed into a field of the page
 EXACT = 2**53  # up to which JavaScript has all whole numbers
+LONG = re.compile(r"(?<![\d.])\d{16}")  # those beyond have so many digits at least
 CONTEXT = 40  # characters of a line on both sides of a place, which a phone has room for
 LONGEST_SAID = 500  # characters of a bug's message, and of its call
 
@@ -138,16 +139,7 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
         "cache": part(cache),
         "training": part(lambda: found.training(**step, **asked["training"]).as_json()),
     }
-    return in_digits(told)
-
-
-def in_digits(told: Any) -> Any:
-    """Plain data, of which whole numbers that JavaScript would round are texts."""
-    if isinstance(told, dict):
-        return {name: in_digits(one) for name, one in told.items()}
-    if isinstance(told, list | tuple):
-        return [in_digits(one) for one in told]
-    return str(told) if isinstance(told, int) and abs(told) > EXACT else told
+    return told
 
 
 def lengths(call: dict[str, Any]) -> dict[str, Any]:
@@ -244,11 +236,24 @@ CALLS |= {"solve": solve}
 def answer(call: str, arguments: str) -> str:
     """A call's answer in JSON: `{result}`, or `{problems}` for what archspec refuses, or fails at."""
     try:
-        return json.dumps({"result": CALLS[call](*json.loads(arguments))})
+        return exact(json.dumps({"result": CALLS[call](*json.loads(arguments))}))
     except archspec.ArchspecError as error:
         return json.dumps({"problems": [problem(one) for one in error.problems]})
     except Exception as error:
         return json.dumps({"problems": [bug(error, call, arguments)]})
+
+
+def exact(text: str) -> str:
+    """JSON in which whole numbers that JavaScript would round are texts."""
+    return json.dumps(in_digits(json.loads(text))) if LONG.search(text) else text
+
+
+def in_digits(told: Any) -> Any:
+    if isinstance(told, dict):
+        return {name: in_digits(one) for name, one in told.items()}
+    if isinstance(told, list):
+        return [in_digits(one) for one in told]
+    return str(told) if isinstance(told, int) and abs(told) > EXACT else told
 
 
 def problem(one: archspec.Problem) -> dict[str, Any]:

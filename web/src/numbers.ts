@@ -1,14 +1,19 @@
 /** Numbers as the command line writes them. */
 
-/** A whole number; its digits where JavaScript would round it. */
-export type Whole = number | string;
+/** A whole number; where JavaScript would round it, as a text of its digits from the engine. */
+export type Whole = number | bigint | string;
 
 export function whole(value: Whole): string {
   return (typeof value === "string" ? BigInt(value) : value).toLocaleString("en-US");
 }
 
-export function percent(part: number, all: number): string {
-  return `${(all ? (100 * part) / all : 0).toFixed(2)}%`;
+/** `+1,024`. */
+export function signed(value: Whole): string {
+  return Number(value) > 0 ? `+${whole(value)}` : whole(value);
+}
+
+export function percent(part: Whole, all: Whole): string {
+  return `${(Number(all) ? (100 * Number(part)) / Number(all) : 0).toFixed(2)}%`;
 }
 
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -37,7 +42,8 @@ const SCALES: [number, string][] = [
 ];
 
 /** `6.74B`. */
-export function short(value: number): string {
-  const [scale, letter] = SCALES.find(([one]) => value >= one) ?? [1, ""];
-  return `${Number((value / scale).toPrecision(3))}${letter}`;
+export function short(value: Whole): string {
+  const count = Number(value);
+  const [scale, letter] = SCALES.find(([one]) => count >= one) ?? [1, ""];
+  return `${Number((count / scale).toPrecision(3))}${letter}`;
 }

@@ -1,16 +1,18 @@
 /** The answers of the engine; archspec/schemas/ says what each entry means. */
+import type { Whole } from "./numbers";
+
 export interface Counts {
   architecture: string;
   model_type: string;
-  params: number;
-  trainable_params: number;
-  active_params: number;
-  active_params_without_lookup: number;
-  embedding_params: number;
-  non_embedding_params: number;
-  buffers: number;
+  params: Whole;
+  trainable_params: Whole;
+  active_params: Whole;
+  active_params_without_lookup: Whole;
+  embedding_params: Whole;
+  non_embedding_params: Whole;
+  buffers: Whole;
   dtype: string;
-  bytes: number | null;
+  bytes: Whole | null;
   notes: string[];
   transformers_version: string;
 }
@@ -20,8 +22,8 @@ export interface Module {
   name: string;
   label: string;
   copies: number;
-  params: number;
-  buffers: number;
+  params: Whole;
+  buffers: Whole;
   marks: string[];
   children: Module[];
 }
@@ -34,7 +36,7 @@ export interface Counted {
 export interface Tensor {
   name: string;
   shape: number[];
-  numel: number;
+  numel: Whole;
   kind: "parameter" | "buffer";
   trainable: boolean;
   tied_to: string | null;
@@ -55,20 +57,20 @@ export interface FieldValue {
 }
 
 export interface Leading {
-  value: number;
+  value: Whole;
   growing: string[];
   dropped_latex: string;
-  dropped_value: number;
+  dropped_value: Whole;
   dropped_share: number;
 }
 
 export interface Formula {
   architecture: string;
-  value: number;
+  value: Whole;
   latex: string;
-  parts: { label: string; latex: string; value: number; share: number }[];
+  parts: { label: string; latex: string; value: Whole; share: number }[];
   leading: Leading | null;
-  symbols: { field: string; symbol: string; latex: string; meaning: string; value: number }[];
+  symbols: { field: string; symbol: string; latex: string; meaning: string; value: Whole }[];
   definitions: Record<string, string>;
   assumptions: string[];
   unused: string[];

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
 import { SIZES } from "./browser.ts";
-import { link, site } from "./flow.ts";
+import { link, look, site } from "./flow.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const QUANTITIES = [
@@ -87,5 +87,20 @@ test("the values of their formulas", async () => {
     await choose(page, file);
     await shows(page, "#formula-value", told?.params);
   }
+  await page.context().close();
+});
+
+test("numbers that JavaScript would round have all their digits", async () => {
+  const llama = (vocab_size: number) => ({ name: "LlamaForCausalLM", set: { vocab_size } });
+  const [source, other] = [llama(3_000_000_000_001), llama(3_000_000_000_002)];
+  const params = "24,576,006,476,279,808"; // archspec count LlamaForCausalLM --set vocab_size=3000000000001
+  const page = await site.page(SIZES.desktop, link({ source, other }));
+  await page.locator("#params", { hasText: new RegExp(`^${params}$`) }).waitFor();
+  await look(page, "Tensors");
+  await page.getByText(`291 of 291 tensors, ${params} parameters`).waitFor();
+  await look(page, "Formula");
+  await page.locator("#formula-value", { hasText: new RegExp(`^${params}$`) }).waitFor();
+  await look(page, "Compare");
+  await page.getByRole("row", { name: `parameters ${params} 24,576,006,476,288,000 +8,192` }).waitFor();
   await page.context().close();
 });

@@ -1,5 +1,6 @@
 /** The answers on two models; archspec/schemas/diff.json says what each entry means. */
 import type { Part } from "../costs/answer";
+import type { Whole } from "../numbers";
 import type { Source } from "../state";
 import type { Counts, FieldValue } from "../types";
 
@@ -8,8 +9,8 @@ export interface Change {
   module: string;
   before: string;
   after: string;
-  params: number;
-  buffers: number;
+  params: Whole;
+  buffers: Whole;
 }
 
 export interface Changes {
@@ -20,8 +21,8 @@ export interface Changes {
 
 export interface CostChange {
   quantity: string;
-  before: number;
-  after: number;
+  before: Whole;
+  after: Whole;
 }
 
 /** `diff` is null where one of the sides is refused; `sources` are what the sides were asked as. */

@@ -1,6 +1,7 @@
 /** Curves by single counts, a point after another, so that the engine answers others in between. */
 import { effect, type ReadonlySignal, signal } from "@preact/signals";
 import { ask, Refusal } from "../engine";
+import type { Whole } from "../numbers";
 import { gridOf, type Plotted } from "./asked";
 
 /** A curve is of A or of B, and of a value of the other field. */
@@ -12,7 +13,7 @@ export interface Line {
 export interface Curves {
   along: number[];
   lines: Line[];
-  values: (number | null | undefined)[][]; // by curve; null: refused, undefined: not yet counted
+  values: (Whole | null | undefined)[][]; // by curve; null: refused, undefined: not yet counted
   refusals: Map<string, number>; // how many points each message is said of
   pending: boolean;
 }
@@ -70,7 +71,7 @@ async function count(
 
 async function pointOf([call, ...args]: [string, ...unknown[]], refused: (message: string) => void) {
   try {
-    return await ask<number>(call, ...args);
+    return await ask<Whole>(call, ...args);
   } catch (error) {
     const said = error instanceof Refusal ? error.problems[0]?.message : undefined;
     refused(said ?? String(error));

@@ -1,5 +1,5 @@
 /** Two models side by side: their numbers, what differs by module, and the fields that do. */
-import { percent, whole } from "../numbers";
+import { percent, signed, type Whole, whole } from "../numbers";
 import { Problems } from "../parts/problems";
 import { ReportTable } from "../parts/report-table";
 import { keep, type Source } from "../state";
@@ -27,7 +27,7 @@ export function Differences({ found, forms }: { found: Compared; forms: Forms | 
   const numbers = [
     ...sizes(ours, theirs).map(([name, title]) => [title, ours[name], theirs[name]] as const),
     ...called.map((one) => [COSTS[one.quantity] ?? one.quantity, one.before, one.after] as const),
-  ].filter((row): row is readonly [string, number, number] => row[1] !== null && row[2] !== null);
+  ].filter((row): row is readonly [string, Whole, Whole] => row[1] !== null && row[2] !== null);
   return (
     <>
       <h2>
@@ -70,14 +70,14 @@ function titled({ label, set }: Source, { architecture }: Counts): string {
   return fields.length ? `${name} at ${fields.join(", ")}` : name;
 }
 
-function rowOf([title, a, b]: readonly [string, number, number]): string[] {
-  return [title, whole(a), whole(b), signed(b - a), a ? `${percent(b, a)} of A` : ""];
+function rowOf([title, a, b]: readonly [string, Whole, Whole]): string[] {
+  return [title, whole(a), whole(b), signed(BigInt(b) - BigInt(a)), Number(a) ? `${percent(b, a)} of A` : ""];
 }
 
-function Changed({ changes, all, forms }: { changes: Change[]; all: number; forms: Forms | undefined }) {
+function Changed({ changes, all, forms }: { changes: Change[]; all: Whole; forms: Forms | undefined }) {
   const head = "change|module|>params|>of A|A|B";
   const listed = changes.map((one, rank) => ({ ...one, formula: forms?.changes[rank]?.formula ?? "" }));
-  const size = (one: Change) => Math.abs(one.params) || Math.abs(one.buffers);
+  const size = (one: Change) => Math.abs(Number(one.params)) || Math.abs(Number(one.buffers));
   if (largestFirst.value) listed.sort((one, other) => size(other) - size(one));
   return (
     <>
@@ -126,8 +126,4 @@ function FieldsThatDiffer({ fields }: { fields: Record<string, { a: unknown; b: 
       <ReportTable name="fields that differ" table={{ columns: "field|A|B", header: true, rows }} />
     </details>
   );
-}
-
-function signed(value: number): string {
-  return value > 0 ? `+${whole(value)}` : whole(value);
 }

@@ -1,5 +1,5 @@
 /** The curves of a quantity over a field, what is refused of them, and the same as a table. */
-import { whole } from "../numbers";
+import { type Whole, whole } from "../numbers";
 import { Copies } from "../parts/copies";
 import { Plot } from "../parts/plot";
 import { ReportTable } from "../parts/report-table";
@@ -25,7 +25,7 @@ export function Drawn({ asked, curves }: { asked: Plotted; curves: Curves }) {
           name: names[rank] ?? "",
           colour: curves.lines.findIndex((one) => one.value === value),
           dashed: side > 0,
-          values: curves.along.map((_, at) => curves.values[rank]?.[at]),
+          values: curves.along.map((_, at) => height(curves.values[rank]?.[at])),
         }))}
       />
       <p id="counted">
@@ -73,7 +73,10 @@ function leftOut({ field, first, last, step }: Plotted, along: number[]): string
   return `drawn up to ${field} = ${whole(end)}, the first ${MOST_POINTS} values: a larger step reaches further`;
 }
 
-function said(value: number | null | undefined): string {
+/** Where a point is drawn: as near as a picture can tell. */
+const height = (value: Whole | null | undefined) => (value == null ? value : Number(value));
+
+function said(value: Whole | null | undefined): string {
   if (value === undefined) return "";
   return value === null ? "refused" : whole(value);
 }

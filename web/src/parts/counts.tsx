@@ -1,6 +1,6 @@
 /** The counts of a model, the picture of where they are, and its modules. */
 import { dtype } from "../counted";
-import { bytes, short, whole } from "../numbers";
+import { bytes, short, type Whole, whole } from "../numbers";
 import type { Counted, Counts } from "../types";
 import { Icicle } from "./icicle";
 import { ModuleTree } from "./module-tree";
@@ -28,7 +28,7 @@ export function CountsOf({ counts, tree, stale = false }: Counted & { stale?: bo
         {FACTS.map(([name, title]) => (
           <div key={name}>
             <dt>{title}</dt>
-            <dd data-count={name}>{whole(counts[name] as number)}</dd>
+            <dd data-count={name}>{whole(counts[name] as Whole)}</dd>
           </div>
         ))}
         <Bytes counts={counts} />
@@ -42,8 +42,8 @@ export function CountsOf({ counts, tree, stale = false }: Counted & { stale?: bo
       <Icicle
         title="where the parameters are"
         tree={tree}
-        amount={(module) => module.params}
-        said={(params) => `${whole(params)} parameters`}
+        amount={(module) => Number(module.params)}
+        said={(params) => `${Number.isSafeInteger(params) ? whole(params) : short(params)} parameters`}
       />
       <h3>Modules</h3>
       <div class="modules">

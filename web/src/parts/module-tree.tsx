@@ -1,11 +1,11 @@
 /** The modules as `print(model)` has them, foldable, with shares. */
 import { useSignal } from "@preact/signals";
-import { percent, whole } from "../numbers";
+import { percent, type Whole, whole } from "../numbers";
 import type { Module } from "../types";
 
 interface Props {
   module: Module;
-  all: number;
+  all: Whole;
   open?: number; // levels that are open at first
   level?: number;
 }
@@ -30,7 +30,7 @@ export function ModuleTree({ module, all, open = 3, level = 0 }: Props) {
   );
 }
 
-function Row({ module, all, level }: { module: Module; all: number; level: number }) {
+function Row({ module, all, level }: { module: Module; all: Whole; level: number }) {
   const share = percent(module.params, all);
   return (
     <span class="module" style={{ "--level": level, "--share": share }}>

@@ -123,7 +123,7 @@ function Legend({ formula }: { formula: Formula }) {
                   <Tex latex={one.latex} />
                 </td>
                 <td>{one.field in formula.definitions ? "" : <Field name={one.field} />}</td>
-                <td class="number">{one.value.toLocaleString("en-US")}</td>
+                <td class="number">{whole(one.value)}</td>
                 <td>{one.meaning}</td>
               </tr>
             ))}

@@ -26,7 +26,9 @@ export function TensorsView() {
   const words = filter.value.toLowerCase().split(/\s+/);
   const found = result.filter((one) => fits(one, words));
   const sum = (kind: Tensor["kind"]) =>
-    found.reduce((all, one) => all + (one.tied_to || one.kind !== kind ? 0 : one.numel), 0);
+    found
+      .filter((one) => one.kind === kind && !one.tied_to)
+      .reduce((all, { numel }) => all + BigInt(numel), 0n);
   const [params, buffers] = [sum("parameter"), sum("buffer")];
   return (
     <section aria-label="tensors">
