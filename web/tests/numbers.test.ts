@@ -91,16 +91,19 @@ test("the values of their formulas", async () => {
 });
 
 test("numbers that JavaScript would round have all their digits", async () => {
-  const llama = (vocab_size: number) => ({ name: "LlamaForCausalLM", set: { vocab_size } });
-  const [source, other] = [llama(3_000_000_000_001), llama(3_000_000_000_002)];
-  const params = "24,576,006,476,279,808"; // archspec count LlamaForCausalLM --set vocab_size=3000000000001
+  const gpt2 = (vocab_size: number) => ({
+    name: "GPT2LMHeadModel",
+    set: { n_embd: 765, n_head: 5, vocab_size },
+  });
+  const [source, other] = [gpt2(20_000_000_000_001), gpt2(20_000_000_000_002)];
+  const params = "15,300,000,085,177,395"; // archspec count GPT2LMHeadModel --set n_embd=765,n_head=5,vocab_size=…
   const page = await site.page(SIZES.desktop, link({ source, other }));
   await page.locator("#params", { hasText: new RegExp(`^${params}$`) }).waitFor();
   await look(page, "Tensors");
-  await page.getByText(`291 of 291 tensors, ${params} parameters`).waitFor();
+  await page.getByText(`149 of 149 tensors, ${params} parameters`).waitFor();
   await look(page, "Formula");
   await page.locator("#formula-value", { hasText: new RegExp(`^${params}$`) }).waitFor();
   await look(page, "Compare");
-  await page.getByRole("row", { name: `parameters ${params} 24,576,006,476,288,000 +8,192` }).waitFor();
+  await page.getByRole("row", { name: `parameters ${params} 15,300,000,085,178,160 +765` }).waitFor();
   await page.context().close();
 });
