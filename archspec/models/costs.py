@@ -6,6 +6,7 @@ from functools import cached_property
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError
 from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor
@@ -131,6 +132,8 @@ class Costs:
         many tokens, and how large a batch, it holds beside weights that are stored as ``weights`` says (see
         :meth:`weights`).
 
+        Errors: :class:`ArchspecError` as of :meth:`forward`, and for ``weights`` without a budget.
+
         >>> import archspec
         >>> archspec.load("LlamaForCausalLM").cache(tokens=1, dtype="bf16").cache_bytes["exact"]
         524288
@@ -143,6 +146,9 @@ class Costs:
 
         call, held_in = lengthened(batch, tokens), dtype or self.dtype
         if budget is None:
+            if weights is not None:
+                message = "weights stored in some way are no part of a cache, but take from a budget"
+                raise ArchspecError(message, help="give a budget, such as 80GiB, or leave weights out")
             return Cache(call, held_in, lengthened)
         room = bytes_of(budget)
         return Cache(call, held_in, lengthened, room, self.weights(weights, dtype).bytes)

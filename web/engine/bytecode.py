@@ -12,9 +12,12 @@ import sys
 import tarfile
 from pathlib import Path
 
+from compression.zstd import CompressionParameter
+
 PACKING = Path("/packing")
 SITE = "/lib/python3.14/site-packages"
 STDLIB = "/lib/python314.zip"
+LEVEL: dict[int, int] = {CompressionParameter.compression_level: 12}  # higher ones take long for little
 
 
 def main() -> None:
@@ -44,8 +47,8 @@ def compile_in_place(path: Path, shown: str) -> None:
 
 
 def packed(folder: str) -> None:
-    """One stream, like files side by side: smaller than a zip. Higher levels take long for little."""
-    with tarfile.open(PACKING / f"{folder}.tar.zst", "w:zst", level=12) as archive:
+    """One stream, like files side by side: smaller than a zip."""
+    with tarfile.open(PACKING / f"{folder}.tar.zst", "w:zst", options=LEVEL) as archive:
         for path in sorted((PACKING / folder).rglob("*"), key=lambda one: (one.suffix, one)):
             archive.add(path, path.relative_to(PACKING / folder), recursive=False, filter=undated)
 

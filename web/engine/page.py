@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import traceback
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import archspec
+from problems import CONFIG, bug, problem
 
-CONFIG = "config.json"  # where a pasted text is put, so that problems point into it
-OVERRIDE = "override"  # where archspec says that a field was set
-TYPED = ("--assume", "budget")  # and what was typed into a field of the page
 EXACT = 2**53  # up to which JavaScript has all whole numbers
 LONG = re.compile(r"(?<![\d.])\d{16}")  # those beyond have so many digits at least
-CONTEXT = 40  # characters of a line on both sides of a place, which a phone has room for
-LONGEST_SAID = 500  # characters of a bug's message, and of its call
 
 
 @lru_cache(maxsize=8)
@@ -131,7 +126,8 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
 
     def cache() -> Any:
         held = step | {"tokens": tokens_of(call, found) + call["past"]}
-        return with_tables(found.cache(**held, **stored, budget=budget))
+        beside = {"weights": call["weights"], "budget": budget} if budget else {}
+        return with_tables(found.cache(**held, dtype=call["dtype"], **beside))
 
     told = {
         "flops": part(lambda: with_tables(found.flops(**own))),
@@ -215,7 +211,7 @@ def point(source: str, quantity: str, values: dict[str, Any], call: dict[str, An
 CALLS |= {"changes": changes, "diff": diff, "point": point}
 
 
-def solve(source: str, budget: dict[str, str], dtype: str | None) -> Any:
+def solve(source: str, budget: dict[str, Any], dtype: str | None) -> Any:
     """The configs that come near a budget in the model's own proportions, the best first."""
     asked = json.loads(source)
     config: Any = (
@@ -254,37 +250,3 @@ def in_digits(told: Any) -> Any:
     if isinstance(told, list):
         return [in_digits(one) for one in told]
     return str(told) if isinstance(told, int) and abs(told) > EXACT else told
-
-
-def problem(one: archspec.Problem) -> dict[str, Any]:
-    place = one.place
-    found: dict[str, Any] = {"message": one.message, "help": one.help, "path": one.path}
-    if place is not None and place.source.name == CONFIG:
-        line = place.source.line(place.line)
-        found |= {"line": place.line, "column": place.column}
-        found |= {"excerpt": excerpt(line, place.column - 1, place.width)} if line else {}
-    if place is not None and place.source.name in TYPED:
-        found["excerpt"] = excerpt(place.source.text, place.column - 1, place.width)
-    if place is not None and place.source.name == OVERRIDE:
-        found["field"] = place.source.text.partition("=")[0]
-    return found
-
-
-def excerpt(line: str, start: int, width: int) -> list[str]:
-    """A line in three: what is before a place, what it covers, what is behind; long ones are cut."""
-    end = start + min(width, CONTEXT)
-    parts = line[max(0, start - CONTEXT) : start], line[start:end], line[end : end + CONTEXT]
-    return ["".join(letter if letter.isprintable() else " " for letter in part) for part in parts]
-
-
-def bug(error: Exception, call: str, arguments: str) -> dict[str, Any]:
-    """What archspec fails at though it should not: short, with what a report of it needs."""
-    said = f"{type(error).__name__}: {error}"[:LONGEST_SAID]
-    at = traceback.extract_tb(error.__traceback__)[-1]
-    asked = f"{call} {arguments}"[:LONGEST_SAID]
-    return {
-        "message": f"archspec fails: {said}",
-        "help": "that is a bug of archspec, to be reported with this:",
-        "path": "",
-        "report": f"{asked}\n{said}\n{at.filename}:{at.lineno}, archspec {archspec.__version__}",
-    }

@@ -1,6 +1,7 @@
 /** The engine in a thread of its own: loads Pyodide and archspec, then answers one call after another. */
 import type { PyodideInterface } from "pyodide";
 import page from "../engine/page.py?raw";
+import problems from "../engine/problems.py?raw";
 import { SYMBOLIC } from "./symbolic";
 
 export interface Request {
@@ -26,6 +27,7 @@ let sympy: Promise<void> | undefined;
 async function started(): Promise<{ python: PyodideInterface; answer: Answer }> {
   const [python, archive] = await Promise.all([pyodide(), fetched("archspec.tar.zst")]);
   unpack(python, archive);
+  python.FS.writeFile("problems.py", problems);
   python.runPython(page, { filename: "page.py" });
   return { python, answer: python.globals.get("answer") as Answer };
 }

@@ -77,7 +77,8 @@ flow("a config of unknown code is counted as the class that is chosen", async (p
   await page.getByText("paste or drop one").click();
   const text = '{"model_type": "foo", "auto_map": {"AutoModel": "foo.Foo"}, "num_hidden_layers": 2}';
   await page.getByLabel("config.json", { exact: true }).fill(text);
-  await page.getByRole("alert").filter({ hasText: "foo is no model type" }).waitFor();
+  const told = page.getByRole("alert").filter({ hasText: "foo is no model type" });
+  assert.match((await told.textContent()) ?? "", /class names a class of transformers to count it as$/);
   await page.getByLabel("Class").selectOption("BertForMaskedLM");
   await page.getByRole("heading", { name: "BertForMaskedLM" }).waitFor();
 });

@@ -56,3 +56,5 @@ def test_what_cannot_be_answered_is_refused(capsys: Captured) -> None:
     assert "memory=512" in capsys.readouterr().err
     assert main(["cache", "LlamaModel", "--budget", "many"]) == 2
     assert "write 80GiB" in capsys.readouterr().err
+    assert main(["cache", "LlamaModel", "--weights", "nf4"]) == 2
+    assert "give a budget" in capsys.readouterr().err
