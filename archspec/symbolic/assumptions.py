@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import ChainMap
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import sympy
+from sympy.printing.precedence import PRECEDENCE
+from sympy.printing.str import StrPrinter
 
 from archspec.language.values import here
 from archspec.symbolic.decisions import Condition, Decision, Seen
 from archspec.symbolic.fields import Fields, Relation
 from archspec.symbolic.path_conditions import Number, Path, SymRange
 from archspec.symbolic.polynomials import Poly, Real
+
+# a name in a test that is no function's, nor within quotes: of a field, an argument
+_NAME = re.compile(r"(?<![\w.'\"])(?!(?:and|or|not|in|if|else)\b)[A-Za-z_][\w.]*(?![\w.(])")
 
 
 class Test(NamedTuple):
@@ -103,6 +109,13 @@ class Loop:
         return (op, *map(self.path.fields.shown, sides)) if op else None
 
 
+class _Words(StrPrinter):  # type: ignore[misc]  # SymPy has no types
+    """SymPy's text, with remainders as a spec writes them."""
+
+    def _print_Mod(self, expr: Any) -> str:
+        return " % ".join(self.parenthesize(one, PRECEDENCE["Mul"], strict=True) for one in expr.args)
+
+
 class Guard(NamedTuple):
     """A test of a loop's turns, by its source text, and how it came out."""
 
@@ -166,24 +179,27 @@ class Assumptions(Path):
 
     @property
     def words(self) -> dict[str, bool]:
-        """What holds, by its text in the spec; where that came out both ways, by what it means there."""
+        """What holds, by its text in the spec; by what it means where that came out both ways, and where it
+        speaks of what is no field, such as a module's arguments.
+        """
         found: dict[str, bool] = {}
         for text, places in self.noted.items():
-            outcomes = set(places.values())
-            apart = ((self.said(text, meaning), outcome) for meaning, outcome in places.items())
-            found |= {text: outcomes.pop()} if len(outcomes) == 1 else dict(apart)
+            alike = len(set(places.values())) == 1
+            own = alike and all(name in self.values for name in _NAME.findall(text))
+            for meaning, outcome in places.items():
+                compares = meaning is not None and meaning.op and not meaning.given
+                plain = own or (alike and not compares)
+                found[text if plain else self.said(text, meaning)] = outcome
         return found
 
     def said(self, text: str, relation: Relation | None) -> str:
         """A condition in words that no other place shares."""
         if relation is None:
             return text
-        sides = [self.fields.shown(side) for side in relation.sides]
-        return (
-            f"{sides[0]} {relation.op} {sides[1]}"
-            if relation.op
-            else f"{text}, of {', '.join(map(str, sides))}"
-        )
+        sides = [_Words().doprint(self.fields.shown(side)) for side in relation.sides]
+        if relation.op and not relation.given:
+            return f"{sides[0]} {relation.op} {sides[1]}"
+        return f"{text}, of {', '.join(sides)}"
 
     def note(self, text: str, outcome: bool = True, relation: Relation | None = None) -> None:
         """Notes a condition; the same text may mean other sizes in a module that is built twice."""

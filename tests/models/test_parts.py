@@ -23,6 +23,15 @@ def test_parts_are_those_of_the_command_and_add_up(by: str, capsys: pytest.Captu
     assert sum(part.value for part in parts) == formula.evaluate() and parts[0].text() in parts.text()
 
 
+@pytest.mark.parametrize("by", ARRANGEMENTS)
+def test_nothing_has_one_part_that_is_0(by: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["formula", "LlamaForCausalLM", "--quantity", "buffers", "--by", by]
+    for way in (["--format", "latex"], ["--standalone"], ["--env", "equation"], ["--table", "latex"]):
+        assert main([*command, *way]) == 0
+    assert main(command) == 0
+    assert "buffers of LlamaForCausalLM = 0" in capsys.readouterr().out
+
+
 def test_a_leading_form_prints_as_a_formula_does() -> None:
     formula = archspec.formula("GPT2LMHeadModel").assume("n_inner=4*n_embd")
     form = formula.leading("n_embd", "n_layer")

@@ -241,6 +241,21 @@ architectures:
     assert formula.at(a=7, b=3).conditions == {"a > 5": True, "b > 5": False}
 
 
+def test_conditions_speak_of_fields_and_not_of_arguments() -> None:
+    """A reader of a formula looks up its config; what a module calls its sizes is said nowhere."""
+    text = f"""{CONFIG}modules:
+  Layer(m, n):
+    require: m % n == 0
+    w: Linear(m, 2) if n > 1 else None
+architectures:
+  ToyModel:
+    layer: Layer(a + b, b)
+    other: Linear(a, 2) if a > 1 else None
+"""
+    [formula, *_] = formulas(toy(text), "ToyModel", {"a": 4, "b": 2})
+    assert formula["params"].conditions == {"a % b == 0": True, "b > 1": True, "a > 1": True}
+
+
 def test_a_number_for_a_field_that_is_not_given_is_no_symbol() -> None:
     text = f"""{CONFIG}architectures:
   ToyModel:

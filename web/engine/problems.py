@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from typing import Any
 
@@ -13,12 +14,14 @@ TYPED = ("--assume", "budget")  # and what was typed into a field of the page
 CONTEXT = 40  # characters of a line on both sides of a place, which a phone has room for
 LONGEST_SAID = 500  # characters of a bug's message, and of its call
 IN_THE_PAGE = (  # what messages name of the command line, and what the page has in its place
-    ("--architecture", "class"),
-    ("archspec list shows what is described", "the list of models has what is described"),
-    ("; --specs, a folder with its spec", ""),
-    ("with --set", "with the knobs"),
-    ("--set ", ""),
-    ("--", ""),
+    (r"--architecture \w+ or --set model_type=(\w+)", r'"model_type": "\1" in the config'),
+    (r"with --set model_type=…", 'with "model_type": "…" in the config'),
+    (r"--architecture", "class"),
+    (r"archspec list shows what is described", "the list of models has what is described"),
+    (r"archspec sensitivity \w+ shows what counts read", "the knobs show what counts read"),
+    (r"; --specs, a folder with its spec|, or give the fields other ranges", ""),
+    (r"with --set", "with the knobs"),
+    (r"--set |--(?=\w)", ""),
 )
 
 
@@ -39,7 +42,7 @@ def problem(one: archspec.Problem) -> dict[str, Any]:
 def worded(text: str) -> str:
     """A message or a help line, in the page's words."""
     for option, own in IN_THE_PAGE:
-        text = text.replace(option, own)
+        text = re.sub(option, own, text)
     return text
 
 

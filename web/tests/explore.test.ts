@@ -81,6 +81,9 @@ flow("a config of unknown code is counted as the class that is chosen", async (p
   assert.match((await told.textContent()) ?? "", /class names a class of transformers to count it as$/);
   await page.getByLabel("Class").selectOption("BertForMaskedLM");
   await page.getByRole("heading", { name: "BertForMaskedLM" }).waitFor();
+  await page.getByLabel("config.json", { exact: true }).fill('{"hidden_size": 2048}');
+  const named = page.getByText('say which is meant with "model_type": "llama" in the config');
+  await named.waitFor();
 });
 
 flow("another class of the model type is chosen beside it", async (page) => {

@@ -11,7 +11,7 @@ from archspec.solving.searching.one_by_one import one_by_one
 from archspec.solving.searching.order import Order, Searched
 from archspec.sweeping.subject import Subject
 
-MOST_POINTS = 500_000  # that are looked at without NumPy: of a shape some seconds
+MOST_POINTS = 1_000_000  # that are looked at without NumPy: of a shape a few seconds
 
 
 def search(subject: Subject, goals: Sequence[Goal], order: Order) -> Searched:
