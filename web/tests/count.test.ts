@@ -32,6 +32,24 @@ flow("arrows walk through the picture, which says what they point at", async (pa
   assert.match((await told.textContent()) ?? "", /^transformer\.wte: Embedding\(50257, 768\), 38,597,376/);
 });
 
+flow("what is within layers that repeat is said of all of them, and of each", async (page) => {
+  const name =
+    "c_attn, transformer.h.0-11.attn.c_attn: Conv1D(nf=2304, nx=768), 21,261,312 parameters (17.09%), 12 of 1,771,776 parameters each";
+  await page.getByRole("treeitem", { name, exact: true }).hover();
+  assert.equal(`c_attn, ${await page.locator("figcaption").textContent()}`, name);
+});
+
+flow(
+  "layers that repeat within others that do are counted in all of these",
+  async (page) => {
+    // archspec count FunnelModel: three blocks of four layers
+    await page
+      .getByRole("treeitem", { name: /^0-3 × 4, encoder\.blocks\.0-2\.0-3: .*, 12 of .* parameters each$/ })
+      .waitFor();
+  },
+  link({ source: { name: "FunnelModel" } }),
+);
+
 flow(
   "of many tensors more are shown when asked for",
   async (page) => {

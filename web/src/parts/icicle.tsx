@@ -15,8 +15,11 @@ interface Piece {
   children: this[];
 }
 
+/** `path`, `copies`: of the module in all that repeats around it, as `layers.0-31.mlp`, 32 of them. */
 interface Cell<Module> {
   module: Module;
+  path: string;
+  copies: number;
   level: number;
   start: number;
   share: number;
@@ -27,18 +30,26 @@ interface Cell<Module> {
 function cells<Module extends Piece>(tree: Module, amount: (module: Module) => number): Cell<Module>[] {
   const found: Cell<Module>[] = [];
   const all = amount(tree);
-  const add = (module: Module, level: number, start: number, parent: number) => {
-    const share = all ? amount(module) / all : 0;
-    if (level > LEVELS || share < LEAST) return;
-    const own = found.push({ module, level, start, share, parent }) - 1;
-    let at = start;
-    for (const child of module.children) {
-      add(child, level + 1, at, own);
-      at += amount(child) / all;
+  const add = (cell: Cell<Module>) => {
+    if (cell.level > LEVELS || cell.share < LEAST) return;
+    const parent = found.push(cell) - 1;
+    let start = cell.start;
+    for (const module of cell.module.children) {
+      const share = amount(module) / all;
+      const [path, copies] = [pathIn(cell, module), cell.copies * module.copies];
+      add({ module, path, copies, level: cell.level + 1, start, share, parent });
+      start += share;
     }
   };
-  add(tree, 0, 0, -1);
+  const { module: path, copies } = tree;
+  add({ module: tree, path, copies, level: 0, start: 0, share: all ? 1 : 0, parent: -1 });
   return found;
+}
+
+/** The path of a module in a cell, with the span of layers where a tree has that of the first. */
+function pathIn(around: Cell<Piece>, { module, name, copies }: Piece): string {
+  const further = module.slice(around.module.module.length);
+  return around.path + (copies > 1 ? further.replace(/[^.]*$/, name) : further);
 }
 
 /** Where an arrow leads: into the first part, out again, to the neighbour before or after. */
@@ -73,11 +84,10 @@ export function Icicle<Module extends Piece>({ title, tree, amount, said }: Prop
     event.preventDefault();
     at.value = moved(shown, at.value, event.key);
   };
-  const told = (module: Module) => {
-    const { copies, label } = module;
+  const told = ({ module, path, copies }: Cell<Module>) => {
     const each = copies > 1 ? `, ${copies} of ${said(amount(module) / copies)} each` : "";
     const own = `${said(amount(module))} (${percent(amount(module), amount(tree))})${each}`;
-    return [module.module && `${module.module}:`, label && `${label},`, own].filter(Boolean).join(" ");
+    return [path && `${path}:`, module.label && `${module.label},`, own].filter(Boolean).join(" ");
   };
   if (!pointed) return null;
   return (
@@ -98,7 +108,7 @@ export function Icicle<Module extends Piece>({ title, tree, amount, said }: Prop
             role="treeitem"
             aria-level={one.level + 1}
             aria-selected={one === pointed}
-            aria-label={`${named(one.module)}, ${told(one.module)}`}
+            aria-label={`${named(one.module)}, ${told(one)}`}
             class={`cell level-${one.level % 6}`}
             onPointerEnter={() => (at.value = rank)}
             style={{
@@ -112,7 +122,7 @@ export function Icicle<Module extends Piece>({ title, tree, amount, said }: Prop
           </div>
         ))}
       </div>
-      <figcaption>{told(pointed.module)}</figcaption>
+      <figcaption>{told(pointed)}</figcaption>
     </figure>
   );
 }
