@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
-import { flow, link, site } from "./flow.ts";
+import { flow, followed, link, site } from "./flow.ts";
 
 const LLAMA = link({ view: "costs", source: { name: "LlamaForCausalLM" } });
 const FLOPS = "29,261,612,187,648"; // archspec flops LlamaForCausalLM
@@ -121,6 +121,10 @@ flow(
       await own.press("Enter");
       await verdict.getByText(said).waitFor();
     }
+    await own.fill("23.6"); // no whole number of bytes
+    await own.press("Enter");
+    await verdict.getByText("of the 23.6 GiB").waitFor();
+    await page.getByText("The most: what the 23.6 GiB can hold beside the weights").waitFor();
     await page.getByRole("combobox", { name: "where it runs" }).selectOption("NVIDIA A100 40 GB");
     await verdict.getByText(/^fits: /).waitFor();
     await page.getByLabel("tokens", { exact: true }).fill("44,500");
@@ -197,6 +201,36 @@ test("a part is refused, and the others are given, of as many tokens as are usua
   await page.getByText("BertModel hands no cache on to a next call").waitFor();
   await page.context().close();
 });
+
+test("figures of the former model are dim until those of the next are there", async () => {
+  const page = await site.page({}, LLAMA);
+  await page.getByText(FLOPS).waitFor();
+  const dimmed = page.waitForFunction(() => {
+    const figures = document.querySelector(".costs[aria-busy=true] > section");
+    return figures && Number(getComputedStyle(figures).opacity) < 0.8;
+  });
+  const source = { name: "DeepseekV3ForCausalLM", set: { num_hidden_layers: 1000 } }; // takes a second
+  await followed(page, link({ view: "costs", source }));
+  await dimmed;
+  await page.waitForFunction(() => {
+    const figures = document.querySelector(".costs[aria-busy=false] > section");
+    return figures && getComputedStyle(figures).opacity === "1";
+  });
+  await page.context().close();
+});
+
+flow(
+  "where positions end before the memory does, it is said that they may",
+  async (page) => {
+    const row = rowOf(page, "bytes of the cache", "exact");
+    await row.waitFor();
+    const cells = row.getByRole("cell");
+    // archspec cache GPT2LMHeadModel --budget 80GB
+    assert.deepEqual((await cells.allTextContents()).slice(-2), ["1,024", "1,053"]);
+    await page.getByText("no more tokens than the model has positions for").waitFor();
+  },
+  link({ view: "costs" }),
+);
 
 test("accelerators have a source, and no more bytes than their vendors state", () => {
   const { accelerators, sources, given } = JSON.parse(readFileSync("data/accelerators.json", "utf8"));

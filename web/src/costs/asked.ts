@@ -88,7 +88,7 @@ export const accelerator = computed(() => ACCELERATORS.find(({ name }) => name =
 export const room = computed((): Room => {
   const one = accelerator.value;
   if (!one) {
-    const own = ownGib.value * 2 ** 30;
+    const own = Math.floor(ownGib.value * 2 ** 30); // no part of a byte
     return { called: `the ${ownGib.value.toLocaleString("en-US")} GiB`, bytes: own, most: own };
   }
   const read = one.given ? `${bytes(one.bytes)} for programs` : bytes(one.bytes);

@@ -47,5 +47,6 @@ function heldBeside({ weights_bytes }: Cache): string {
   const { called, bytes: size } = room.value;
   const weights = `the weights (${bytes(weights_bytes)})`;
   if (Number(weights_bytes) > size) return `The most is none: ${called} cannot hold ${weights}.`;
-  return `The most: what ${called} can hold beside ${weights}, without a working set.`;
+  // whether memory or positions end first is not in the answer
+  return `The most: what ${called} can hold beside ${weights}, without a working set; no more tokens than the model has positions for.`;
 }
