@@ -59,6 +59,7 @@ const OTHER_SHAPES: [named: string, shown: string, hash: string][] = [
   ["accelerator", "#flops", link({ view: "costs", accelerator: 7 })],
   ["other", "#counted", link({ view: "compare", other: [] })],
   ["plot", "#counted", link({ view: "compare", plot: { quantity: "toString", field: "n_embd" } })],
+  ["plot", "#counted", link({ view: "compare", plot: { quantity: "params", field: "n_embd", step: 0 } })],
   ["budget", "#counted", link({ view: "compare", budget: { quantity: "x", size: "1B" } })],
   ["formula", "#formula-value", link({ view: "formula", formula: { by: 1 } })],
   ["formula", "#formula-value", link({ view: "formula", formula: { assume: [1] } })],

@@ -129,8 +129,54 @@ flow(
 );
 
 flow(
+  "what a field of the plot does not take is said beside it",
+  async (page) => {
+    await page.getByText("24 points", { exact: true }).waitFor();
+    const values = page.getByLabel("its values");
+    await page.getByRole("alert").getByText("not whole numbers, and not drawn: 4k, 4096.5").waitFor();
+    assert.equal(await values.getAttribute("aria-invalid"), "true");
+    await values.fill("1, 2, 4, 8, 16, 32, 64");
+    await values.press("Enter");
+    await page.getByRole("alert").getByText("more than 6 curves, and not drawn: 64").waitFor();
+    await values.fill("8");
+    await values.press("Enter");
+    await page.getByText("8 points", { exact: true }).waitFor();
+    assert.equal(await page.getByRole("alert").count(), 0);
+    const step = page.getByLabel("step", { exact: true });
+    await step.fill("0");
+    await step.press("Enter");
+    await page.getByRole("alert").getByText("step is a whole number from 1 on; drawn is 1").waitFor();
+    assert.equal(await step.getAttribute("aria-invalid"), "true");
+    await step.fill("2");
+    await step.press("Enter");
+    await page.getByText("4 points", { exact: true }).waitFor();
+    assert.equal(await page.getByRole("alert").count(), 0);
+  },
+  link({ ...LLAMA, plot: { ...LAYERS, other: "num_key_value_heads", values: "8, 4k, 16, 4096.5, 32" } }),
+);
+
+flow(
+  "fields that the next model lacks are no longer drawn over, and that is said",
+  async (page) => {
+    await page.getByText("16 points", { exact: true }).waitFor();
+    await page.getByRole("combobox", { name: "Model", exact: true }).fill("GPT2LMHeadModel");
+    await page.getByRole("option", { name: "GPT2LMHeadModel gpt2", exact: true }).click();
+    await page.getByText("A has no intermediate_size, over which was drawn before").waitFor();
+    await page.getByText("8 points", { exact: true }).waitFor();
+    assert.equal(await page.getByRole("combobox", { name: "over", exact: true }).inputValue(), "vocab_size");
+    assert.equal(await page.getByRole("combobox", { name: "a curve for each" }).inputValue(), "");
+  },
+  link({
+    ...LLAMA,
+    plot: { ...PLOT, field: "vocab_size", other: "intermediate_size", values: "1024, 2048" },
+  }),
+);
+
+flow(
   "the size that some compute is spent on",
   async (page) => {
+    await page.getByRole("combobox", { name: "budget" }).selectOption("memory");
+    await page.getByText("or of as many as the model has positions for where those are fewer").waitFor();
     await page.getByRole("combobox", { name: "budget" }).selectOption("compute");
     await page.getByLabel("size", { exact: true }).fill("1e21");
     await page.getByLabel("size", { exact: true }).press("Enter");

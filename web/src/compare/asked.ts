@@ -39,11 +39,11 @@ const SAMPLE: Plotted = {
 
 export const other = keep<Source | null>("other", null, sourceIn);
 export const forms = keep("forms", false);
-export const plotted = keep<Plotted | null>(
-  "plot",
-  null,
-  like(SAMPLE, { quantity: Object.keys(QUANTITIES) }),
-);
+const plottedIn = like(SAMPLE, { quantity: Object.keys(QUANTITIES) });
+export const plotted = keep<Plotted | null>("plot", null, (given) => {
+  const found = plottedIn(given);
+  return found && found.step > 0 ? found : undefined; // others lead nowhere
+});
 
 export const MOST_POINTS = 200;
 export const MOST_CURVES = 6;
@@ -57,9 +57,20 @@ export function around(own: number): { first: number; last: number; step: number
 /** The points along the field, and the values of the other one; `undefined` for none. */
 export function gridOf(asked: Plotted): { along: number[]; curves: (number | undefined)[] } {
   const along: number[] = [];
-  const step = Math.max(1, asked.step);
-  for (let at = asked.first; at <= asked.last && along.length < MOST_POINTS; at += step) along.push(at);
-  const values = asked.values.split(",").map((one) => Number(one.trim() || Number.NaN));
-  const whole = [...new Set(values.filter(Number.isSafeInteger))].slice(0, MOST_CURVES);
-  return { along, curves: asked.other && whole.length ? whole : [undefined] };
+  const { first, last, step } = asked;
+  for (let at = first; at <= last && along.length < MOST_POINTS; at += step) along.push(at);
+  const { taken } = valuesIn(asked.values);
+  return { along, curves: asked.other && taken.length ? taken : [undefined] };
+}
+
+/** The values that have a curve each, and what of a text is none: no whole number, or one curve too many. */
+export function valuesIn(text: string): { taken: number[]; unread: string[]; beyond: number[] } {
+  const typed = text.split(",").flatMap((one) => one.trim() || []);
+  const isWhole = (one: string) => Number.isSafeInteger(Number(one));
+  const whole = [...new Set(typed.filter(isWhole).map(Number))];
+  return {
+    taken: whole.slice(0, MOST_CURVES),
+    unread: typed.filter((one) => !isWhole(one)),
+    beyond: whole.slice(MOST_CURVES),
+  };
 }

@@ -1,4 +1,5 @@
 /** What is drawn over a field or two. */
+import type { ReadonlySignal } from "@preact/signals";
 import { OptionsOf, Select } from "../parts/select";
 import type { Size } from "./answer";
 import {
@@ -13,6 +14,7 @@ import {
 } from "./asked";
 import type { Curves } from "./curves";
 import { Drawn } from "./drawn";
+import { Bound, Field, Values } from "./plot-fields";
 
 const USUAL = ["hidden_size", "n_embd", "d_model", "num_hidden_layers"];
 
@@ -39,7 +41,7 @@ export function OverFields({
 }: {
   sizes: Size[];
   asked: Plotted;
-  curves: Curves | undefined;
+  curves: ReadonlySignal<Curves | undefined>;
 }) {
   const change = (changed: Partial<Plotted>) => (plotted.value = { ...asked, ...changed });
   const value = (name: string) => sizes.find((one) => one.field === name)?.value ?? 1;
@@ -64,18 +66,7 @@ export function OverFields({
             choose={(field) => change({ field, ...around(value(field)) })}
           />
           {(["first", "last", "step"] as const).map((name) => (
-            <label key={name}>
-              {name}
-              <input
-                type="number"
-                min={1}
-                value={asked[name]}
-                onChange={(event) => {
-                  const typed = event.currentTarget.valueAsNumber;
-                  if (Number.isSafeInteger(typed) && typed > 0) change({ [name]: typed });
-                }}
-              />
-            </label>
+            <Bound key={name} name={name} value={asked[name]} choose={(typed) => change({ [name]: typed })} />
           ))}
           <Field
             title="a curve for each value of"
@@ -84,61 +75,68 @@ export function OverFields({
             empty="no other field"
             choose={(other) => change({ other, values: other ? curvesOf(value(other)) : "" })}
           />
-          {asked.other ? (
-            <label>
-              its values
-              <input
-                value={asked.values}
-                onChange={(event) => change({ values: event.currentTarget.value })}
-              />
-            </label>
-          ) : null}
-          <label class="switch">
-            <input
-              type="checkbox"
-              checked={asked.log}
-              onChange={(event) => change({ log: event.currentTarget.checked })}
-            />
-            logarithmic
-          </label>
-          {second.value ? (
-            <label class="switch">
-              <input
-                type="checkbox"
-                checked={asked.both === true}
-                onChange={(event) => change({ both: event.currentTarget.checked })}
-              />
-              B, too (dashed)
-            </label>
-          ) : null}
+          {asked.other ? <Values text={asked.values} choose={(values) => change({ values })} /> : null}
+          <Switches asked={asked} change={change} />
+          <Gone asked={asked} />
           <p class="note">
             At most {MOST_POINTS} values and {MOST_CURVES} curves; FLOPs and cache are of the call that Costs
             asks of.
           </p>
         </fieldset>
       </form>
-      {curves ? <Drawn asked={asked} curves={curves} /> : <p role="status">counting …</p>}
+      <Drawing asked={asked} curves={curves} />
     </section>
+  );
+}
+
+/** For itself, since each point shows it anew: a form that is shown anew forgets what is being typed. */
+function Drawing({ asked, curves }: { asked: Plotted; curves: ReadonlySignal<Curves | undefined> }) {
+  const shown = curves.value;
+  return shown ? <Drawn asked={asked} curves={shown} /> : <p role="status">counting …</p>;
+}
+
+interface Changed {
+  asked: Plotted;
+  change: (changed: Partial<Plotted>) => void;
+}
+
+function Switches({ asked, change }: Changed) {
+  return (
+    <>
+      <label class="switch">
+        <input
+          type="checkbox"
+          checked={asked.log}
+          onChange={(event) => change({ log: event.currentTarget.checked })}
+        />
+        logarithmic
+      </label>
+      {second.value ? (
+        <label class="switch">
+          <input
+            type="checkbox"
+            checked={asked.both === true}
+            onChange={(event) => change({ both: event.currentTarget.checked })}
+          />
+          B, too (dashed)
+        </label>
+      ) : null}
+    </>
+  );
+}
+
+/** The fields that were chosen of another model, and that this one lacks. */
+function Gone({ asked }: { asked: Plotted }) {
+  const { field, other } = plotted.value ?? asked;
+  const gone = [field, other].filter((one) => one && one !== asked.field && one !== asked.other);
+  if (gone.length === 0) return null;
+  return (
+    <p role="status" class="note">
+      A has no {gone.join(" and no ")}, over which was drawn before.
+    </p>
   );
 }
 
 function curvesOf(own: number): string {
   return [...new Set([Math.max(1, Math.round(own / 2)), own, 2 * own])].join(", ");
-}
-
-interface Chosen {
-  title: string;
-  sizes: Size[];
-  value: string;
-  empty?: string;
-  choose: (field: string) => void;
-}
-
-function Field({ title, sizes, value, empty, choose }: Chosen) {
-  return (
-    <Select class="two" label={title} value={value} choose={choose}>
-      {empty ? <option value="">{empty}</option> : null}
-      <OptionsOf values={sizes.map((one) => one.field)} />
-    </Select>
-  );
 }

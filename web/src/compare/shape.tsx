@@ -28,7 +28,8 @@ const BUDGETS = [
   ["compute", "FLOPs, spent as Chinchilla"],
 ] as const;
 const ABOUT: Record<string, string> = {
-  memory: "The cache is that of one sequence of 2,048 tokens.",
+  memory:
+    "Weights, and the cache of one sequence of 2,048 tokens, or of as many as the model has positions for where those are fewer; of a model without a cache, weights alone.",
   compute: "The size that the scaling law of Chinchilla gives so much compute.",
 };
 

@@ -41,10 +41,12 @@ const curves = drawing(() => {
   return { sources: asked.both ? sides() : sides().slice(0, 1), plotted: asked, call: call.value };
 });
 
-/** What is drawn: as chosen, where the model has that field. */
+/** What is drawn: as chosen, where the model has those fields. */
 function shown(known: FieldValue[]) {
   const asked = plotted.value;
-  return asked && known.some((one) => one.field === asked.field) ? asked : atFirst(sizesIn(known));
+  const has = (name: string) => known.some((one) => one.field === name);
+  if (!asked || !has(asked.field)) return atFirst(sizesIn(known));
+  return asked.other && !has(asked.other) ? { ...asked, other: "", values: "" } : asked;
 }
 
 export function CompareView() {
@@ -56,7 +58,7 @@ export function CompareView() {
       <Second fields={(theirFields.value.result ?? known).map((one) => one.field)} />
       {other.value ? <Told /> : <p>Choose a second model, or the same and other values of its fields.</p>}
       <Problems problems={problems} />
-      {asked ? <OverFields sizes={sizesIn(known)} asked={asked} curves={curves.value} /> : null}
+      {asked ? <OverFields sizes={sizesIn(known)} asked={asked} curves={curves} /> : null}
       <Shape />
     </section>
   );
