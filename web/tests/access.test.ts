@@ -42,6 +42,18 @@ for (const [size, options] of Object.entries(SIZES)) {
   }
 }
 
+test("a narrow phone with the config's field open", async () => {
+  const page = await site.page({ ...SIZES.phone, viewport: { width: 320, height: 640 } });
+  await page.getByText("paste or drop one").click();
+  const file = page.getByLabel("file", { exact: true });
+  await file.waitFor();
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${wide} px too wide`);
+  const box = await file.boundingBox();
+  assert.ok(box && box.x + box.width <= 320, `the file's chooser ends at ${box && box.x + box.width}`);
+  await page.context().close();
+});
+
 test("what is refused", async () => {
   const source = { text: '{"model_type": "bert",\n"hidden_size": 7}', set: { num_hidden_layers: 1 } };
   const page = await site.page(SIZES.phone, link({ source }));

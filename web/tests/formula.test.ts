@@ -80,6 +80,25 @@ flow(
 );
 
 flow(
+  "a field that grows and that the model lacks is refused, and can be left out",
+  async (page) => {
+    await page
+      .getByRole("alert")
+      .filter({ hasText: "intermediate_size does not enter the formula" })
+      .waitFor();
+    await page.getByLabel("intermediate_size", { exact: true }).click(); // and it is gone
+    await page.getByText("growing: n_layer").waitFor();
+    assert.equal(await page.getByLabel("intermediate_size", { exact: true }).count(), 0);
+    await page.getByLabel("n_embd", { exact: true }).waitFor();
+  },
+  link({
+    view: "formula",
+    source: { name: "GPT2Model" },
+    formula: { leading: true, growing: ["n_layer", "intermediate_size"] },
+  }),
+);
+
+flow(
   "names that have no symbol keep within the page",
   async (page) => {
     await page.locator("#formula-value", { hasText: "7,818,517,072" }).waitFor();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { counts, flow, link } from "./flow.ts";
 
 const knobs = link({ view: "knobs" });
@@ -87,6 +88,17 @@ flow(
     await page.locator("#params:not(:text('94,371,712'))").waitFor();
   },
   link({ view: "knobs", source: { name: "LlavaForConditionalGeneration" } }),
+);
+
+const OLM = readFileSync("../configs/allenai--olmOCR-7B.json", "utf8");
+
+flow(
+  "a knob that a link turns and that is refused is said, and nothing is awaited",
+  async (page) => {
+    await page.getByRole("alert").first().waitFor();
+    await page.locator(".follows").getByText("counting …").waitFor({ state: "detached" });
+  },
+  link({ view: "knobs", source: { text: OLM, set: { "text_config.num_hidden_layers": 30 } } }),
 );
 
 flow(

@@ -85,6 +85,7 @@ export function Options({ fields, example }: { fields: string[]; example: string
   );
 }
 
+/** What is ticked is offered whatever the fields are: those of a model before may be refused of this one. */
 function Growing({ fields }: { fields: string[] }) {
   const { growing } = asked.value;
   const turned = (name: string, grows: boolean) =>
@@ -92,7 +93,7 @@ function Growing({ fields }: { fields: string[] }) {
   return (
     <fieldset class="growing">
       <legend>as these grow (none: those that usually do)</legend>
-      {fields.map((one) => (
+      {[...new Set([...fields, ...growing])].map((one) => (
         <label key={one} class="inline">
           <input
             type="checkbox"

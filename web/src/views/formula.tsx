@@ -11,12 +11,16 @@ import { Problems } from "../parts/problems";
 import { source, view } from "../state";
 import type { Formula, Leading } from "../types";
 
-const answer = answering(() =>
-  view.value === "formula"
-    ? askLatest<Formula>("formula", JSON.stringify(source.value), asked.value)
-    : undefined,
-);
-const symbols = computed(() => answer.value.result?.symbols ?? []);
+const answer = answering(() => {
+  if (view.value !== "formula") return undefined;
+  const of = source.value;
+  return askLatest<Formula>("formula", JSON.stringify(of), asked.value).then((found) => ({ ...found, of }));
+});
+/** The symbols of the model, as soon as a formula of it was found. */
+const symbols = computed(() => {
+  const { result } = answer.value;
+  return result?.of === source.value ? result.symbols : [];
+});
 
 export function FormulaView() {
   const { result, pending, problems } = answer.value;

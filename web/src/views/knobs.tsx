@@ -18,11 +18,8 @@ export function KnobsView() {
     <section class="knobs" aria-label="knobs">
       <Fields fields={result.found} />
       <div class="follows" aria-busy={counts.pending} data-stale={counts.problems.length > 0}>
-        {counts.result ? (
-          <CountsOf {...counts.result} stale={counts.problems.length > 0} />
-        ) : (
-          <p role="status">counting …</p>
-        )}
+        {counts.result ? <CountsOf {...counts.result} stale={counts.problems.length > 0} /> : null}
+        {counts.pending && !counts.result ? <p role="status">counting …</p> : null}
       </div>
     </section>
   );
