@@ -64,7 +64,7 @@ def component(tensor: SymbolicTensor) -> str:
 
 
 def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
-    """The parts of a formula by one of the arrangements below, ``depth`` is that of modules; of 0 the whole.
+    """The parts of a formula by one of the arrangements below; ``depth`` is that of modules.
 
     Errors: :class:`FormulaError` for another arrangement, and for a depth below 1.
     """
@@ -73,11 +73,11 @@ def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     if type(depth) is not int or depth < 1:
         raise FormulaError(f"a depth of {depth} is none", help="write 1 for the modules of the model itself")
     if by == "module":
-        return by_module(formula, depth) or by_repetition(formula)
+        return by_module(formula, depth)
     if by not in ways:
         help_ = did_you_mean(str(by), ways) or f"there are {', '.join([*ways, 'module'])}"
         raise FormulaError(f"{by} is no arrangement", help=help_)
-    return ways[by](formula) or by_repetition(formula)
+    return ways[by](formula)
 
 
 def by_repetition(formula: ClosedForm) -> list[Part]:
@@ -133,7 +133,7 @@ def _grouped(
         expr = sympy.expand(sympy.Add(*terms))
         if expr != 0:
             parts.append(Part(label, expr, tuple(terms)))
-    return parts
+    return parts or by_repetition(formula)  # a formula of 0 is one part
 
 
 def symbol_of(formula: ClosedForm, name: str) -> Any:

@@ -185,11 +185,10 @@ class Assumptions(Path):
         found: dict[str, bool] = {}
         for text, places in self.noted.items():
             alike = len(set(places.values())) == 1
-            own = alike and all(name in self.values for name in _NAME.findall(text))
+            of_fields = all(name in self.values for name in _NAME.findall(text))
             for meaning, outcome in places.items():
-                compares = meaning is not None and meaning.op and not meaning.given
-                plain = own or (alike and not compares)
-                found[text if plain else self.said(text, meaning)] = outcome
+                readable = of_fields or meaning is None or not meaning.compares
+                found[text if alike and readable else self.said(text, meaning)] = outcome
         return found
 
     def said(self, text: str, relation: Relation | None) -> str:
@@ -197,7 +196,7 @@ class Assumptions(Path):
         if relation is None:
             return text
         sides = [_Words().doprint(self.fields.shown(side)) for side in relation.sides]
-        if relation.op and not relation.given:
+        if relation.compares:
             return f"{sides[0]} {relation.op} {sides[1]}"
         return f"{text}, of {', '.join(sides)}"
 

@@ -73,6 +73,11 @@ class Relation(NamedTuple):
     given: tuple[str, ...] = ()
 
     @property
+    def compares(self) -> bool:
+        """Whether the comparison is all of the test."""
+        return bool(self.op) and not self.given
+
+    @property
     def axes(self) -> frozenset[Any]:
         """The fields and indices that it is decided on; none where its sides are the same."""
         if self.op and self.sides[0] is self.sides[1]:
@@ -86,7 +91,7 @@ class Relation(NamedTuple):
 
     def at(self, fields: Fields, places: Mapping[Any, int]) -> Relation:
         """The test in one turn of loops, where it no longer is one of others."""
-        op = "" if self.given else self.op
+        op = self.op if self.compares else ""
         return Relation(op, tuple(fields.at(side, places) for side in self.sides))
 
 

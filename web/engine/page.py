@@ -126,8 +126,7 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
 
     def cache() -> Any:
         held = step | {"tokens": tokens_of(call, found) + call["past"]}
-        beside = {"weights": call["weights"], "budget": budget} if budget else {}
-        return with_tables(found.cache(**held, dtype=call["dtype"], **beside))
+        return with_tables(found.cache(**held, **stored, budget=budget))
 
     told = {
         "flops": part(lambda: with_tables(found.flops(**own))),
