@@ -36,7 +36,7 @@ class Counts(Report):
     non-embedding          85,646,592
     persistent buffers     0
     bytes in bf16          218,964,480  (208.8 MiB)
-    transformers           5.23.0 (the version that the specs describe)
+    transformers           5.24.0 (the version that the specs describe)
     <BLANKLINE>
     module          params   share  each
     embeddings  23,837,184  21.77%

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from archspec.specs.index import CostRecord, Entry
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TRANSFORMERS_VERSION = "5.23.0"  # which the specs describe
+TRANSFORMERS_VERSION = "5.24.0"  # which the specs describe
 NOTATION = "notation.yaml"
 CONTRACTIONS = "contractions.yaml"
 COSTS = "costs.json"  # which classes' costs have met the instrument

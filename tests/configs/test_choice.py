@@ -62,7 +62,7 @@ def test_a_class_is_honoured_on_a_foreign_model_type() -> None:
 REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
     ({}, None, "config: the config has neither model_type nor architectures", "--set model_type=llama"),
     ({"model_type": 3}, None, "config: model_type: the number 3 is not a model type", "say --architecture"),
-    ({"model_type": "lama"}, None, "transformers 5.23.0 has no model type 'lama'", "did you mean llama"),
+    ({"model_type": "lama"}, None, "transformers 5.24.0 has no model type 'lama'", "did you mean llama"),
     (
         {"model_type": "xyzzy", "auto_map": {"a": "b"}},
         None,
@@ -72,7 +72,7 @@ REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
     (
         {"model_type": "esmfold2"},
         None,
-        "esmfold2 is a model type of transformers 5.23.0 that is not described",
+        "esmfold2 is a model type of transformers 5.24.0 that is not described",
         "--architecture names",
     ),
     (
@@ -86,7 +86,7 @@ REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
     (
         {**LLAMA, "architectures": ["LlamaForCausalLMEagle3"]},
         None,
-        "transformers 5.23.0 has no class LlamaForCausalLMEagle3",
+        "transformers 5.24.0 has no class LlamaForCausalLMEagle3",
         "--architecture LlamaForCausalLM counts that, without what LlamaForCausalLMEagle3 changes",
     ),
     (
@@ -113,9 +113,9 @@ REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
         "has no class GPT2ForCausalLM",
         "the same head is GPT2LMHeadModel's",
     ),
-    ({"architectures": ["NoModel"]}, None, "config: architectures: transformers 5.23.0 has no class", ""),
-    (LLAMA, "LlamaMLP", "config: transformers 5.23.0 has no class LlamaMLP", "--architecture"),
-    ({"architectures": ["EsmFold2Model"]}, None, "EsmFold2Model is a class of transformers 5.23.0", "list"),
+    ({"architectures": ["NoModel"]}, None, "config: architectures: transformers 5.24.0 has no class", ""),
+    (LLAMA, "LlamaMLP", "config: transformers 5.24.0 has no class LlamaMLP", "--architecture"),
+    ({"architectures": ["EsmFold2Model"]}, None, "EsmFold2Model is a class of transformers 5.24.0", "list"),
     ({"weight_map": {}, "metadata": {}}, None, "it is the index of a checkpoint's files", "beside it"),
     ({"peft_type": "LORA"}, None, "no model's config: it describes an adapter", "base model's"),
     ({"eos_token_id": 2, "max_length": 9}, None, "it says how text is generated", "beside it"),

@@ -26,7 +26,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         7,
         {"exact": 1, "wrong": 0, "unavailable": 0},
     )
-    assert found["versions"]["transformers"] == "5.23.0"
+    assert found["versions"]["transformers"] == "5.24.0"
     [outcome] = found["architectures"]
     assert (outcome["architecture"], outcome["verdict"], outcome["compared"], outcome["differences"]) == (
         "MistralModel",
