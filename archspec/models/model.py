@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from archspec.configs.choice import choose, default_note, source_of
-from archspec.configs.notes import notes
+from archspec.configs.notes import check_sizes, notes
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
@@ -59,6 +59,7 @@ class Model(Costs):
         self.config, self.spec, self.architecture = config, spec, architecture
         self.model_type = spec.model_type
         self.scope = Scope(spec, config.raw, config.origin)
+        check_sizes(self.scope)
         self.scope.validate()
 
     @cached_property
