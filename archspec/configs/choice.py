@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from archspec.configs.notes import check_sizes, gives_size
 from archspec.configs.origin import RawConfig
-from archspec.errors import ConfigError, Problem, UnknownArchitectureError
+from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError
 from archspec.language.trees import callee
 from archspec.language.values import describe, shown
 from archspec.specs.library import Library
@@ -14,7 +16,8 @@ from archspec.specs.records import Spec, model_types
 from archspec.specs.search_path import is_own, library_of
 from archspec.typing_light import Any, NamedTuple
 
-_NAMES = "--architecture LlamaForCausalLM or --set model_type=llama"
+_NAMES = "pass --architecture CLASS or --set model_type=TYPE; archspec list prints both"
+_GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
 
 
 class Choice(NamedTuple):
@@ -66,11 +69,25 @@ def default_note(choice: Choice, library: Library, changed: bool) -> str:
     return f"{named} is given: {counted}, which need not be a checkpoint's"
 
 
+def auto_class(spec: Spec, name: str) -> str:
+    """The auto class of transformers that builds a class for its model type."""
+    return next(iter(_autos(spec.model_type, name)), "AutoModel")
+
+
+def _autos(model_type: str, name: str) -> tuple[str, ...]:
+    from archspec.specs.exported import exported
+
+    found = exported().get(model_type)
+    return found.classes[name].autos if found and name in found.classes else ()
+
+
 class _Chooser:
     """One config, and the class that is asked for."""
 
-    def __init__(self, config: RawConfig, architecture: str | None, library: Library) -> None:
-        self.config, self.raw, self.library = config, config.raw, library
+    def __init__(
+        self, config: RawConfig, architecture: str | None, library: Library, trying: bool = False
+    ) -> None:
+        self.config, self.raw, self.library, self.trying = config, config.raw, library, trying
         self.asked = architecture or ""
         listed = self.listed()
         self.name = self.asked or (listed[0] if listed else "")
@@ -95,7 +112,7 @@ class _Chooser:
     def choice(self) -> Choice:
         model_type = self.raw.get("model_type")
         if model_type is not None and not isinstance(model_type, str):
-            raise self.wrong("model_type", f"{describe(model_type)} is not a model type", f"say {_NAMES}")
+            raise self.wrong("model_type", f"{describe(model_type)} is not a model type", _NAMES)
         if not model_type:
             return self.without_type()
         if not self.library.has(model_type):
@@ -104,9 +121,7 @@ class _Chooser:
         if spec.refuse:
             raise self.unknown("model_type", f"{model_type} is not counted: {spec.refuse}")
         if not self.name and not spec.architectures:
-            raise UnknownArchitectureError(
-                f"the spec of {model_type} has no architectures", help=f"say {_NAMES}"
-            )
+            raise UnknownArchitectureError(f"the spec of {model_type} has no architectures", help=_NAMES)
         name = self.name or spec.architectures[0]
         if name not in spec.architectures:
             return self.of_another(spec, name)
@@ -125,7 +140,7 @@ class _Chooser:
                 if kind
                 else "the config has neither model_type nor architectures"
             )
-            help_ = kind.help if kind else f"say {_NAMES}"
+            help_ = kind.help if kind else _NAMES
             raise ConfigError(f"{self.config.origin.name}: {what}", help=help_)
         return Choice(self.described(self.name, None), self.name, self.config)
 
@@ -138,14 +153,19 @@ class _Chooser:
             return Choice(known, self.name, self.config, (note,))
         from archspec.configs.unknown import unknown_type
 
-        raise self.unknown("model_type", *unknown_type(model_type, self.library, self.remote))
+        raise self.unknown("model_type", *unknown_type(model_type, self.library, self.remote, self.works))
 
     def of_another(self, spec: Spec, name: str) -> Choice:
         """A class that is not of the config's model type: of a part of it, or of another one."""
-        self.described(name, spec)
-        if part := self.part(spec, name):
-            return part
         types = self.library.types_of(name)
+        if types and (part := self.part(spec, name)):
+            return part
+        if found := "" if self.asked else self.of_auto_class(spec, name):
+            why = f"is a class of {types[0]}" if types else "is not a class that transformers exports"
+            builds = f"as {auto_class(spec, found)} builds it for {spec.model_type}"
+            note = f"{name} {why}: {found} is counted, {builds}"
+            return Choice(spec.model_type, found, self.config, (note,))
+        self.described(name, spec)
         if self.asked:
             known = self.library.model_type_of(name)
             self.must_read_something(known)
@@ -154,9 +174,59 @@ class _Chooser:
         message = (
             f"{name} is not an architecture of the model type {spec.model_type}, but of {' and '.join(types)}"
         )
+        raise self.wrong("architectures", message, self.remedy(spec, name))
+
+    def of_auto_class(self, spec: Spec, name: str) -> str:
+        """The class that transformers' auto classes build for the config's model type; '' if it is unclear.
+
+        They go by the model type. It is clear for another spelling or an unknown class of the same head, and
+        for a flat config of the text part of a multimodal class.
+        """
+        if types := self.library.types_of(name):
+            wanted = {auto for one in types if self.is_text_of(spec, one) for auto in _autos(one, name)}
+            wanted |= {"AutoModelForCausalLM"} if wanted & _GENERATE else set()
+            wanted -= {"no auto class"}
+            alike = [one for one in spec.architectures if wanted.intersection(_autos(spec.model_type, one))]
+        elif self.remote:
+            return ""
+        else:
+            from archspec.configs.unknown import same_class
+
+            alike = same_class(name, spec.architectures)
+        return alike[0] if len(alike) == 1 else ""
+
+    def is_text_of(self, spec: Spec, model_type: str) -> bool:
+        """Return True if the config is flat, and of a type that is a sub-config of another model type."""
+        calls = {field.name: field.sub_config for field in self.library.load(model_type).fields.values()}
+        names = [name for name, call in calls.items() if call and spec.model_type in model_types(call)]
+        return bool(names) and not any(isinstance(self.raw.get(name), Mapping) for name in names)
+
+    def remedy(self, spec: Spec, name: str) -> str:
+        """Which options count a config whose class belongs to another model type."""
         usual = self.library.model_type_of(name)
-        said = f"say which is meant with --architecture {name} or --set model_type={usual}"
-        raise self.wrong("architectures", message, said)
+        options = [("--architecture", name), ("--set", f"model_type={usual}")]
+        options += [("--architecture", one) for one in spec.architectures]
+        working = [" ".join(option) for option in options if self.works(*option)]
+        return f"pass {' or '.join(working[:2])}" if working else "give the config of one of the two"
+
+    def works(self, option: str, value: str) -> bool:
+        """Return True if the config can be counted with an option, from its own sizes."""
+        if self.trying:
+            return False
+        raw, architecture = dict(self.raw), self.asked if option == "--set" else value
+        if option == "--set":
+            field, _, set_ = value.partition("=")
+            raw[field] = set_
+        try:
+            chosen = _Chooser(RawConfig(raw, self.config.origin), architecture, self.library, True).choice()
+            spec = self.library.load(chosen.model_type)
+            scope = Scope(spec, chosen.config.raw, chosen.config.origin)
+            check_sizes(scope)
+            scope.validate()
+        except ArchspecError:
+            return False
+        named = "model_type" in self.raw and self.raw.keys() <= {"model_type", "architectures"}
+        return named or gives_size(scope)  # a name alone stands for the default config
 
     def described(self, name: str, spec: Spec | None) -> str:
         """The model type of a class. Errors: :class:`UnknownArchitectureError` where no spec describes it."""
@@ -164,7 +234,7 @@ class _Chooser:
             return self.library.model_type_of(name)
         from archspec.configs.unknown import unknown_class
 
-        message, help_ = unknown_class(name, spec, self.library, self.remote)
+        message, help_ = unknown_class(name, spec, self.library, self.remote, self.works)
         if self.asked:
             said = Problem(f"{self.config.origin.name}: {message}", help=help_)
             raise UnknownArchitectureError([said, *self.library.unread])
@@ -191,6 +261,12 @@ class _Chooser:
         known = {*spec.fields, *spec.attribute_map} - {"tie_word_embeddings", "pad_token_id"}
         if not known & self.raw.keys():
             message = (
-                f"none of its fields is one of {model_type}'s: {self.name} would be built of defaults alone"
+                f"none of its fields is one of {model_type}'s: {self.name} would be built from defaults alone"
             )
-            raise ConfigError(f"{self.config.origin.name}: {message}", help="give the config of the class")
+            own = self.raw.get("model_type")
+            classes = (
+                self.library.load(own).architectures if isinstance(own, str) and self.library.has(own) else ()
+            )
+            working = [f"--architecture {one}" for one in classes if self.works("--architecture", one)]
+            help_ = f"pass {' or '.join(working[:3])}" if working else "give the config of the class"
+            raise ConfigError(f"{self.config.origin.name}: {message}", help=help_)

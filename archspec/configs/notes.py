@@ -176,6 +176,13 @@ def check_sizes(scope: Scope) -> None:
         raise ConfigError(problems)
 
 
+def gives_size(scope: Scope) -> bool:
+    """Return True if a config, or a part of it, gives the width or the depth that its class reads."""
+    names = [*_ROLES[0], *_ROLES[1]]
+    parts = (scope, *_descendants(scope).values())
+    return any(part.canonical(name) in part.raw for part in parts for name in names if part.has(name))
+
+
 def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
     spec = scope.spec
     known = {*spec.fields, *spec.fixed, *spec.attribute_map}

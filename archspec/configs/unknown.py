@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from archspec.configs.origin import Origin
 from archspec.errors import Place, UnknownArchitectureError, did_you_mean
@@ -12,6 +12,7 @@ from archspec.specs.library import LIST_HELP, TRANSFORMERS_VERSION, Library
 from archspec.specs.records import Spec, SpecLibrary
 from archspec.typing_light import Any, NamedTuple
 
+Works = Callable[[str, str], bool]  # whether an option and its value make a config countable
 _FRAMEWORKS = {"TF": "TensorFlow", "Flax": "Flax"}
 _HEADS = {"WithLMHeadModel": "ForCausalLM", "LMHeadModel": "ForCausalLM", "LMHead": "ForCausalLM"}
 _HEAD = r"(For[A-Z]\w*|(With)?LMHead(Model)?|WithProjection|DoubleHeadsModel)$"
@@ -69,23 +70,33 @@ def other_file(raw: Mapping[str, Any]) -> Kind | None:
     return next((kind for kind in KINDS if any(name in raw for name in kind.fields.split())), None)
 
 
-def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) -> tuple[str, str]:
-    """What to say of a model type that no spec describes, and what helps: never another name for a right one.
+def unknown_type(
+    model_type: str, library: SpecLibrary, remote: bool = False, works: Works | None = None
+) -> tuple[str, str]:
+    """The message and the help line for a model type without a spec.
 
-    ``remote``: the config names code of its own.
+    ``remote`` is True for a config that names its own code. The help line proposes an option only if it
+    ``works``, and never another name for a model type that transformers has.
     """
-    more = "--specs, a folder with its spec" if remote else LIST_HELP
-    help_ = f"--architecture names a class of transformers to count it as; {more}"
-    if model_type in exported():
-        return (
-            f"{model_type} is a model type of transformers {TRANSFORMERS_VERSION} that is not described",
-            help_,
-        )
+    more = "a directory with its spec with --specs FOLDER" if remote else LIST_HELP
+    help_ = f"name a class to count it as with --architecture CLASS; {more}"
     if remote:
-        return f"{model_type} is no model type of transformers: its code is not part of it (auto_map)", help_
+        help_ = f"name a class to count it as with --architecture CLASS, or {more}"
+    if model_type in exported():
+        return f"{model_type} is a model type of transformers {TRANSFORMERS_VERSION} without a spec", help_
+    if remote:
+        message = (
+            f"{model_type} is not a model type of transformers: the checkpoint brings its code (auto_map)"
+        )
+        return message, help_
     message = f"transformers {TRANSFORMERS_VERSION} has no model type {model_type!r}"
-    near = did_you_mean(model_type, [*exported(), *library.model_types()])
-    return message, f"{near} say it with --set model_type=…" if near.startswith("did you mean") else help_
+    known = [*exported(), *library.model_types()]
+    near = did_you_mean(model_type, known)
+    if not near.startswith("did you mean"):
+        return message, help_
+    names = near.removeprefix("did you mean ").removesuffix("?").split(" or ")
+    options = [f"--set model_type={name}" for name in names if works and works("--set", f"model_type={name}")]
+    return message, f"{near} pass {' or '.join(options)}" if options else near
 
 
 def unknown_part(
@@ -98,37 +109,81 @@ def unknown_part(
     return UnknownArchitectureError(message, place, help=help_)
 
 
-def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) -> tuple[str, str]:
-    """What to say of a class that no spec describes, and what helps; ``spec`` is of the config's type."""
+def unknown_class(
+    name: str, spec: Spec | None, library: Library, remote: bool, works: Works
+) -> tuple[str, str]:
+    """The message and the help line for a class without a spec; ``spec`` is that of the config's type."""
     if any(name in found.classes for found in exported().values()):
-        return f"{name} is a class of transformers {TRANSFORMERS_VERSION} that is not described", LIST_HELP
+        return f"{name} is a class of transformers {TRANSFORMERS_VERSION} without a spec", LIST_HELP
+    if spec and spec.module(name):
+        return _internal(name, spec, works)
     framework = next((prefix for prefix in _FRAMEWORKS if re.match(prefix + "[A-Z]", name)), "")
-    message = f"transformers {TRANSFORMERS_VERSION} has no class {name}"
+    message = f"transformers {TRANSFORMERS_VERSION} does not export a class {name}"
     if framework:
-        message += f": it had it for {_FRAMEWORKS[framework]}"
+        message += f": it had one for {_FRAMEWORKS[framework]}"
     elif remote:
-        message += ": its code is the checkpoint's own (auto_map)"
-    return message, _help(name.removeprefix(framework), spec, library)
+        message += ": the checkpoint brings its code (auto_map)"
+    return message, _help(name.removeprefix(framework), spec, library, works)
 
 
-def _help(name: str, spec: Spec | None, library: Library) -> str:
+def _internal(name: str, spec: Spec, works: Works) -> tuple[str, str]:
+    """For a class that transformers uses inside others: which of these can be counted."""
+    message = f"{name} is a part of {spec.model_type}'s classes that transformers does not export"
+    for whole in spec.architectures:
+        if contains(spec, whole, name) and works("--architecture", whole):
+            return (
+                message,
+                f"count the class around it with --architecture {whole}; archspec tree shows its parts",
+            )
+    return message, _example(spec, works)
+
+
+def contains(spec: Spec, name: str, part: str) -> bool:
+    """Return True if a class of a spec is built from a module, directly or through others."""
+    seen, open_ = set[str](), [name]
+    while open_:
+        module = spec.module(one := open_.pop())
+        if module is None or one in seen:
+            continue
+        seen.add(one)
+        bodies = str([*module])
+        open_ += [other for other in spec.modules if re.search(rf"\b{re.escape(other)}\b", bodies)]
+    return part in seen
+
+
+def same_class(name: str, architectures: Sequence[str]) -> list[str]:
+    """The classes of a model type that a name can mean: another spelling, else those of the same head."""
+    bare = next((name.removeprefix(one) for one in _FRAMEWORKS if re.match(one + "[A-Z]", name)), name)
+    spelled = [one for one in architectures if one.lower() == bare.lower()]
+    return spelled or [one for one in architectures if _head(bare) and _head(one) == _head(bare)]
+
+
+def _help(name: str, spec: Spec | None, library: Library, works: Works) -> str:
     """The class that is meant, by its name or its head: never the base model in place of a head."""
-    known = library.index()
-    if name in known:
-        return f"--architecture {name} counts the same model in PyTorch"
-    if same := next((one for one in known if one.lower() == name.lower()), ""):
-        return f"did you mean {same}? say it with --architecture {same}"
+    known, option = library.index(), "--architecture"
+    if name in known and works(option, name):
+        return f"pass --architecture {name} to count the same model in PyTorch"
+    same = next((one for one in known if one.lower() == name.lower()), "")
+    if same and works(option, same):
+        return f"did you mean {same}? pass --architecture {same}"
     longest = max((one for one in known if name.startswith(one) and _head(one)), key=len, default="")
-    if longest:
-        return f"--architecture {longest} counts that, without what {name} changes"
+    if longest and works(option, longest):
+        return f"pass --architecture {longest} to count that, without what {name} changes"
     alike = [one for one in (spec.architectures if spec else ()) if _head(one) and _head(one) == _head(name)]
-    if alike:
-        return f"the same head is {alike[0]}'s: say it with --architecture {alike[0]}"
+    if alike and works(option, alike[0]):
+        return f"{alike[0]} has the same head: pass --architecture {alike[0]}"
     near = did_you_mean(name, spec.architectures if spec else known)
     if near.startswith("did you mean"):
-        return f"{near} say it with --architecture"
-    first = spec.architectures[:1] if spec else ()
-    return f"say which class is meant with --architecture, e.g. {first[0]}" if first else LIST_HELP
+        names = near.removeprefix("did you mean ").removesuffix("?").split(" or ")
+        working = [f"--architecture {one}" for one in names if works(option, one)]
+        return f"{near} pass {' or '.join(working)}" if working else near
+    return _example(spec, works) if spec else LIST_HELP
+
+
+def _example(spec: Spec, works: Works) -> str:
+    """The classes of a model type that count a config."""
+    working = [f"--architecture {one}" for one in spec.architectures if works("--architecture", one)]
+    return f"pass one of its classes: {', '.join(working)}" if working else LIST_HELP
 
 
 def _head(name: str) -> str:

@@ -55,66 +55,142 @@ def test_a_class_is_honoured_on_a_foreign_model_type() -> None:
     assert "kimi_k2 is not the model type of DeepseekV3ForCausalLM" in found.notes[0]
     assert chosen({**kimi, "auto_map": {"AutoModel": "x.y"}}) == found[:2]
     assert chosen({**LLAMA, "vocab_size": 5}, "MistralForCausalLM") == ("mistral", "MistralForCausalLM")
-    with pytest.raises(ArchspecError, match="would be built of defaults alone"):
+    with pytest.raises(ArchspecError, match="would be built from defaults alone"):
         chosen({"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"]})
 
 
+QWEN_TEXT = {
+    "model_type": "qwen3_5_moe_text",
+    "architectures": ["Qwen3_5MoeForConditionalGeneration"],
+    "hidden_size": 64,
+    "num_hidden_layers": 4,
+}
+BY_AUTO_CLASS: list[tuple[dict[str, Any], str, str]] = [
+    (QWEN_TEXT, "Qwen3_5MoeForCausalLM", "AutoModelForCausalLM"),
+    ({**QWEN_TEXT, "architectures": ["Qwen3_5MoeModel"]}, "Qwen3_5MoeTextModel", "AutoModel"),
+    (
+        {"model_type": "gemma3_text", "architectures": ["Gemma3ForConditionalGeneration"]},
+        "Gemma3ForCausalLM",
+        "AutoModelForCausalLM",
+    ),
+    ({**LLAMA, "architectures": ["LLaMAForCausalLM"]}, "LlamaForCausalLM", "AutoModelForCausalLM"),
+    ({**LLAMA, "architectures": ["LLamaModel"]}, "LlamaModel", "AutoModel"),
+    ({"model_type": "gpt2", "architectures": ["GPT2ForCausalLM"]}, "GPT2LMHeadModel", "AutoModelForCausalLM"),
+    (
+        {"model_type": "xlnet", "architectures": ["TFXLNetLMHeadModel"]},
+        "XLNetLMHeadModel",
+        "AutoModelForCausalLM",
+    ),
+    (
+        {"model_type": "bert", "architectures": ["MyBertForTokenClassification"]},
+        "BertForTokenClassification",
+        "AutoModelForTokenClassification",
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "expected", "auto"), BY_AUTO_CLASS)
+def test_the_model_type_decides_as_in_the_auto_classes(
+    config: dict[str, Any], expected: str, auto: str
+) -> None:
+    found = choose(read_config(config))
+    assert found[:2] == (config["model_type"], expected)
+    assert f"{expected} is counted, as {auto} builds it for {config['model_type']}" in found.notes[0]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("config", "expected", "auto"), BY_AUTO_CLASS)
+def test_the_auto_class_builds_that_class(config: dict[str, Any], expected: str, auto: str) -> None:
+    import torch
+    import transformers
+
+    values = {name: value for name, value in config.items() if name != "model_type"}
+    built = transformers.AutoConfig.for_model(config["model_type"], **values)
+    with torch.device("meta"):
+        assert type(getattr(transformers, auto).from_config(built)).__name__ == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "architecture"),
+    [
+        ({**QWEN_TEXT, "text_config": {"hidden_size": 32}}, None),  # nested: the type and the fields disagree
+        ({**LLAMA, "architectures": ["LlamaForCausalLM2"], "auto_map": {"AutoModel": "x.y"}}, None),
+        ({**LLAMA, "architectures": ["BertForMaskedLM"]}, None),
+        (LLAMA, "MyLlamaForCausalLM"),
+    ],
+)
+def test_an_unclear_class_is_refused(config: dict[str, Any], architecture: str | None) -> None:
+    with pytest.raises(ArchspecError):
+        choose(read_config(config), architecture)
+
+
 REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
-    ({}, None, "config: the config has neither model_type nor architectures", "--set model_type=llama"),
-    ({"model_type": 3}, None, "config: model_type: the number 3 is not a model type", "say --architecture"),
+    ({}, None, "config: the config has neither model_type nor architectures", "pass --architecture CLASS"),
+    ({"model_type": 3}, None, "config: model_type: the number 3 is not a model type", "pass --architecture"),
     ({"model_type": "lama"}, None, "transformers 5.24.0 has no model type 'lama'", "did you mean llama"),
     (
         {"model_type": "xyzzy", "auto_map": {"a": "b"}},
         None,
-        "xyzzy is no model type of transformers: its code is not part of it (auto_map)",
-        "--architecture names a class of transformers to count it as",
+        "xyzzy is not a model type of transformers: the checkpoint brings its code (auto_map)",
+        "name a class to count it as with --architecture CLASS",
     ),
     (
         {"model_type": "esmfold2"},
         None,
-        "esmfold2 is a model type of transformers 5.24.0 that is not described",
-        "--architecture names",
+        "esmfold2 is a model type of transformers 5.24.0 without a spec",
+        "name a class",
     ),
     (
         {"model_type": "dbrx_ffn_config", "architectures": ["BertModel"]},
         None,
         "BertModel is not an architecture of the model type dbrx_ffn_config, but of bert",
-        "--architecture BertModel or --set model_type=bert",
+        "pass --set model_type=bert",
     ),
-    ({"model_type": "dbrx_ffn_config"}, None, "the spec of dbrx_ffn_config has no architectures", "say"),
+    (
+        {"model_type": "dbrx_ffn_config"},
+        None,
+        "the spec of dbrx_ffn_config has no architectures",
+        "pass --architecture",
+    ),
     ({**LLAMA, "architectures": "LlamaModel"}, None, "'LlamaModel' is not a list of class names", "write"),
     (
-        {**LLAMA, "architectures": ["LlamaForCausalLMEagle3"]},
+        {**LLAMA, "hidden_size": 64, "architectures": ["LlamaForCausalLMEagle3"]},
         None,
-        "transformers 5.24.0 has no class LlamaForCausalLMEagle3",
-        "--architecture LlamaForCausalLM counts that, without what LlamaForCausalLMEagle3 changes",
+        "transformers 5.24.0 does not export a class LlamaForCausalLMEagle3",
+        "pass --architecture LlamaForCausalLM to count that, without what LlamaForCausalLMEagle3 changes",
     ),
     (
-        {"model_type": "qwen3", "architectures": ["DFlashDraftModel"], "auto_map": {"AutoModel": "x.y"}},
+        {"model_type": "qwen3", "hidden_size": 64, "architectures": ["DFlashDraftModel"], "auto_map": {}},
         None,
-        "has no class DFlashDraftModel: its code is the checkpoint's own (auto_map)",
-        "say which class is meant with --architecture",
+        "does not export a class DFlashDraftModel",
+        "pass one of its classes: --architecture Qwen3Model, --architecture Qwen3ForCausalLM",
     ),
     (
-        {"model_type": "xlnet", "architectures": ["TFXLNetLMHeadModel"]},
+        {"architectures": ["TFXLNetLMHeadModel"], "d_model": 64},
         None,
-        "has no class TFXLNetLMHeadModel: it had it for TensorFlow",
-        "--architecture XLNetLMHeadModel counts the same model in PyTorch",
+        "does not export a class TFXLNetLMHeadModel: it had one for TensorFlow",
+        "pass --architecture XLNetLMHeadModel to count the same model in PyTorch",
     ),
     (
-        {**LLAMA, "architectures": ["LLaMAForCausalLM"]},
-        None,
-        "has no class LLaMAForCausalLM",
-        "did you mean LlamaForCausalLM?",
+        LLAMA,
+        "LLaMAForCausalLM",
+        "does not export a class LLaMAForCausalLM",
+        "pass --architecture LlamaForCausalLM",
     ),
     (
-        {"model_type": "gpt2", "architectures": ["GPT2ForCausalLM"]},
-        None,
-        "has no class GPT2ForCausalLM",
-        "the same head is GPT2LMHeadModel's",
+        {"model_type": "gpt2"},
+        "GPT2ForCausalLM",
+        "does not export a class GPT2ForCausalLM",
+        "GPT2LMHeadModel has the same head: pass --architecture GPT2LMHeadModel",
     ),
-    ({"architectures": ["NoModel"]}, None, "config: architectures: transformers 5.24.0 has no class", ""),
-    (LLAMA, "LlamaMLP", "config: transformers 5.24.0 has no class LlamaMLP", "--architecture"),
+    ({"architectures": ["NoModel"]}, None, "5.24.0 does not export a class NoModel", "did you mean"),
+    (LLAMA, "LlamaMLP", "LlamaMLP is a part of llama's classes", "with --architecture LlamaModel"),
+    (
+        {"model_type": "whisper"},
+        "WhisperEncoder",
+        "WhisperEncoder is a part of whisper's classes that transformers does not export",
+        "count the class around it with --architecture WhisperModel",
+    ),
     ({"architectures": ["EsmFold2Model"]}, None, "EsmFold2Model is a class of transformers 5.24.0", "list"),
     ({"weight_map": {}, "metadata": {}}, None, "it is the index of a checkpoint's files", "beside it"),
     ({"peft_type": "LORA"}, None, "no model's config: it describes an adapter", "base model's"),
@@ -148,5 +224,5 @@ def test_a_model_type_that_is_right_is_never_meant_to_be_another() -> None:
 
 
 def test_the_type_that_a_class_is_named_after_is_proposed() -> None:
-    with pytest.raises(ArchspecError, match=r"of gpt-sw3 and gpt2\n(.*\n)*help: .*--set model_type=gpt2$"):
+    with pytest.raises(ArchspecError, match=r"of gpt-sw3 and gpt2\n(.*\n)*help: pass --set model_type=gpt2"):
         chosen({"model_type": "bert", "architectures": ["GPT2LMHeadModel"]})
