@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from archspec.configs.notes import check_sizes, gives_size
 from archspec.configs.origin import RawConfig
+from archspec.configs.refusals.sizes import check_sizes, gives_size
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError
 from archspec.language.trees import callee
@@ -132,7 +132,7 @@ class _Chooser:
     def without_type(self) -> Choice:
         """Of a config without a model type: by its class alone."""
         if not self.name:
-            from archspec.configs.unknown import other_file
+            from archspec.configs.refusals.unknown import other_file
 
             kind = other_file(self.raw)
             what = (
@@ -151,7 +151,7 @@ class _Chooser:
             self.must_read_something(known)
             note = f"{model_type} is not the model type of {self.name}: it is counted as {known}'s"
             return Choice(known, self.name, self.config, (note,))
-        from archspec.configs.unknown import unknown_type
+        from archspec.configs.refusals.unknown import unknown_type
 
         raise self.unknown("model_type", *unknown_type(model_type, self.library, self.remote, self.works))
 
@@ -190,7 +190,7 @@ class _Chooser:
         elif self.remote:
             return ""
         else:
-            from archspec.configs.unknown import same_class
+            from archspec.configs.refusals.unknown import same_class
 
             alike = same_class(name, spec.architectures)
         return alike[0] if len(alike) == 1 else ""
@@ -232,7 +232,7 @@ class _Chooser:
         """The model type of a class. Errors: :class:`UnknownArchitectureError` where no spec describes it."""
         if self.library.types_of(name):
             return self.library.model_type_of(name)
-        from archspec.configs.unknown import unknown_class
+        from archspec.configs.refusals.unknown import unknown_class
 
         message, help_ = unknown_class(name, spec, self.library, self.remote, self.works)
         if self.asked:

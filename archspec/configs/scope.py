@@ -47,7 +47,7 @@ class SubConfig:
         try:
             return self.library.load(self.model_type)
         except UnknownArchitectureError:
-            from archspec.configs.unknown import unknown_part
+            from archspec.configs.refusals.unknown import unknown_part
 
             raise unknown_part(self.model_type, self.raw, self.origin, self.place, self.library) from None
 

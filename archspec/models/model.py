@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from archspec.configs.choice import choose, default_note, source_of
-from archspec.configs.notes import check_sizes, notes
+from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
+from archspec.configs.refusals.sizes import check_sizes
 from archspec.configs.scope import Scope
 from archspec.models.costs import Costs
 from archspec.quantities import COSTS, QUANTITIES

@@ -216,7 +216,7 @@ def test_configs_that_stand_for_nothing(
 
 
 def test_a_model_type_that_is_right_is_never_meant_to_be_another() -> None:
-    from archspec.configs.unknown import unknown_type
+    from archspec.configs.refusals.unknown import unknown_type
     from archspec.specs.exported import exported
 
     for name in exported():

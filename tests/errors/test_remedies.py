@@ -1,0 +1,171 @@
+"""Every option that a help line proposes is run: it has to count the config, from the config's sizes."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.configs.overrides import one_by_one, parse_override
+from archspec.configs.scope import Scope, SubConfig
+from archspec.specs.library import shipped
+
+WILD = json.loads((Path(__file__).parents[1] / "configs" / "wild.json").read_text(encoding="utf-8"))
+CONFIGS = [
+    json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted((Path(__file__).parents[2] / "configs").glob("*.json"))
+]
+Case = tuple[dict[str, Any], str | None, dict[str, Any]]
+OPTION = r"--(architecture|set) (\S+?)(?=[;,]? |[;,?]?$)"
+SYNONYMS = {
+    "hidden_size": "n_embd",
+    "num_hidden_layers": "n_layer",
+    "num_attention_heads": "n_head",
+    "num_key_value_heads": "n_head_kv",
+    "d_model": "hidden_dim",
+    "vocab_size": "n_vocab",
+}
+SIZES = ("hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer", "num_layers")
+LLAVA = {
+    "model_type": "llava_llama",
+    "architectures": ["LlavaLlamaForCausalLM"],
+    "hidden_size": 5120,
+    "intermediate_size": 13824,
+    "num_attention_heads": 40,
+    "num_hidden_layers": 40,
+    "pad_token_id": 0,
+    "vision_feature_layer": -2,
+    "vocab_size": 32000,
+    "image_token_index": 7,
+    "projector_hidden_act": "gelu",
+}
+QWEN = {
+    "model_type": "qwen3_5_moe_text",
+    "architectures": ["Qwen3_5MoeForConditionalGeneration"],
+    "hidden_size": 4096,
+    "num_hidden_layers": 60,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 2,
+    "num_experts": 512,
+    "moe_intermediate_size": 1024,
+    "vocab_size": 248320,
+    "head_dim": 256,
+}
+FALCON = {
+    "model_type": "falcon",
+    "architectures": ["FalconForCausalLM"],
+    "hidden_size": 8192,
+    "n_head": 128,
+    "n_head_kv": 8,
+    "n_layer": 60,
+    "vocab_size": 65024,
+    "new_decoder_architecture": True,
+    "bias": False,
+}
+NAMED: list[Case] = [
+    (LLAVA, None, {}),
+    (LLAVA, "LlavaForConditionalGeneration", {}),
+    (LLAVA, None, {"model_type": "llava"}),
+    (QWEN, "Qwen3_5MoeForConditionalGeneration", {}),
+    (QWEN, None, {"model_type": "qwen3_5_moe"}),
+    (FALCON, None, {}),
+    ({"model_type": "whisper"}, "WhisperEncoder", {}),
+    *((one["config"], None, {}) for one in WILD),
+]
+
+
+def broken(random: random.Random) -> Case:
+    """A config whose class, model type or field names are wrong in one of many ways."""
+    raw = json.loads(json.dumps(random.choice(CONFIGS)))
+    index, own = shipped().index(), shipped().load(raw["model_type"])
+    way = random.randrange(9)
+    if way == 0:
+        raw["architectures"] = [random.choice(sorted(index))]
+    elif way == 1:
+        name = random.choice(own.architectures)
+        raw["architectures"] = [
+            random.choice((name.upper(), "My" + name, name + "X", name[:-1], "TF" + name))
+        ]
+    elif way == 2:
+        return raw, random.choice([*own.modules, *own.architectures, *random.sample(sorted(index), 3)]), {}
+    elif way == 3:
+        at = random.randrange(len(raw["model_type"]))
+        raw["model_type"] = raw["model_type"][:at] + raw["model_type"][at + 1 :]
+    elif way == 4:
+        raw["model_type"] = random.choice(shipped().model_types())
+    elif way == 5:
+        raw = {SYNONYMS.get(name, name): value for name, value in raw.items()}
+    elif way == 6:
+        del raw["model_type"]
+        raw["architectures"] = [random.choice(("LLaMAForCausalLM", "Bert", "GPT2Model2", "T5"))]
+    elif way == 7:
+        name = random.choice([*own.fields])
+        return raw, None, {random.choice((name + "s", name[:-1], "text_config." + name, "no_such")): 2}
+    else:
+        return raw, None, {random.choice(["model_type", "architectures"]): random.choice(sorted(index))}
+    return raw, None, {}
+
+
+def values(scope: Scope) -> Iterator[Any]:
+    """The values of all fields that are read, those of sub-configs too."""
+    for name in scope.spec.fields:
+        value = scope.get(name)
+        if isinstance(value, SubConfig):
+            yield from values(value.scope)
+        elif isinstance(value, int):
+            yield value
+
+
+def remedies(error: archspec.ArchspecError) -> Iterator[tuple[str, str]]:
+    for problem in error.problems:
+        yield from re.findall(OPTION, problem.help)
+
+
+def check(case: Case) -> int:
+    """Run each remedy of a case; returns how many there were."""
+    raw, architecture, fields = case
+    try:
+        archspec.load(raw, architecture, fields)
+        return 0
+    except archspec.ArchspecError as error:
+        found = [one for one in remedies(error) if one[1] not in ("CLASS", "model_type=TYPE")]
+        help_ = "\n".join(problem.help for problem in error.problems)
+    for option, value in found:
+        if option == "architecture":
+            model = archspec.load(raw, value, fields)
+        else:
+            more = dict(parse_override(text) for text in one_by_one(value))
+            model = archspec.load(raw, architecture, {**fields, **more})
+        sizes = {raw[name] for name in SIZES if isinstance(raw.get(name), int)}
+        assert sizes <= set(values(model.scope)), f"{option} {value} counts defaults: {help_}"
+    return len(found)
+
+
+@pytest.mark.parametrize("case", NAMED, ids=str)
+def test_remedies_of_known_configs_work(case: Case) -> None:
+    check(case)
+
+
+def test_remedies_of_broken_configs_work() -> None:
+    source = random.Random(33)
+    assert sum(check(broken(source)) for _ in range(250)) > 60
+
+
+def test_the_remedies_of_the_issue_count_the_size_that_is_given() -> None:
+    with pytest.raises(archspec.ArchspecError) as caught:
+        archspec.load(FALCON)
+    assert list(remedies(caught.value)) == [
+        ("set", "num_attention_heads=128,num_kv_heads=8,num_hidden_layers=60")
+    ]
+    fields = {"num_attention_heads": 128, "num_kv_heads": 8, "num_hidden_layers": 60}
+    assert archspec.load(FALCON, set=fields).params == 41_303_293_952  # Falcon-40B
+    assert "n_head, n_head_kv, n_layer are not read" in str(caught.value)
+    with pytest.raises(archspec.ArchspecError, match=r"text_config\.hidden_size = 4096"):
+        archspec.load(LLAVA, "LlavaForConditionalGeneration")
+    assert archspec.load(LLAVA, "LlamaForCausalLM").params == 13_015_864_320
