@@ -42,6 +42,10 @@ class _Unread(NamedTuple):
     path: str
     default: object
 
+    @property
+    def field(self) -> str:
+        return self.path.rpartition(".")[2]
+
 
 def check_sizes(scope: Scope) -> None:
     """Refuse a config whose class would count defaults in place of the sizes that the config gives.
@@ -51,7 +55,8 @@ def check_sizes(scope: Scope) -> None:
     """
     problems = []
     for inner in (scope, *(part.scope for part in _descendants(scope).values() if part.given)):
-        if not (found := list(_unread_sizes(inner))):
+        found = list(_unread_sizes(inner))
+        if not any(name in role for one in found for name in (one.name, one.field) for role in _ROLES):
             continue
         names, path = ", ".join(one.name for one in found), inner.origin.path
         defaults = ", ".join(f"{path}{one.path} = {one.default}" for one in found)
