@@ -16,11 +16,13 @@ from functools import lru_cache
 from archspec.errors import did_you_mean
 from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact, alike
 from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals
-from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS
+from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS, MAX_ITEMS, total_size
 from archspec.language.values import describe, here
 from archspec.typing_light import Any, NoReturn
 
-MAX_WORK = 1_000_000  # some seconds
+MAX_WORK = 300_000  # about a second; the largest model takes 16,000
+
+ITEMS_PER_STEP = 32  # items that are measured or compared in the time of a step
 
 
 class Evaluator:
@@ -83,7 +85,7 @@ class Evaluator:
         try:
             for argument in arguments:
                 if isinstance(argument, SEQUENCES):
-                    self.spend(len(argument) // 8, node)
+                    self.spend(len(argument) // ITEMS_PER_STEP, node)
             value = self.domain.apply(function, arguments, node, self)
         except ZeroDivisionError:
             self.fail(f"division by zero in `{ast.unparse(node)}`", node)
@@ -93,6 +95,15 @@ class Evaluator:
             self.fail(f"`{ast.unparse(node)}` is too large", node)
         if isinstance(value, complex):
             self.fail(f"`{ast.unparse(node)}` is not a real number", node)
+        return value
+
+    def bounded(self, value: Any, node: ast.expr) -> Any:
+        """A value that an expression made, once it is known to be small enough to compare and to print."""
+        size = total_size(here(value))
+        if size > MAX_ITEMS:
+            what = f"`{ast.unparse(node)}` has more than {MAX_ITEMS:,} items, nested ones included"
+            self.fail(what, node, "no model's config needs as many")
+        self.spend(size // ITEMS_PER_STEP, node)
         return value
 
     def visit(self, node: ast.expr, local: Locals) -> Any:
@@ -105,13 +116,13 @@ class Evaluator:
         return local[node.id] if node.id in local else self.name(node.id, node)
 
     def visit_List(self, node: ast.List | ast.Tuple, local: Locals) -> Any:
-        return [self.visit(item, local) for item in node.elts]
+        return self.bounded([self.visit(item, local) for item in node.elts], node)
 
     def visit_Dict(self, node: ast.Dict, local: Locals) -> Any:
         if any(key is None for key in node.keys):
             self.fail("`**` has no meaning inside braces", node)
         pairs = [(k, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None]
-        return {self.key(k, local): self.visit(v, local) for k, v in pairs}
+        return self.bounded({self.key(k, local): self.visit(v, local) for k, v in pairs}, node)
 
     def key(self, node: ast.expr, local: Locals) -> Any:
         value = self.visit(node, local)
@@ -136,7 +147,7 @@ class Evaluator:
             if value is None:
                 help_ = "give it a value, or say what null means with `if`"
                 self.fail(f"`{ast.unparse(part)}` is null", part, help_)
-        return self.guarded(BINARY[type(node.op)], (left, right), node)
+        return self.bounded(self.guarded(BINARY[type(node.op)], (left, right), node), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp, local: Locals) -> Any:
         value = self.visit(node.operand, local)
@@ -165,6 +176,8 @@ class Evaluator:
     def compared(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
         if (left is None or right is None) and isinstance(op, ORDERED):
             self.fail(f"`{ast.unparse(node)}` compares null", node)
+        for side in (left, right):
+            self.spend(total_size(here(side)) // ITEMS_PER_STEP, node)
         return self.domain.compare(op, left, right, node, self)
 
     def visit_IfExp(self, node: ast.IfExp, local: Locals) -> Any:
@@ -180,13 +193,13 @@ class Evaluator:
         if node.keywords:
             self.fail(f"{name}() takes no keywords here", node)
         arguments = [self.visit(argument, local) for argument in node.args]
-        return self.domain.function(name, arguments, node, self)
+        return self.bounded(self.domain.function(name, arguments, node, self), node)
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
-        return self.domain.listed(node, local, self)
+        return self.bounded(self.domain.listed(node, local, self), node)
 
     def visit_DictComp(self, node: ast.DictComp, local: Locals) -> Any:
-        return self.domain.mapped(node, local, self)
+        return self.bounded(self.domain.mapped(node, local, self), node)
 
     def alike(self, node: Comprehension) -> bool:
         """Whether every turn of a loop gives the same."""

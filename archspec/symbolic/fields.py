@@ -8,9 +8,13 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.symbolic.polynomials import Operation, Poly, Real, Space
+from archspec.errors import FormulaError
+from archspec.symbolic.polynomials import Monomial, Operation, Poly, Real, Space, TooLarge
 
 LARGEST = 2**64  # bounds say the sign alone
+MAX_EXPONENT = 64  # SymPy expands a constant power
+MAX_SUM = 250  # terms of one polynomial; the longest of a model has 4
+MAX_TERMS = 300_000  # all together; the largest model needs 10,000
 
 
 class NthPrime(sympy.Function):  # type: ignore[misc]
@@ -95,12 +99,46 @@ class Relation(NamedTuple):
         return Relation(op, tuple(fields.at(side, places) for side in self.sides))
 
 
+def _weight(args: tuple[Any, ...]) -> int:
+    """The terms of a sum that take SymPy as long as an operation on some arguments does."""
+    return 200 * (1 + sum(len(arg.terms) for arg in args if isinstance(arg, Poly)))
+
+
 class Fields(Space):
     """Expressions over fields by name; a loop's index is a symbol that no other loop has."""
 
     def __init__(self) -> None:
         super().__init__(())
         self._shown: dict[tuple[type, int], Any] = {}
+        self._terms = 0
+
+    def spend(self, terms: int) -> None:
+        """Meters the terms that are made. Errors: :class:`FormulaError` for too many."""
+        self._terms += terms
+        if self._terms > MAX_TERMS:
+            message = f"the closed form takes more than {MAX_TERMS:,} terms to work out"
+            raise FormulaError(message, help="use archspec count, which needs no closed form")
+
+    def _atom(self, op: str, args: tuple[Any, ...], low: int, high: int) -> Poly:
+        before = len(self.atoms)
+        made = super()._atom(op, args, low, high)
+        if len(self.atoms) > before:
+            self.spend(_weight(args))
+        return made
+
+    def _real(self, op: str, args: tuple[Any, ...], low: float, high: float) -> Real:
+        before = self.count
+        made = super()._real(op, args, low, high)
+        if self.count > before:
+            self.spend(_weight(args))
+        return made
+
+    def poly(self, terms: dict[Monomial, int]) -> Poly:
+        """A polynomial. Errors: :class:`FormulaError` for one that is too long to show."""
+        if len(terms) > MAX_SUM and sum(map(bool, terms.values())) > MAX_SUM:
+            message = f"the closed form has a sum of more than {MAX_SUM:,} terms"
+            raise FormulaError(message, help="use archspec count, which needs no closed form")
+        return super().poly(terms)
 
     def field(self, name: str, whole: bool) -> Poly | Real:
         made: Poly | Real = self._atom("field", (name,), 0, LARGEST)
@@ -127,8 +165,12 @@ class Fields(Space):
         return self._real("int", (poly,), float(poly.low), float(poly.high))
 
     def power(self, a: Poly, b: Poly) -> Poly:
-        if b.constant is not None and b.constant <= 8:
+        """a ** b. Errors: :class:`TooLarge` for a power whose expansion is too long to show."""
+        exponent = b.constant
+        if exponent is not None and exponent <= 8:
             return super().power(a, b)
+        if exponent is not None and (exponent > MAX_EXPONENT or len(a.terms) > 1):
+            raise TooLarge("an expansion of too many terms")
         return self._atom("**", (a, b), 0 if a.low >= 0 else -LARGEST, LARGEST)
 
     def operate(self, op: str, a: Real, b: Real) -> Real:

@@ -16,7 +16,7 @@ from typing import Any
 from archspec.language.operations import BINARY
 
 Monomial = tuple[tuple[int, int], ...]  # (number of an atom, power), by number
-MAX_TERMS = 2_000
+MAX_TERMS = 500
 PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     "+": BINARY[ast.Add],
     "-": BINARY[ast.Sub],
@@ -42,10 +42,7 @@ class TooLarge(Exception):
 
 
 class Poly:
-    """An integer polynomial: monomial -> coefficient, with bounds and the axes that it depends on.
-
-    In a formula the axes are fields, by their names, and loops' indices, by their symbols.
-    """
+    """An integer polynomial: monomial -> coefficient, with bounds and the axes (fields, indices) it has."""
 
     __slots__ = ("axes", "high", "low", "number", "terms")
 
@@ -95,6 +92,9 @@ class Space:
         self.count = 0
         for axis, (low, high) in enumerate(bounds):
             self._atom("axis", (axis,), low, high)
+
+    def spend(self, terms: int) -> None:
+        """Meters the terms that are made. A grid has no limit: it falls back on plain counts."""
 
     def axis(self, number: int) -> Poly:
         return self.poly({((number, 1),): 1})
@@ -177,6 +177,7 @@ class Space:
     def multiply(self, a: Poly, b: Poly) -> Poly:
         if len(a.terms) * len(b.terms) > MAX_TERMS * 10:
             raise TooLarge(f"a product of more than {MAX_TERMS * 10:,} terms")
+        self.spend(len(a.terms) * len(b.terms))
         terms: dict[Monomial, int] = {}
         for one, c in a.terms:
             for other, k in b.terms:
