@@ -10,7 +10,7 @@ from archspec.typing_light import NamedTuple
 _SHORT = 4  # lists of so many values are told as they are
 Cells = Sequence[str]
 GAP = 2  # blanks between columns
-_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in r"\|*_<`"})  # what Markdown would take for its own
+_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in r"\|*_<`[]~"})  # what Markdown would take for its own
 
 
 class Table(NamedTuple):

@@ -24,6 +24,7 @@ PAPERS = {
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "CITATION.cff",
     "constraints.txt",
     "check",

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import secrets
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import archspec
 from archspec.terminal import number, signed
 
+LINK = "120000"  # git's mode of a symbolic link
 MARK = "<!-- archspec -->"  # by which the action finds its own comment again
 LONGEST = 60_000  # characters of a comment; GitHub takes 65,536
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}  # of a workflow command
@@ -49,15 +53,30 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def linted(files: list[str]) -> int:
-    """Prints what is wrong with spec files as annotations of their lines; gives the exit code."""
+    """Prints the problems of spec files as annotations of their lines; returns the exit code.
+
+    The report quotes lines of the files, so the runner is told to take nothing in it for a command.
+    """
+    if link := next(links(files), None):
+        raise archspec.ArchspecError(f"{link} is a symbolic link", help="lint the file that it points to")
     found = archspec.lint(files)
     for problem in found.problems:
         place = problem.place
         where = {"file": place.source.name, "line": place.line, "col": place.column} if place else {}
         told = ",".join(f"{key}={_in_command(str(value))}" for key, value in where.items())
         print(f"::error {told}::{_in_command(str(problem))}")
-    print(found)
+    pause = secrets.token_hex(16)
+    print(f"::stop-commands::{pause}\n{found}\n::{pause}::")
     return 2 if found.problems else 0
+
+
+def links(files: list[str]) -> Iterator[Path]:
+    """The symbolic links among some paths, in the folders above them, and in all folders below them."""
+    for file in map(Path, files):
+        yield from (path for path in (file, *file.parents) if path.is_symlink())
+        for folder, folders, names in os.walk(file):
+            paths = (Path(folder, name) for name in (*folders, *names))
+            yield from (path for path in paths if path.is_symlink())
 
 
 def _in_command(text: str) -> str:
@@ -88,7 +107,7 @@ def changes(base: str, patterns: list[str]) -> list[Config]:
     if _git("cat-file", "-e", f"{base}^{{commit}}") is None:
         _git("fetch", "--quiet", "--depth=1", "origin", base)  # a shallow checkout does not have it
     globs = [f":(glob){pattern}" for pattern in patterns]
-    names = _git("diff", "--name-only", "--no-renames", "-z", base, "--", *globs)
+    names = _git("diff", "--name-only", "--no-renames", "-z", base, "HEAD", "--", *globs)
     if names is None:
         raise archspec.ArchspecError(f"{base} is no commit here", help="check out with fetch-depth: 0")
     with tempfile.TemporaryDirectory() as folder:
@@ -97,14 +116,18 @@ def changes(base: str, patterns: list[str]) -> list[Config]:
 
 def _config(base: str, name: str, folder: Path) -> Config:
     """A config at both commits."""
-    old, path = _git("show", f"{base}:{name}"), Path(name)
-    return Config(
-        name,
-        None if old is None else _model(old, folder),
-        _model(path.read_text(encoding="utf-8", errors="surrogateescape"), folder)
-        if path.is_file()
-        else None,
-    )
+    return Config(name, *(_side(commit, name, folder) for commit in (base, "HEAD")))
+
+
+def _side(commit: str, name: str, folder: Path) -> archspec.Model | str | None:
+    """A config at a commit, as git has it: a file of the checkout may be a link to anything."""
+    entry = _git("ls-tree", "--full-tree", "-z", commit, "--", name)
+    if not entry:
+        return None
+    if entry.startswith(LINK):
+        return "this is a symbolic link, which is not followed"
+    text = _git("cat-file", "blob", f"{commit}:{name}")
+    return "this is not a file" if text is None else _model(text, folder)
 
 
 def _model(text: str, folder: Path) -> archspec.Model | str:
@@ -167,11 +190,18 @@ def _cell(side: archspec.Model | str | None) -> str:
 def _details(one: Config) -> str:
     """What differs between two models, folded; or why one has no count."""
     if isinstance(one.before, archspec.Model) and isinstance(one.after, archspec.Model):
-        told = archspec.diff(one.before, one.after).markdown()
+        told = archspec.diff(one.before, one.after).markdown().replace("@", "@\u200b")  # mentions nobody
     else:
         refused = [side for side in (one.before, one.after) if isinstance(side, str)]
-        told = "\n\n".join(f"````text\n{reason}\n````" for reason in refused)
+        told = "\n\n".join(map(_fenced, refused))
     return f"\n<details><summary>{_shown(one.name)}</summary>\n\n{told}\n\n</details>\n" if told else ""
+
+
+def _fenced(text: str) -> str:
+    """A text as Markdown that shows it as it is: the fence is longer than any in the text."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(4, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
 
 
 def _shown(name: str) -> str:

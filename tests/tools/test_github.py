@@ -24,7 +24,8 @@ STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 BERT = {"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 2}
 GH = """#!/bin/bash
-printf '%s\\n' "$*" >> "$CALLS"
+printf '%s\\n' "${author:+as $author: }$*" >> "$CALLS"
+[[ "$*" == *viewer* ]] && echo 'github-actions[bot]'
 [[ "$*" == *--paginate* ]] && cat "$COMMENTS" || true
 """
 
@@ -38,19 +39,23 @@ def repository(tmp_path: Path) -> Path:
     git(folder, "init", "--quiet", "--initial-branch=main")
     for name in ("same", "deeper", "gone", "broken"):
         (folder / "configs" / f"{name}.json").write_text(json.dumps(BERT))
-    git(folder, "add", ".")
-    git(folder, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "-m", "base")
+    commit(folder, "base")
     git(folder, "tag", "base")
     (folder / "configs" / "deeper.json").write_text(json.dumps({**BERT, "num_hidden_layers": 3}))
     (folder / "configs" / "broken.json").write_text(json.dumps({**BERT, "hidden_size": 7}))
     (folder / "configs" / "new <b>.json").write_text(json.dumps(BERT))
     (folder / "configs" / "gone.json").unlink()
-    git(folder, "add", ".")
+    commit(folder, "change")
     return folder
 
 
 def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def commit(folder: Path, message: str) -> None:
+    git(folder, "add", ".")
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "-m", message)
 
 
 @pytest.fixture
@@ -113,6 +118,59 @@ def test_wrong_specs_are_annotated(step: Callable[..., Any], repository: Path) -
     assert step("Lint", specs="specs\nspecs/bert.yaml").returncode == 0
 
 
+def test_a_spec_line_is_never_a_workflow_command(step: Callable[..., Any], repository: Path) -> None:
+    (repository / "specs" / "toy.yaml").write_text("model_type: toy\n'::warning file=a.py::hello': 1\n")
+    done = step("Lint", specs="specs")
+    assert done.returncode == 2
+    before, token, quoted = re.split(r"::stop-commands::([0-9a-f]{32})\n", done.stdout)
+    quoted, end, after = quoted.partition(f"\n::{token}::\n")
+    assert end and "::warning file=a.py::hello" in quoted
+    assert not re.search("^ *::warning", before + after, re.MULTILINE)
+
+
+@pytest.mark.parametrize("place", ["specs/link.yaml", "specs/linked"])
+def test_a_linked_spec_is_refused(place: str, step: Callable[..., Any], repository: Path) -> None:
+    target = repository.parent / "secret"
+    target.mkdir()
+    (target / "bert.yaml").write_text("SECRET: hunter2")
+    (repository / place).symlink_to(target / "bert.yaml" if place.endswith("yaml") else target)
+    for given in ("specs", place):
+        done = step("Lint", specs=given)
+        assert done.returncode == 2 and f"{place} is a symbolic link" in done.stdout
+        assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_a_linked_config_is_not_read(step: Callable[..., Any], repository: Path, tmp_path: Path) -> None:
+    """Neither a link, nor a file below a linked folder, nor a file that is a link only in the checkout."""
+    (tmp_path / "secret.json").write_text('{"model_type": "bert", "SECRET": "hunter2"')
+    (repository / "configs" / "new <b>.json").unlink()
+    (repository / "configs" / "new <b>.json").symlink_to(tmp_path / "secret.json")
+    (repository / "configs" / "linked").symlink_to(tmp_path)
+    commit(repository, "links")
+    (repository / "configs" / "deeper.json").unlink()
+    (repository / "configs" / "deeper.json").symlink_to(tmp_path / "secret.json")
+    done = step("Compare", configs="configs/**", base="base")
+    text = (tmp_path / "archspec.md").read_text(encoding="utf-8")
+    assert done.returncode == 0 and "hunter2" not in text + done.stdout + done.stderr
+    assert text.count("this is a symbolic link, which is not followed") == 2
+    assert "| configs/deeper.json | BertModel | 38,603,520 | 45,691,392 |" in text
+
+
+def test_a_name_cannot_close_the_fence(step: Callable[..., Any], repository: Path, tmp_path: Path) -> None:
+    name = "A\n````\n`````\n<img src=x> @someone [link](https://example.com)"
+    (repository / "configs" / "same.json").write_text(
+        json.dumps({"model_type": name, "architectures": [name]})
+    )
+    (repository / "configs" / "deeper.json").write_text(json.dumps({**BERT, "hidden_act": "[a](b) @someone"}))
+    commit(repository, "hostile")
+    step("Compare", configs="configs/*.json", base="base")
+    text = (tmp_path / "archspec.md").read_text(encoding="utf-8")
+    fences = re.findall(r"^(`{3,})(?:text)?$", text, re.MULTILINE)
+    outside = re.sub(r"^(`{4,})text\n.*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert fences and "<img" not in outside
+    assert not re.search(r"@someone|(?<!\\)\[[^]]*\]\(", outside)
+
+
 def test_the_change_of_configs_is_told(step: Callable[..., Any], tmp_path: Path) -> None:
     done = step("Compare", configs="configs/*.json **/config.json", base="base")
     assert (done.returncode, done.stderr) == (0, "")
@@ -155,8 +213,10 @@ def test_one_comment_is_kept(
     (tmp_path / "comments").write_text(comments)
     done = step("Comment", number="5", changed=changed, report="report.md", token="secret")
     assert (done.returncode, done.stderr) == (0, "")
-    first, *others = (tmp_path / "calls").read_text().splitlines()
-    assert "--paginate" in first
+    viewer, first, *others = (tmp_path / "calls").read_text().splitlines()
+    assert "viewer{login}" in viewer and first.startswith("as github-actions[bot]: api --paginate")
+    assert "select(.user.login == env.author and" in first
+    others = [call.removeprefix("as github-actions[bot]: ") for call in others]
     assert [call.startswith(called or "none") for call in others] == [True] * (called is not None)
 
 

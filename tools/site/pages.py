@@ -24,12 +24,12 @@ SECTIONS = {
     "Code review": ["github-action.md", "pre-commit.md"],
     "Papers": ["papers.md"],
     "Gallery": ["gallery.md"],
-    "Project": ["design.md", "coverage.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+    "Project": ["design.md", "coverage.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
 }
 ARCHITECTURES = "architectures/index.md"
 BROWSER = ROOT / "web" / "dist"  # the page in the browser, where it was built
 _BACK = '<link rel="help" href="../index.html">'  # by which the page in the browser finds the site around it
-_TOP = ["CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
+_TOP = ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"]
 _ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 
 
