@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,22 @@ def test_exact(row: dict[str, Any]) -> None:
         assert model.non_embedding_params == row["non_embedding"], row["evidence"]
     if "embedding" in row:
         assert model.embedding_params == row["embedding"], row["evidence"]
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in PUBLISHED["exact"] if "bytes" in row], ids=lambda row: str(row["file"])
+)
+def test_bytes_are_those_of_the_published_files(row: dict[str, Any]) -> None:
+    model = archspec.load(CONFIGS / row["file"], architecture=row["architecture"])
+    assert model.params_bytes() == model.weights().bytes == row["bytes"]
+    assert model.counts().bytes == row["bytes"]
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.json")), ids=lambda path: path.name)
+def test_a_config_without_a_dtype_is_noted(path: Path) -> None:
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    noted = any("the config has no dtype" in note for note in archspec.load(path).counts().notes)
+    assert noted == ("dtype" not in raw)
 
 
 def test_every_config_is_published_and_names_its_architecture() -> None:

@@ -160,9 +160,9 @@ def _dtypes() -> Iterable[str]:
 
 
 def _formats() -> Iterable[str]:
-    from archspec.costs.quantization import SCHEMES
+    from archspec.formats.named import names
 
-    return (*SCHEMES, *_dtypes())
+    return names()
 
 
 def _optimizers() -> Iterable[str]:

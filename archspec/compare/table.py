@@ -146,7 +146,10 @@ V: vocabulary size
     for name, model in loaded:
         found = {column.name: column.read(model) for column in chosen}
         rows.append({key: name if key == "model" else one.value for key, one in found.items()})
-        notes += [text if name in text else f"{name}: {text}" for text in (*model.chosen, *_said_of(found))]
+        told = [*model.chosen, *_said_of(found)]
+        if dtype is None and any("bytes" in key and one.value is not None for key, one in found.items()):
+            told += filter(None, [model.dtype_note])
+        notes += [text if name in text else f"{name}: {text}" for text in told]
     return ModelTable(chosen, rows, notes)
 
 

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 
 from archspec.errors import ConfigError
 
 _HELP = "give the path of a config.json; a config from the hub is kept, once it was fetched"
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+
+
+def fetched_beside(name: str, files: Iterable[str]) -> None:
+    """Fetches files of a hub id that not every one has, next to its config."""
+    from huggingface_hub import hf_hub_download
+
+    reached = _has_route()
+    for file in files:
+        with suppress(Exception):  # the hub's errors have no common base; most ids have no such file
+            hf_hub_download(name, file, etag_timeout=10, local_files_only=not reached)
 
 
 def fetched(name: str) -> str:

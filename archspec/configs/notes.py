@@ -16,6 +16,7 @@ from archspec.typing_light import Any
 
 _OF_EVERY_CONFIG = ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "auto_map")
 SIZE = r"(^|_)(n|num|dim|size|layers?|heads?|experts?|rank|width|depth|channels|hidden|ffn|inner|d)(_|$)"
+_QUANTIZATIONS = ("quantization_config", "compression_config", "quantization")
 VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
 
 
@@ -39,8 +40,8 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
 
 
 def _general(raw: Mapping[str, Any], own: bool) -> Iterator[str]:
-    if raw.get("quantization_config") is not None:
-        yield "quantization_config is not read: the tensors are those of the model before it is quantised"
+    if any(isinstance(raw.get(key), Mapping) for key in _QUANTIZATIONS):
+        yield "tensors are those of the unquantized model; bytes are those of the quantized weights"
     if raw.get("auto_map") and not own:
         built = f"counted is what transformers {VERSION} itself builds"
         yield f"auto_map names code of the checkpoint's own: {built}"

@@ -13,7 +13,8 @@ class Origin(NamedTuple):
     """Where a config came from, for messages: the file's name, its text, the path within it.
 
     ``overrides`` are the fields that were set from outside, by dotted path, as they were written; ``opened``
-    the sub-configs that only they brought in.
+    the sub-configs that only they brought in. ``beside`` is the file next to the config that states its
+    quantization, if one does.
     """
 
     name: str = "config"
@@ -21,6 +22,7 @@ class Origin(NamedTuple):
     path: str = ""
     overrides: Mapping[str, str] = {}
     opened: Collection[str] = ()
+    beside: Any = None  # an Origin
 
     def child(self, key: str) -> Origin:
         return self._replace(path=f"{self.path}{key}.")

@@ -19,7 +19,8 @@ _SETTING = r"\s*" + _PATH.removesuffix("$") + r"\s*=(?!=)"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _SAYS_THE_SAME = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labels",)}
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
-_OF_BYTES = ("dtype", "torch_dtype", "quantization_config")  # at the top, of a whole config
+# at the top of a whole config
+_OF_BYTES = ("dtype", "torch_dtype", "quantization_config", "compression_config", "quantization")
 
 
 def owner(scope: Scope, path: str) -> tuple[Scope, str]:

@@ -19,6 +19,11 @@ from archspec.typing_light import Any
 MAX_BYTES = 10_000_000
 _HELP = "give a config.json, a folder that holds one, a hub id org/name, a dict, or a transformers config"
 _HUB_ID = r"[\w.\-]+/[\w.\-]+$"
+QUANTIZATION_FILES = {
+    "hf_quant_config.json": "modelopt",
+    "quantize_config.json": "gptq",
+    "quant_config.json": "awq",
+}
 _OTHERS = {
     "adapter_config.json": "it describes an adapter: give the base model's config",
     "model_index.json": "it describes a pipeline: give the folder of one of its models",
@@ -59,17 +64,53 @@ def _read_path(given: str | bytes) -> RawConfig:
     path = os.path.expanduser(path)
     try:
         if os.path.isdir(path):
-            return read_file(_in_folder(path))
+            return with_quantization(read_file(_in_folder(path)), path)
         if os.path.lexists(path):  # a link that leads nowhere, too: what it is, opening it says
-            return read_file(path)
+            found = read_file(path)
+            is_config = os.path.basename(path) == "config.json"
+            return with_quantization(found, os.path.dirname(path)) if is_config else found
     except ValueError as error:
         raise ConfigError(f"{_printable(path)}: {error}", help=_HELP) from None
     if re.match(_HUB_ID, path) and not path.startswith((".", "/", "~")) and not path.endswith(".json"):
-        from archspec.configs.hub import fetched
+        from archspec.configs.hub import fetched, fetched_beside
 
-        raw, origin = read_file(fetched(path))
-        return RawConfig(raw, origin._replace(name=f"{path}/config.json"))
+        file = fetched(path)
+        raw, origin = read_file(file)
+        if not is_quantized(raw):
+            fetched_beside(path, QUANTIZATION_FILES)
+        found = RawConfig(raw, origin._replace(name=f"{path}/config.json"))
+        return with_quantization(found, os.path.dirname(file))
     raise _missing(path)
+
+
+def is_quantized(raw: Mapping[str, Any]) -> bool:
+    """Return True if a config states its quantization itself."""
+    return any(raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
+
+
+def with_quantization(config: RawConfig, folder: str) -> RawConfig:
+    """A config with the quantization that a file next to it states, as older tools write it.
+
+    Errors: :class:`ConfigError` for such a file that does not hold a quantization.
+    """
+    if is_quantized(config.raw):
+        return config
+    for name, method in QUANTIZATION_FILES.items():
+        path = os.path.join(folder, name)
+        if not os.path.lexists(path):
+            continue
+        given, origin = read_file(path)
+        nested = method == "modelopt" and "quantization" in given
+        stated = given["quantization"] if nested else given
+        if not isinstance(stated, Mapping):
+            problem = origin.problem(
+                "quantization", "is not a JSON object", "write an object with quant_algo"
+            )
+            raise ConfigError(problem)
+        beside = origin._replace(path="quantization." if nested else "")
+        raw = {**config.raw, "quantization_config": {"quant_method": method, **stated}}
+        return RawConfig(raw, config.origin._replace(beside=beside))
+    return config
 
 
 def _in_folder(path: str) -> str:

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
+from math import prod
 
-from archspec.costs.quantization import CONV1D, EXPERTS, Scheme, converted, left_out
 from archspec.errors import ArchspecError
+from archspec.formats.scheme import (
+    CONV1D,
+    EMBEDDING,
+    LINEAR,
+    Scheme,
+    block_prefix,
+    is_converted,
+    is_linear_subclass,
+    left_out,
+    named_modules,
+)
+from archspec.terminal import number
 from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, joined
 from archspec.typing_light import NamedTuple
 
-_PACKED = {"gate_up_proj", "down_proj"}  # the parameters of experts that are quantized
+_MATRICES = (LINEAR, CONV1D, EMBEDDING)
+_NAMED_LINEARS = ("BridgeTowerTransform",)
+_GATED, _UNGATED = {"gate_up_proj", "down_proj"}, {"up_proj", "down_proj"}  # the parameters of fused experts
+_PLAIN = re.compile(
+    r"(^|\.)(gate|router|wpe|position_embeddings?|embed_positions)\.weight$"
+)  # float32 in GGUF
 
 
 class Stored(NamedTuple):
-    """The weights that are stored alike; the bytes with their scales."""
+    """Weights in one format; the bytes include their scales."""
 
     format: str
     elements: int
@@ -26,12 +44,14 @@ class Stored(NamedTuple):
 class Weights:
     """Unique parameters as they are stored; made by :meth:`archspec.Model.weights`.
 
-    ``scheme`` is None where all are in ``dtype``; of a quantized model the rest is. Buffers are left out.
-    ``tree`` and ``tensors`` are the model's, ``left_out`` are the modules that the scheme leaves as they are.
+    ``scheme`` is None if all are in ``dtype``; otherwise ``dtype`` is that of unquantized weights. Buffers
+    are not included. ``tree`` and ``tensors`` are the model's, ``left_out`` are patterns of the modules that
+    the scheme leaves unquantized.
     """
 
     def __init__(self, tree: Node, tensors: list[Tensor], dtype: str, scheme: Scheme | None = None) -> None:
-        self.tree, self.tensors, self.dtype, self.scheme = tree, tensors, dtype, scheme
+        self.tree, self.tensors, self.scheme = tree, tensors, scheme
+        self.dtype = scheme.rest or dtype if scheme else dtype
         self.left_out = left_out(scheme, tree, tensors) if scheme else []
 
     @property
@@ -41,58 +61,173 @@ class Weights:
 
     @cached_property
     def table(self) -> list[Stored]:
-        """What is quantized, then what is not.
+        """The quantized weights, then the others.
 
-        Errors: :class:`ArchspecError` where the scheme has nothing to quantize, or not in this shape.
+        Errors: :class:`ArchspecError` if the scheme quantizes nothing, or cannot pack a weight.
         """
-        unique = [tensor for tensor in self.tensors if tensor.kind == "parameter" and not tensor.tied_to]
-        elements = sum(tensor.numel for tensor in unique)
+        elements = sum(tensor.numel for tensor in self._unique)
         found = []
         if self.scheme is not None:
-            packed = dict(self._packed(self.scheme))
-            if not packed:
-                message = f"{self.scheme.name} is described for none of the weights of {self.tree.cls}"
-                raise ArchspecError(message, help="its weights stay in their dtype")
-            own = sum(tensor.numel for tensor in unique if tensor.name in packed)
-            found.append(Stored(self.scheme.name, own, sum(packed.values())))
+            own = sum(tensor.numel for tensor in self._unique if tensor.name in self._packed)
+            found.append(Stored(self.scheme.name, own, sum(self._packed.values())))
             elements -= own
         return [*found, Stored(self.dtype, elements, elements * dtype_bytes(self.dtype))]
 
-    def _packed(self, scheme: Scheme) -> Iterator[tuple[str, int]]:
-        """Each weight that is quantized, and its bytes."""
+    @property
+    def format(self) -> str:
+        """The formats of all weights, as a report names them."""
+        return " + ".join(stored.format for stored in self.table if stored.elements)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Facts to print next to the total: experts that stay unquantized, patterns without a module."""
+        if self.scheme is None:
+            return []
+        found = [*self.scheme.notes]
+        stays = [one for one in self._unique if one.name not in self._packed and len(one.shape) == 3]
+        routed = sum(one.numel for one in stays if one.active != one.numel)
+        if routed:
+            found.append(
+                f"{number(routed)} parameters of experts stay in {self.dtype}: {self.scheme.name} does not "
+                "quantize experts that are stored in one tensor"
+            )
+        names = [path for path, _ in named_modules(self.tree)]
+        listed = [*self.scheme.patterns, *(self.scheme.skipped or ())]
+        for pattern in listed:
+            if not _matches_any(pattern, names):
+                found.append(f"{pattern!r} is listed as unquantized and matches no module of {self.tree.cls}")
+        return found
+
+    @cached_property
+    def _unique(self) -> list[Tensor]:
+        return [tensor for tensor in self.tensors if tensor.kind == "parameter" and not tensor.tied_to]
+
+    @cached_property
+    def _packed(self) -> dict[str, int]:
+        """Each quantized weight and its bytes."""
+        assert self.scheme is not None
+        found = dict(self._pack(self.scheme))
+        if not found:
+            message = f"{self.scheme.name} quantizes none of the weights of {self.tree.cls}"
+            raise ArchspecError(message, help="choose another weight format, or a dtype")
+        if self.scheme.whole:
+            for tensor in self._unique:
+                named = tensor.name.removesuffix(".weight") in self.scheme.patterns  # left alone on purpose
+                plain = named or len(tensor.shape) < 2 or _is_plain(tensor, self.scheme)
+                if tensor.name not in found and not plain:
+                    message = f"{tensor.name} of {self.tree.cls} in {self.scheme.name} is not supported"
+                    raise ArchspecError(message, help="choose another weight format, or a dtype")
+        return found
+
+    def _pack(self, scheme: Scheme) -> Iterator[tuple[str, int]]:
         tied = {end for one in self.tensors if one.tied_to for end in (one.name, one.tied_to)}
-        for path, node in _named(self.tree):
-            if not converted(path, self.left_out):
+        copies = {one.name for one in self.tensors if one.tied_to}
+        start = block_prefix(self.tree) if scheme.blocks_only else ""
+        for path, node, model_type in _typed_modules(self.tree):
+            if not path.startswith(start) or not is_converted(path, self.left_out):
                 continue
-            if scheme.layers_only and not any(part.isdigit() for part in path.split(".")):
+            if node.leaf and _plain_class(node) in _MATRICES:
+                counted = self._matrix(path, node, model_type, scheme)
+                if counted is None or (scheme.ties and f"{path}.weight" in copies):
+                    continue
+                if f"{path}.weight" in tied and not scheme.ties:
+                    raise ArchspecError(f"{path} is tied and quantized on its own: not supported")
+                yield f"{path}.weight", counted
+            elif not node.leaf:
+                yield from self._experts(path, node, scheme)
+
+    def _matrix(self, path: str, node: Node, model_type: str, scheme: Scheme) -> int | None:
+        """The bytes of a quantized matrix; None if the scheme leaves it alone."""
+        if node.cls == LINEAR and is_linear_subclass(path, model_type) and scheme.subclasses != "all":
+            grouped = scheme.subclasses == "grouped" and model_type == "deepseek_v4"
+            if not grouped:
+                return None
+        layout = scheme.choose(path, _plain_class(node))
+        if layout is None:
+            return None
+        rows, columns = next(tensor for tensor in node.tensors if tensor.name == "weight").shape
+        rows, columns = (columns, rows) if node.cls == CONV1D else (rows, columns)
+        return layout(rows, columns, dtype_bytes(self.dtype))
+
+    def _experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, int]]:
+        """Each fused tensor of experts that a scheme quantizes.
+
+        Errors: :class:`ArchspecError` for experts of a shape that is not supported.
+        """
+        shapes = {name: child.tensors[0].shape for name, child in node.children.items() if _is_fused(child)}
+        if scheme.experts_class:
+            if node.cls != scheme.experts_class:
+                return
+        elif not (scheme.each and shapes) and not (scheme.fused and path.endswith(".experts")):
+            return
+        elif set(node.children) not in (_GATED, _UNGATED) or set(node.children) != set(shapes):
+            raise ArchspecError(f"the experts {path} of {self.tree.cls} in {scheme.name} are not supported")
+        transposed = _is_transposed(shapes)
+        for name in sorted(_GATED | _UNGATED):
+            if name not in shapes:
                 continue
-            if node.leaf and node.cls in scheme.kinds:
-                if f"{path}.weight" in tied:
-                    raise ArchspecError(f"{path} is tied, and quantized by itself: not described")
-                weight = next(tensor for tensor in node.tensors if tensor.name == "weight")
-                yield f"{path}.weight", scheme.bytes_of(weight.shape, node.cls == CONV1D)
-            elif _experts(path, node, scheme):
-                for name in sorted(_PACKED):
-                    shape = node.children[name].tensors[0].shape
-                    yield f"{path}.{name}", scheme.bytes_of(shape, False)
+            experts, rows, columns = shapes[name]
+            rows, columns = (columns, rows) if transposed else (rows, columns)
+            if scheme.fused is not None:
+                yield f"{path}.{name}", experts * scheme.fused(name, rows, columns)
+                continue
+            parts = ("gate_proj", "up_proj") if name == "gate_up_proj" else (name,)
+            layouts = [scheme.choose(f"{path}.0.{part}", LINEAR) for part in parts]
+            if all(layouts):
+                rows //= len(parts)
+                each = (layout(rows, columns, dtype_bytes(self.dtype)) for layout in layouts if layout)
+                yield f"{path}.{name}", experts * sum(each)
+            elif any(layouts):
+                raise ArchspecError(
+                    f"{path} with only some of its experts' weights in {scheme.name} is not supported"
+                )
 
 
-def _experts(path: str, node: Node, scheme: Scheme) -> bool:
-    """Whether a scheme takes the weights of all experts together.
-
-    Errors: :class:`ArchspecError` for experts that a scheme would take in a shape that is not described.
-    """
-    if node.cls in scheme.kinds:
-        return True
-    if EXPERTS not in scheme.kinds or not path.endswith(".experts"):
-        return False
-    if set(node.children) != _PACKED:
-        raise ArchspecError(f"{path} in {scheme.name} is not described")
-    return True
-
-
-def _named(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Every module by its name, layers of torch's too, as torch's `named_modules()`."""
-    yield prefix, node
+def _typed_modules(node: Node, prefix: str = "", model_type: str = "") -> Iterator[tuple[str, Node, str]]:
+    """Every module with its path and the model type that its class belongs to."""
+    if node.scope is not None:
+        model_type = node.scope.spec.model_type
+    yield prefix, node, model_type
     for name, child in node.children.items():
-        yield from _named(child, joined(prefix, name))
+        yield from _typed_modules(child, joined(prefix, name), model_type)
+
+
+def _plain_class(node: Node) -> str:
+    """The class of a layer; specs name a Linear after its part of a model if it is shared."""
+    return node.layer if node.cls in _NAMED_LINEARS else node.cls
+
+
+def _is_fused(node: Node) -> bool:
+    return node.leaf and len(node.tensors) == 1 and len(node.tensors[0].shape) == 3
+
+
+def _is_transposed(shapes: dict[str, tuple[int, ...]]) -> bool:
+    """Return True if the inputs come first, as in Llama 4, Aria and gpt-oss.
+
+    >>> _is_transposed({"gate_up_proj": (8, 64, 96), "down_proj": (8, 48, 64)})
+    True
+    """
+    if "gate_up_proj" not in shapes or "down_proj" not in shapes:
+        return False
+    (_, first, last), (_, down_first, down_last) = shapes["gate_up_proj"], shapes["down_proj"]
+    return (
+        first == down_last and last == 2 * down_first and not (last == down_first and first == 2 * down_last)
+    )
+
+
+def _is_plain(tensor: Tensor, scheme: Scheme) -> bool:
+    """Return True for a matrix that stays in the dtype of the other weights by rule."""
+    return bool(scheme.rest) and _PLAIN.search(tensor.name) is not None and prod(tensor.shape) == tensor.numel
+
+
+def _matches_any(pattern: str, names: list[str]) -> bool:
+    """Return True if a pattern of any of the tools' kinds matches a module."""
+    from fnmatch import fnmatchcase
+
+    text = pattern.removeprefix("re:")
+    try:
+        if any(re.match(text, name) or name.endswith(text) for name in names):
+            return True
+    except re.error:
+        pass
+    return any(fnmatchcase(name, text) for name in names)

@@ -108,7 +108,7 @@ class Cache(Report):
 
     ``call`` is the call as :class:`archspec.Forward`, ``dtype`` that of the bytes; ``budget_bytes`` was asked
     for, of which the weights take ``weights_bytes``. ``lengthened`` gives the call of another batch and
-    number of tokens.
+    number of tokens, ``notes`` are facts about the dtype and the weights.
 
     >>> import archspec
     >>> kept = archspec.load("LlamaForCausalLM").cache(tokens=4096, dtype="bf16", budget=80 * 2**30)
@@ -123,11 +123,13 @@ class Cache(Report):
         lengthened: Callable[[int, int], Forward],
         budget_bytes: int | None = None,
         weights_bytes: int = 0,
+        notes: Iterable[str] = (),
     ) -> None:
         if not call.cache:
             raise ArchspecError(f"{call.architecture} hands no cache on to a next call")
         self.call, self.dtype, self._lengthened = call, dtype, lengthened
         self.budget_bytes, self.weights_bytes = budget_bytes, weights_bytes
+        self.notes = [*notes]
         self._most = positions(call.scope, "tokens")
 
     @property
@@ -176,6 +178,7 @@ class Cache(Report):
                 for one in self.tensors
             ],
         }
+        found["notes"] = self.notes
         if self.budget_bytes is None:
             return found
         budget = {"budget_bytes": self.budget_bytes, "weights_bytes": self.weights_bytes}
@@ -192,6 +195,7 @@ class Cache(Report):
         if self.budget_bytes is not None:
             yield ""
             yield from self._told(self.budget_bytes)
+        yield from (f"note: {note}" for note in self.notes)
 
     def _told(self, budget: int) -> Iterator[str]:
         weights = size(self.weights_bytes)

@@ -7,6 +7,7 @@ from functools import cached_property
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
+from archspec.formats.stated import assumed_note, cache_note, key_problem, quantization_of
 from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor
@@ -23,6 +24,7 @@ class Costs:
     """The methods of :class:`archspec.Model` that tell costs; what it is made of is declared here only."""
 
     config: RawConfig
+    whole: RawConfig
     scope: Scope
     architecture: str
     model_type: str
@@ -37,39 +39,62 @@ class Costs:
         def _tensors(self) -> list[Tensor]: ...
 
     def params_bytes(self, dtype: str | None = None) -> int:
-        """Bytes of the unique parameters, all in one dtype (the config's own, else float32).
+        """Bytes of the unique parameters in one dtype; without one as the config says, quantized or not.
 
-        What `from_pretrained` keeps in float32 beside 16-bit weights counts as the rest: see :meth:`weights`.
+        A config without a dtype counts in float32: see :attr:`dtype_note`.
 
-        Errors: :class:`ArchspecError` for a dtype that is not in the table.
+        Errors: :class:`ArchspecError` for an unknown dtype or an unsupported quantization.
         """
+        if dtype is None and self.is_quantized:
+            return self.weights().bytes
         return self.params * dtype_bytes(dtype or self.dtype)
 
+    @property
+    def dtype_note(self) -> str | None:
+        """A note that bytes depend on an assumed dtype; None for a config that states one."""
+        return assumed_note(self.config, self.whole)
+
+    @property
+    def _quantized(self) -> RawConfig:
+        """The config that states the quantization: the model's, or that of the whole it is a part of."""
+        return self.config if quantization_of(self.config) is not None else self.whole
+
+    @property
+    def is_quantized(self) -> bool:
+        """True if the config states a quantization of the weights."""
+        return quantization_of(self._quantized) is not None
+
     def weights(self, stored: str | None = None, dtype: str | None = None) -> Weights:
-        """The unique parameters as they are stored: quantized where the config's quantization_config says so.
+        """The unique parameters as they are stored: quantized if the config's quantization_config says so.
 
-        ``stored`` is in place of that: `int8`, `int4`, `nf4`, `fp4`, `mxfp4`, or a dtype for all. What is not
-        quantized is in ``dtype``, else the config's own: all of it, as checkpoints are written. Of some
-        classes `from_pretrained` keeps a few parameters in float32, the weights of routers most often (their
-        `_keep_in_fp32_modules_strict`; in float16 T5's `wo` by `_keep_in_fp32_modules`): these come to more.
+        ``stored`` replaces that: a name of :data:`archspec.formats.named.FORMATS` (`int8`, `nf4`, `awq`,
+        `fp8`, ...) or a dtype for all weights. Unquantized weights are in ``dtype``, else in the config's
+        dtype: all of them, as checkpoints are written. For some classes `from_pretrained` keeps a few
+        parameters in float32, mostly the weights of routers (their `_keep_in_fp32_modules_strict`; in float16
+        T5's `wo` by `_keep_in_fp32_modules`); they take more memory than counted here.
 
-        Errors: :class:`ArchspecError` for a method whose bytes are not described.
+        Errors: :class:`ArchspecError` for an unknown format and an unsupported quantization.
 
         >>> import archspec
         >>> llama = archspec.load("LlamaForCausalLM")
         >>> llama.weights("bf16").bytes, llama.weights("nf4").table[0]
         (13476831232, Stored(format='nf4', elements=6476005376, bytes=3642767360))
         """
-        from archspec.costs.quantization import SCHEMES, named_scheme, scheme_of
         from archspec.costs.weights import Weights
+        from archspec.formats.config import scheme_of
+        from archspec.formats.named import format_named
 
-        if stored is not None and (not isinstance(stored, str) or stored not in SCHEMES):
-            return Weights(self.root, self._tensors, dtype_name(stored))
+        chosen = None if stored is None else format_named(stored)
+        if isinstance(chosen, str):
+            return Weights(self.root, self._tensors, chosen)
         rest = dtype_name(dtype or self.dtype)
-        said = self.config.raw.get("quantization_config")
-        if stored is not None:
-            return Weights(self.root, self._tensors, rest, named_scheme(stored))
-        return Weights(self.root, self._tensors, rest, scheme_of(said) if isinstance(said, dict) else None)
+        if dtype_bytes(rest) == 1 and dtype is not None:
+            message = f"weights in {rest} need scales: {rest} is not a format of whole models"
+            raise ArchspecError(
+                message, help=f"use --weights {'int8' if 'int' in rest else 'fp8'}, and a 16-bit --dtype"
+            )
+        scheme = scheme_of(self._quantized) if chosen is None else chosen.scheme()
+        return Weights(self.root, self._tensors, rest, scheme)
 
     def forward(
         self,
@@ -144,14 +169,22 @@ class Costs:
         def lengthened(batch: int, tokens: int | None) -> Forward:
             return self.forward(batch, tokens, memory=memory)
 
-        call, held_in = lengthened(batch, tokens), dtype or self.dtype
+        held_in = dtype or self.dtype
+        notes = self._cache_notes(dtype)
         if budget is None:
             if weights is not None:
                 message = "weights stored in some way are no part of a cache, but take from a budget"
                 raise ArchspecError(message, help="give a budget, such as 80GiB, or leave weights out")
-            return Cache(call, held_in, lengthened)
-        room = bytes_of(budget)
-        return Cache(call, held_in, lengthened, room, self.weights(weights, dtype).bytes)
+            return Cache(lengthened(batch, tokens), held_in, lengthened, notes=notes)
+        room, small = bytes_of(budget), dtype_bytes(held_in) == 1
+        stored = self.weights(weights, None if small else dtype)  # a cache may be in fp8, weights need scales
+        found = lengthened(batch, tokens)
+        return Cache(found, held_in, lengthened, room, stored.bytes, [*notes, *stored.notes])
+
+    def _cache_notes(self, dtype: str | None) -> list[str]:
+        """Notes on the dtype of a cache: an assumed one, another one that the quantization asks for."""
+        asked = None if dtype is not None else cache_note(self._quantized, self.dtype)
+        return [note for note in (self.dtype_note if dtype is None else None, asked) if note is not None]
 
     def memory(
         self,
@@ -174,8 +207,9 @@ class Costs:
         """
         from archspec.models.memory import Memory
 
-        call, rest = self.forward(batch, tokens, past, memory), dtype_name(dtype or self.dtype)
-        return Memory(call, self.weights(weights, dtype), rest, last)
+        stored, rest = self.weights(weights, dtype), dtype_name(dtype or self.dtype)
+        notes = [*self._cache_notes(dtype), *stored.notes]  # asked for first: options are checked at once
+        return Memory(self.forward(batch, tokens, past, memory), stored, rest, last, notes)
 
     def training(
         self, batch: int = 1, tokens: int | None = None, memory: int | None = None, **options: Any
@@ -194,6 +228,10 @@ class Costs:
         from archspec.costs.lengths import usual_tokens
         from archspec.models.memory import Training
 
+        if (found := quantization_of(self._quantized)) is not None:
+            message = "a quantized base is trained through adapters (LoRA), which are not supported"
+            help_ = f"count the training of the unquantized base with --set {found.path}=null"
+            raise key_problem(self._quantized, found.path, message, help_)
         if tokens is None:
             tokens = usual_tokens(self.scope)
         return Training(self.scope, self.architecture, self._tensors, batch, tokens, memory, **options)

@@ -11,18 +11,22 @@ from archspec.quantities import QUANTITIES
 from archspec.reports import Block, Table
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.terminal import number, share, size
+from archspec.tree.counts import dtype_bytes
 from archspec.tree.overview import Part, every_row, overview, rows
 from archspec.tree.tensors import Tensor
 from archspec.tree.ties import tie_notes, tied_json
 from archspec.typing_light import Any
+
+_SCALES = "quantized weights have scales, which archspec memory --weights counts"
 
 
 class Counts(Report):
     """The counts of a model, its bytes, where its parameters are; made by :meth:`archspec.Model.counts`.
 
     ``architecture`` and ``model_type`` are what was counted, ``quantities`` by name, ``bytes`` those of all
-    parameters in ``dtype``, None where the config's is not known; ``modules`` are what is opened of the model
-    down to ``depth``, ``tied`` what is tied, ``notes`` what a user should know.
+    parameters in ``format``, None if they cannot be counted, ``dtype`` that of unquantized parameters;
+    ``modules`` are what is opened of the model down to ``depth``, ``tied`` what is tied, ``notes`` what a
+    user should know.
 
     >>> import archspec
     >>> print(archspec.load({"model_type": "bert"}).counts(dtype="bf16", depth=1))
@@ -62,12 +66,22 @@ class Counts(Report):
         self.tied = tied_json(tensors)
         self.notes = [*tie_notes(tensors, self.params), *notes]
         self.bytes: int | None = None
+        self.format = self.dtype
         try:
+            if dtype is None and model.dtype_note is not None:
+                self.notes.append(model.dtype_note)
             self.bytes = model.params_bytes(dtype)
+            if dtype is None and model.is_quantized:
+                stored = model.weights()
+                self.format = stored.format
+                self.notes += stored.notes
         except ArchspecError as error:
             if dtype is not None:
                 raise
-            self.notes.append(f"bytes: {error}; choose one with --dtype")
+            message = error.problems[0].message
+            self.notes.append(f"bytes are not reported: {message}; choose a dtype with --dtype")
+        if dtype is not None and dtype_bytes(dtype) == 1:
+            self.notes.append(f"{dtype} is a byte per parameter; {_SCALES}")
 
     @property
     def params(self) -> int:
@@ -81,6 +95,7 @@ class Counts(Report):
             "model_type": self.model_type,
             **self.quantities,
             "dtype": self.dtype,
+            "format": self.format,
             "bytes": self.bytes,
             "modules": [*self._modules(self.modules)],
             "tied": self.tied,
@@ -103,7 +118,7 @@ class Counts(Report):
         facts = [("architecture", self.architecture), ("model type", self.model_type)]
         facts += [(quantity.title, number(self.quantities[name])) for name, quantity in QUANTITIES.items()]
         if self.bytes is not None:
-            facts.append((f"bytes in {self.dtype}", f"{number(self.bytes)}  ({size(self.bytes)})"))
+            facts.append((f"bytes in {self.format}", f"{number(self.bytes)}  ({size(self.bytes)})"))
         facts.append(("transformers", f"{TRANSFORMERS_VERSION} (the version that the specs describe)"))
         yield Table("count|", facts, header=False)
         shown = rows(self.modules) if self.depth is None else list(every_row(self.modules))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from archspec.costs.forward import Forward
@@ -25,7 +25,7 @@ class Memory(Report):
 
     Sizes are in bytes, by allocation of the cache (see :meth:`archspec.Forward.cache_bytes`), `none` where
     there is none. ``call`` is the call as :class:`archspec.Forward`, ``weights`` are the weights as they are
-    stored, ``dtype`` is that of cache and activations.
+    stored, ``dtype`` is that of cache and activations, ``notes`` are facts about both.
 
     >>> import archspec
     >>> needed = archspec.load("LlamaForCausalLM").memory(tokens=4096, dtype="bf16", weights="nf4")
@@ -33,8 +33,12 @@ class Memory(Report):
     (4167587840, 2147483648, 6577215488)
     """
 
-    def __init__(self, call: Forward, weights: Weights, dtype: str, last: bool = False) -> None:
+    def __init__(
+        self, call: Forward, weights: Weights, dtype: str, last: bool = False, notes: Sequence[str] = ()
+    ) -> None:
         self.call, self.weights, self.dtype, self._last = call, weights, dtype, last
+        self.notes = [*notes]
+        _ = weights.table  # a weight that cannot be packed is refused before anything is printed
 
     @property
     def weights_bytes(self) -> int:
@@ -70,6 +74,7 @@ class Memory(Report):
             "cache_bytes": self.cache_bytes,
             "working_set": {one: needed._asdict() for one, needed in self.working_set.items()},
             "total_bytes": self.total_bytes,
+            "notes": self.notes,
         }
 
     def blocks(self) -> Iterator[Block]:
@@ -82,6 +87,7 @@ class Memory(Report):
         for name, one in zip(names, rooms.values(), strict=True):
             where = "most is needed in" if one.exact else "at least, not held to torch: the output of"
             yield f"{name}: {where} {one.needed_by}"
+        yield from (f"note: {note}" for note in self.notes)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for stored in self.weights.table:

@@ -18,7 +18,7 @@ from archspec.specs.library import Library
 from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
 from archspec.tree.builder import Builder
-from archspec.tree.counts import dtype_of, quantities_of
+from archspec.tree.counts import dtype_of, quantities_of, stated_dtype
 from archspec.tree.node import Node
 from archspec.tree.outline import outline
 from archspec.tree.tensors import Tensor, tensors
@@ -136,8 +136,8 @@ class Model(Costs):
 
     @property
     def dtype(self) -> str:
-        """The config's dtype (`dtype`, or `torch_dtype` as it was called), float32 where it says none."""
-        return dtype_of(self.config.raw)
+        """The config's dtype (`dtype`, formerly `torch_dtype`), float32 if it states none."""
+        return stated_dtype(self.config.raw) or dtype_of(self.whole.raw)
 
     @property
     def notes(self) -> list[str]:

@@ -12,9 +12,10 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
 from archspec.errors import SweepError
+from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.model import load
 from archspec.quantities import BUDGETS
-from archspec.solving.budgets import Budgets, Counted, Plan, exact, goals_of, planned
+from archspec.solving.budgets import MEMORY, Budgets, Counted, Plan, exact, goals_of, planned
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import Grid, free_grid, scope_of
 from archspec.solving.goals import Goal, ratio_condition
@@ -96,7 +97,18 @@ def solve(
     nearest = bool(names) and (bool(ratio) or len(names) == 1)
     near = NEAR if tolerance is None else _percent("a tolerance of", tolerance)
     near = Fraction(0) if tolerance is None and nearest else near if limit is None else min(near, limit)
-    return Solving(asked, goals_of(sizes, plan), _conditions(ratio or {}, where)).solutions(near, limit, top)
+    return Solving(asked, _goals(asked, sizes), _conditions(ratio or {}, where)).solutions(near, limit, top)
+
+
+def _goals(asked: Asked, sizes: Mapping[str, Any]) -> list[Goal]:
+    goals = goals_of(sizes, asked.plan)
+    if asked.dtype is None and _in_bytes(goals):
+        check_unquantized(asked.config, "solve")
+    return goals
+
+
+def _in_bytes(goals: Sequence[Goal]) -> bool:
+    return any(one.quantity in ("bytes", MEMORY) for one in goals)
 
 
 class Asked(NamedTuple):
@@ -176,6 +188,12 @@ class Solving:
 
         def notes() -> Iterator[str]:
             yield from self.outlook.notes
+            if (
+                self.asked.dtype is None
+                and _in_bytes(self.goals)
+                and (note := assumed_note(self.asked.config))
+            ):
+                yield note
             yield from idle_fields(
                 whole.spec, [*(one.name for one in axes), *whole.ties], whole.config
             ).values()

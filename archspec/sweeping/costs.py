@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward, held_to_transformers
 from archspec.costs.lengths import USUAL_TOKENS, check_lengths, usual_lengths
 from archspec.errors import ArchspecError
+from archspec.language.expression import Expression
 from archspec.models.model import Model
 from archspec.quantities import COST_COLUMNS
 from archspec.symbolic.counts import Loops
@@ -114,3 +116,9 @@ def _sums(node: Node, element: int, keeps: bool = True) -> Sums:
     working = min(chosen, experts)
     flops, masked, backward = (number * working // experts for number in found[:3])
     return found._replace(flops=flops, masked=masked, backward=backward)
+
+
+def subject_names(columns: Mapping[str, Expression], where: Iterable[Expression]) -> set[str]:
+    """The names in the columns and conditions of a sweep."""
+    nodes = (node for one in (*columns.values(), *where) for node in ast.walk(one.tree))
+    return {node.id for node in nodes if isinstance(node, ast.Name)}

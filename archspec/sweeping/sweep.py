@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from archspec.configs.overrides import idle_fields, override_notes
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
+from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.report import Report
 from archspec.render.html import blocks_html
 from archspec.reports import Block
 from archspec.specs.search_path import Specs
 from archspec.sweeping.axes import axes_of, columns_of
+from archspec.sweeping.costs import subject_names
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
 from archspec.sweeping.head import Head, plainly, remarks
@@ -160,12 +162,15 @@ class Sweep(Report):
 
     @property
     def notes(self) -> list[str]:
-        """What is to be known of fields that are swept or tied: that no count depends on them."""
+        """Swept and tied fields that no count depends on, and a dtype that bytes assume."""
         subject = self.subject
         fields = [*(axis.name for axis in subject.axes), *subject.ties]
         config = subject.configured(subject.settled(subject.values([0] * len(subject.axes))))
         idle = idle_fields if subject.costs.names else override_notes
-        return [f"note: {text}" for text in idle(subject.spec, fields, config).values()]
+        told = [*idle(subject.spec, fields, config).values()]
+        if subject.dtype is None and subject_names(subject.columns, subject.where) & {"bytes", "cache_bytes"}:
+            told += filter(None, [assumed_note(subject.config)])
+        return [f"note: {text}" for text in told]
 
     def array(self, column: str = "params", yes: bool = False) -> np.ndarray[Any, Any]:
         """One column as an array with a dimension for each swept field.
@@ -286,4 +291,6 @@ def sweep(
         message = f"{name} is swept, and stands in the table already"
         raise SweepError(message, help="leave it out of the columns")
     subject = Subject(config, axes, architecture, tied, taken, where, dtype, lengths, specs)
+    if dtype is None and "bytes" in subject_names(subject.columns, subject.where):
+        check_unquantized(subject.config, "sweeps")
     return Sweep(subject, list(named), wide)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from refused import LLAMA, message
 
+from archspec.configs.reader import QUANTIZATION_FILES
+
 
 def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hub = types.ModuleType("huggingface_hub")
@@ -38,7 +40,8 @@ def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert message("org/large").splitlines()[0] == expected
     for path in ("./org/tiny", "org/tiny/config.json", "org/config.json", "/org/tiny"):
         message(path)
-    assert asked == ["org/tiny/config.json", "org/large/config.json"]
-    assert local == [True, True], "a host without an address is not asked again and again"
+    beside = [f"org/tiny/{name}" for name in QUANTIZATION_FILES]
+    assert asked == ["org/tiny/config.json", *beside, "org/large/config.json"]
+    assert all(local), "a host without an address is not asked again and again"
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert "huggingface-hub is not installed" in message("org/tiny")

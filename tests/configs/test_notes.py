@@ -16,7 +16,7 @@ from archspec.specs.library import shipped
     ("fields", "expected"),
     [
         ({}, []),
-        ({"quantization_config": {"bits": 4}}, ["quantization_config is not read"]),
+        ({"quantization_config": {"bits": 4}}, ["tensors are those of the unquantized model"]),
         ({"auto_map": {"AutoModel": "x.Y"}}, ["auto_map names code of the checkpoint's own"]),
         ({"architectures": ["LlamaModel", "LlamaForCausalLM"]}, ["architectures names 2 classes"]),
         ({"id2label": {"0": "a"}, "num_labels": 3}, ["id2label has 1 entries, but num_labels is 3"]),

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.costs.quantization import four_bit_bytes, int8_bytes
 from archspec.costs.weights import Weights
 from archspec.errors import ArchspecError
+from archspec.formats.layouts import four_bit_bytes, int8_bytes
 from archspec.specs.library import shipped
 
 LLAMA_2_70B: dict[str, Any] = {
@@ -71,10 +71,9 @@ def test_double_quantization() -> None:
 
 def test_bytes_that_bitsandbytes_sets_up() -> None:
     """Measured with bitsandbytes 0.50.2, of a weight of 300 x 100: all tensors of its quant_state."""
-    assert four_bit_bytes((300, 100)) == 15_000 + 469 * 4 + 64
-    assert four_bit_bytes((300, 100), double=True) == 15_000 + 469 + 2 * 4 + 64 + 1024 + 4
-    assert int8_bytes((300, 100)) == 30_000 + 300 * 4
-    assert int8_bytes((100, 300), transposed=True) == 30_000 + 300 * 4
+    assert four_bit_bytes(300, 100) == 15_000 + 469 * 4 + 64
+    assert four_bit_bytes(300, 100, double=True) == 15_000 + 469 + 2 * 4 + 64 + 1024 + 4
+    assert int8_bytes(300, 100) == 30_000 + 300 * 4
 
 
 def test_what_is_tied_or_kept_in_float32_stays() -> None:
@@ -93,25 +92,32 @@ def test_a_dtype_is_in_place_of_what_the_config_says() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"quant_method": "hqq"}, "quantized by hqq"),
-        ({"quant_method": "compressed-tensors"}, "quantized by compressed-tensors"),
-        ({"quant_method": "gptq", "bits": 3}, "3 bits"),
-        ({"quant_method": "gptq", "bits": 4, "group_size": 100}, "not packed in groups"),
+        ({"quant_method": "hqq"}, "method 'hqq' are not supported"),
+        ({"bits": 4}, "a quantization without quant_method"),
+        ({"quant_method": "compressed-tensors"}, "format '' is not supported"),
+        ({"quant_method": "gptq", "bits": 3}, "bits 3 is not supported"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 100}, "cannot be packed in groups"),
         ({"quant_method": "gptq", "bits": 4, "lm_head": True}, "with lm_head"),
-        ({"quant_method": "fp8", "modules_to_convert": ["x"]}, "modules_to_convert"),
+        ({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}, "'marlin' is not supported"),
+        ({"quant_method": "awq", "version": "gemv"}, "version 'gemv' is not supported"),
+        ({"quant_method": "fp8", "expert_dtype": "fp6"}, "expert_dtype 'fp6' is not supported"),
+        ({"quant_method": "fp8", "new_key": 1}, "new_key is not a supported key of fp8"),
+        ({"quant_method": "fp8", "dequantize": True}, "with dequantize"),
+        ({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "'W4A8_AWQ' is not supported"),
         ({"quant_method": "mxfp4"}, "none of the weights"),
-        ({"quant_method": "bitsandbytes"}, "neither"),
+        ({"quant_method": "bitsandbytes"}, "needs one of"),
+        ({"load_in_4bit": True, "load_in_8bit": True}, "needs one of"),
     ],
     ids=lambda value: str(value.get("quant_method", "")) if isinstance(value, dict) else "",
 )
-def test_what_is_not_described_is_refused(config: dict[str, Any], message: str) -> None:
+def test_unsupported_quantizations_are_refused(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ArchspecError, match=message):
         _ = stored(LLAMA_2_70B, **config).bytes
 
 
 def test_a_tied_weight_that_is_to_be_quantized_is_refused() -> None:
     bert = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
-    with pytest.raises(ArchspecError, match="decoder is tied"):
+    with pytest.raises(ArchspecError, match="decoder is tied and quantized"):
         _ = stored(bert, quant_method="fp8", modules_to_not_convert=["pooler"]).bytes
 
 
@@ -173,7 +179,7 @@ def test_fp8_is_what_transformers_makes(
 def test_modules_that_are_kept_in_float32_are_transformers() -> None:
     import transformers
 
-    from archspec.costs.quantization import _kept_by_type
+    from archspec.formats.scheme import _kept_by_type
 
     for model_type, kept in _kept_by_type().items():
         names = [name for name in shipped().catalogue()[model_type] if hasattr(transformers, name)]

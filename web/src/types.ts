@@ -12,6 +12,7 @@ export interface Counts {
   non_embedding_params: Whole;
   buffers: Whole;
   dtype: string;
+  format: string;
   bytes: Whole | null;
   notes: string[];
   transformers_version: string;

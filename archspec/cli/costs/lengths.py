@@ -18,5 +18,5 @@ def add_lengths(takes: Arguments) -> None:
 
 def add_weights(takes: Arguments) -> None:
     """`--weights`."""
-    about = "how weights are stored: int8, int4, nf4, fp4, mxfp4, or a dtype (default: as the config says)"
+    about = "weight format: int8, nf4, awq, gptq, fp8, nvfp4, mxfp4, ... or a dtype (default: the config's)"
     takes.value("--weights", "FORMAT", about)

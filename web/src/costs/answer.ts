@@ -36,6 +36,7 @@ export interface Memory {
   cache_bytes: Record<string, Whole>;
   working_set: Record<string, { bytes: Whole; exact: boolean; needed_by: string }>;
   total_bytes: Record<string, Whole>;
+  notes: string[];
 }
 
 export interface Step {

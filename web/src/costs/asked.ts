@@ -46,14 +46,23 @@ export const OPTIMIZERS: Record<string, { about: string }> = optimizers;
 export const DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn"];
 export const TRAINED_DTYPES = ["bfloat16", "float16", "float32"];
 const LINEAR = "the weights of linear layers, not embeddings, nor experts that are one tensor";
+const EXPERTS = "the weights of linear layers and of experts, not embeddings";
 export const QUANTIZED: Record<string, string> = {
   int8: LINEAR,
-  int4: LINEAR,
   nf4: LINEAR,
+  "nf4-double": LINEAR,
   fp4: LINEAR,
+  awq: EXPERTS,
+  int4: EXPERTS,
+  gptq: EXPERTS,
+  fp8: EXPERTS,
+  nvfp4: EXPERTS,
   mxfp4: "the experts of gpt-oss",
+  "mlx-4bit": "the weights of linear layers and embeddings",
+  "mlx-8bit": "the weights of linear layers and embeddings",
+  q8_0: "all matrices",
 };
-export const FORMATS = [...DTYPES, ...Object.keys(QUANTIZED)];
+export const FORMATS = [...DTYPES.filter((one) => !one.startsWith("float8")), ...Object.keys(QUANTIZED)];
 
 export const call = keep<Call>("call", {
   batch: 1,

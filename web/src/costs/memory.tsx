@@ -28,6 +28,11 @@ export function MemoryOf({ memory }: { memory: Memory }) {
           </div>
         );
       })}
+      {memory.notes.map((one) => (
+        <p class="note" key={one}>
+          {one}
+        </p>
+      ))}
       <details>
         <summary>in bytes</summary>
         <InBytes memory={memory} />
@@ -55,7 +60,7 @@ function alikeIn(memory: Memory): [string, ...string[]][] {
   return [...found.values()];
 }
 
-/** What a way to quantize that was asked for leaves as it is. */
+/** The weights that the chosen format leaves unquantized. */
 function NotTaken({ memory }: { memory: Memory }) {
   const taken = QUANTIZED[call.value.weights ?? ""];
   const [, left] = memory.weights;
@@ -63,7 +68,7 @@ function NotTaken({ memory }: { memory: Memory }) {
   const all = memory.weights.reduce((sum, one) => sum + one.elements, 0);
   return (
     <p class="note">
-      {call.value.weights} takes {taken}, as transformers loads it: {whole(left.elements)} of {whole(all)}{" "}
+      {call.value.weights} quantizes {taken}: {whole(left.elements)} of {whole(all)}{" "}
       parameters stay in {left.format}.
     </p>
   );

@@ -56,15 +56,15 @@ export function CountsOf({ counts, tree, stale = false }: Counted & { stale?: bo
 const DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "int8", "float64"];
 
 function Bytes({ counts }: { counts: Counts }) {
-  const known = DTYPES.includes(counts.dtype) ? DTYPES : [counts.dtype, ...DTYPES];
+  const known = DTYPES.includes(counts.format) ? DTYPES : [counts.format, ...DTYPES];
   return (
     <div class="wide">
       <dt>
         <Select
           class="inline"
           label="bytes in"
-          value={counts.dtype}
-          choose={(chosen) => (dtype.value = chosen)}
+          value={counts.format}
+          choose={(chosen) => (dtype.value = DTYPES.includes(chosen) ? chosen : "")}
         >
           <OptionsOf values={known} />
         </Select>

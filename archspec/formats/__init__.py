@@ -1,0 +1,1 @@
+"""Weight formats: how quantized weights are stored, by name and by a config's quantization keys."""
