@@ -7,11 +7,29 @@ and one ``help:`` line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from archspec.typing_light import NamedTuple
 
 _CONTEXT_WIDTH = 160
+_LONGEST = 2_000  # characters of a message: enough for any list of names
+_MOST_PROBLEMS = 50  # of one error
+_UNSAFE = r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+_ADDRESS = r"<(?:[\w.]*\.)?(\w+)( object)? at 0x[0-9a-fA-F]+>"
+
+
+def printable(text: str, most: int | None = None) -> str:
+    r"""A text on one line: control characters and line breaks escaped, shortened in its middle to a length.
+
+    >>> printable("a\x1b[31m\nb"), printable("x" * 50, most=9)
+    ('a\\x1b[31m\\nb', 'xxxx…xxxx')
+    """
+    if most is not None and len(text) > most:
+        text = f"{text[: most // 2]}…{text[len(text) - most // 2 :]}"
+    if text.isprintable():
+        return text
+    return re.sub(_UNSAFE, lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class Source(NamedTuple):
@@ -34,7 +52,7 @@ class Place(NamedTuple):
     width: int = 1
 
     def __str__(self) -> str:
-        return f"{self.source.name}:{self.line}:{self.column}"
+        return f"{printable(self.source.name, _LONGEST)}:{self.line}:{self.column}"
 
 
 class Problem(NamedTuple):
@@ -45,7 +63,16 @@ class Problem(NamedTuple):
     path: str = ""
     help: str = ""
 
+    def cleaned(self) -> Problem:
+        """The problem with texts escaped and shortened, and without addresses of objects."""
+        message, path, help_ = (
+            printable(re.sub(_ADDRESS, r"<\1>", text), _LONGEST)
+            for text in (self.message, self.path, self.help)
+        )
+        return self._replace(message=message, path=path, help=help_)
+
     def __str__(self) -> str:
+        self = self.cleaned()
         where = f"{self.place}: " if self.place else ""
         inside = f" (in {self.path})" if self.path else ""
         lines = [f"{where}{self.message}{inside}"]
@@ -77,8 +104,11 @@ class ArchspecError(Exception):
     ) -> None:
         if isinstance(problems, str):
             problems = Problem(problems, place, path, help)
-        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        listed = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        self.problems: tuple[Problem, ...] = tuple(problem.cleaned() for problem in listed)
+        texts = [str(problem) for problem in self.problems[:_MOST_PROBLEMS]]
+        left = len(self.problems) - len(texts)
+        super().__init__("\n".join([*texts, *([f"and {left:,} more problems"] if left else [])]))
 
 
 class SpecError(ArchspecError):

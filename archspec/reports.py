@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from archspec.errors import printable
 from archspec.typing_light import NamedTuple
 
 _SHORT = 4  # lists of so many values are told as they are
@@ -37,7 +38,12 @@ def plain(blocks: Iterable[Block]) -> str:
     lm_head       5
     note: tied
     """
-    return "\n".join("\n".join(lines(one)) if isinstance(one, Table) else one for one in blocks)
+    return "\n".join("\n".join(lines(one)) if isinstance(one, Table) else safe(one) for one in blocks)
+
+
+def safe(text: str) -> str:
+    """A text of one or more lines for a terminal: control characters of names and values are escaped."""
+    return text if text.isprintable() else "\n".join(printable(line) for line in text.split("\n"))
 
 
 def markdown(blocks: Iterable[Block]) -> str:
@@ -50,7 +56,9 @@ def markdown(blocks: Iterable[Block]) -> str:
     <BLANKLINE>
     note: tied
     """
-    texts = ("\n".join(_in_markdown(one)) if isinstance(one, Table) else _escaped(one) for one in blocks)
+    texts = (
+        "\n".join(_in_markdown(one)) if isinstance(one, Table) else _escaped(safe(one)) for one in blocks
+    )
     return "\n\n".join(text for text in texts if text)
 
 
@@ -58,8 +66,13 @@ def _in_markdown(table: Table) -> Iterator[str]:
     names = table.columns.split("|")
     heads = [name.lstrip(">").strip() if table.header else "" for name in names]
     rule = ["---:" if name.startswith(">") else "---" for name in names]
-    for cells in (heads, rule, *([_escaped(cell) for cell in row] for row in table.rows)):
+    for cells in (heads, rule, *([in_cell(cell) for cell in row] for row in table.rows)):
         yield f"| {' | '.join(cells)} |"
+
+
+def in_cell(text: str) -> str:
+    """A text in a cell of a Markdown table, which has one line."""
+    return _escaped(printable(text))
 
 
 def _escaped(text: str) -> str:
@@ -69,7 +82,8 @@ def _escaped(text: str) -> str:
 def lines(table: Table) -> Iterator[str]:
     """The lines of a table, its columns two blanks apart."""
     names = table.columns.split("|")
-    shown = [[name.lstrip(">") for name in names], *table.rows] if table.header else table.rows
+    rows = [[printable(cell) for cell in row] for row in table.rows]
+    shown = [[name.lstrip(">") for name in names], *rows] if table.header else rows
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return (aligned(names, row, widths) for row in shown)
 

@@ -12,7 +12,7 @@ _BINARY = {f"{letter}i": 1024**power for power, letter in enumerate("kmgtp", 1)}
 _UNITS = {"": 1, **_THOUSANDS, **_BINARY}
 _LONGEST = 64  # letters of a size: more of them are no number that a person means
 _SIZE = re.compile(
-    r"(?P<number>\d{1,3}(?:,\d{3})+|\d[\d_]*(?:\.\d+)?(?:[eE]\+?\d{1,2})?) ?"
+    r"(?P<number>[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?) ?"
     r"(?P<unit>[kKMGTP]i?B?|[kmgtp]i?b?|[bB]?)$"  # not Gb, which are bits
 )
 

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from archspec.reports import GAP, Block, Cells, Table, aligned, lines
+from archspec.errors import printable
+from archspec.reports import GAP, Block, Cells, Table, aligned, lines, safe
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def table(
     where not even they fit, each row is a list of its own. Piped, there are no title, caption or rules, and
     `header=False` leaves out the names of the columns.
     """
-    names, listed = columns.split("|"), [list(row) for row in rows]
+    names, listed = columns.split("|"), [[printable(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         for line in lines(Table(columns, listed, header=header)):
             print(line)
@@ -53,7 +54,7 @@ def table(
 
 def say(text: str, stream: TextIO | None = None) -> None:
     """Prints a sentence; on a terminal, in lines that break between words and never within a number."""
-    stream = stream or sys.stdout
+    stream, text = stream or sys.stdout, safe(text)
     if stream.isatty():
         text = "\n".join(line for given in text.split("\n") for line in _folded(given, _columns()))
     print(text, file=stream)

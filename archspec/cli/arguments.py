@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 from archspec.cli.command_line import Arguments, Values
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from archspec.models.model import Model
 
 STDIN = "-"
+_UNSEEN = r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"  # steers a terminal
 MODEL_HELP = (
     "a config.json, a folder that holds one, a hub id, - for a config on stdin, "
     "or the name of an architecture or a model type (its default config)"
@@ -70,7 +72,9 @@ def pairs(option: str, texts: list[str], example: str) -> dict[str, str]:
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    utf8 = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
+    text = json.dumps(value, indent=2, ensure_ascii=not utf8)
+    print(text if text.isascii() else re.sub(_UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def load_model(args: Values) -> Model:
@@ -105,9 +109,9 @@ def parsed(settings: list[str]) -> dict[str, Any]:
     """The fields that `--set` gives, with their values."""
     if not settings:
         return {}
-    from archspec.configs.overrides import one_by_one, parse_override
+    from archspec.configs.overrides import parse_settings
 
-    return dict(parse_override(one) for text in settings for one in one_by_one(text))
+    return parse_settings(settings)
 
 
 def natural(text: str) -> int:
@@ -116,7 +120,7 @@ def natural(text: str) -> int:
     >>> natural("3")
     3
     """
-    if not text.isdecimal() or len(text) > 6:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 6:
         raise ValueError(text)
     return int(text)
 
@@ -129,6 +133,8 @@ def add_samples(takes: Arguments, default: int, help: str) -> None:
 
 def samples(text: str) -> int:
     """A number of random configs, for argparse."""
+    if not text.isascii():
+        raise ValueError(text)
     if int(text) < 0:
         message = f"--samples {text}: a number of configs is not negative"
         raise ArchspecError(message, help="0 is the default config only")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from archspec.typing_light import TYPE_CHECKING, Any
+from archspec.errors import printable
+from archspec.typing_light import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import argparse
@@ -15,6 +16,8 @@ _SHARED = {  # what most verbs take stands below what is their own
     **dict.fromkeys(("--architecture", "--set", "--set-a", "--set-b", "--config", "--specs"), "which model"),
     **dict.fromkeys(("--format", "--json", "--json-schema"), "output"),
 }
+_NUMBERS: dict[Any, Any] = {}  # the types of numbers, and what reads them
+_LONGEST = 2_000  # characters of an error
 _NARROW, _WIDE = 30, 110  # columns of a help
 
 
@@ -65,7 +68,14 @@ class Arguments:
         from archspec.cli.examples import EXAMPLES
 
         width = max(_NARROW, min(shutil.get_terminal_size((_WIDE, 24)).columns, _WIDE))
-        parser = argparse.ArgumentParser(
+
+        class Parser(argparse.ArgumentParser):
+            """A parser whose errors show no control characters of what was typed."""
+
+            def error(self, message: str) -> NoReturn:
+                super().error(printable(message, _LONGEST))
+
+        parser = Parser(
             prog=f"archspec {verb}",
             description=textwrap.fill(purpose, width - 2),
             epilog="\n  ".join(["examples:", *(f"archspec {line}" for line in EXAMPLES.get(verb, ()))]),
@@ -75,9 +85,26 @@ class Arguments:
         )
         groups = {title: parser.add_argument_group(title) for title in ("which model", "output")}
         for name, about in self.told:
+            if about.get("type") in _NUMBERS:
+                about = {**about, "type": _NUMBERS[about["type"]]}
             groups.get(_SHARED.get(name, ""), parser).add_argument(name, **about)
         groups["output"].add_argument("-h", "--help", action="help", help="show this help")
         return parser
+
+
+def _ascii_only(kind: type[int] | type[float]) -> Any:
+    """A reader of numbers that refuses other digits than 0 to 9, as configs do."""
+
+    def read(text: str) -> int | float:
+        if not text.isascii():
+            raise ValueError(text)
+        return kind(text)
+
+    read.__name__ = kind.__name__  # argparse shows it
+    return read
+
+
+_NUMBERS |= {kind: _ascii_only(kind) for kind in (int, float)}
 
 
 def _attribute(option: str) -> str:

@@ -6,6 +6,7 @@ an output that cannot be written, 70 a bug of archspec, 130 interrupted, 141 the
 
 from __future__ import annotations
 
+import codecs
 import gc
 import importlib
 import os
@@ -39,6 +40,10 @@ _ROOMS = {  # the folder of a verb's module, where it is not verbs/
     **dict.fromkeys(("flops", "cache", "memory"), "costs"),
     **dict.fromkeys(("verify", "derive", "lint"), "specs"),
 }
+_ENDING = ("strict", "surrogateescape", "backslashreplace")  # how Python treats letters that it cannot print
+_IN_ASCII = dict(zip("×·−–—─‘’“”\u00a0\u2009\u202f", "x*----''\"\"   ", strict=True))
+_IN_ASCII |= {"…": "...", "≈": "~", "≥": ">=", "≤": "<=", "→": "->"}
+_POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _OPTIONS = {
     "--version": "the version, and the transformers that the specs describe",
     "--print-completion SHELL": "a script that completes command lines in bash, zsh or fish",
@@ -91,13 +96,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Makes both outputs ready: a closed one goes nowhere, what an encoding does not have is escaped."""
+    """Prepare both outputs: a closed one goes nowhere, and letters that its encoding lacks are replaced."""
+    codecs.register_error("archspec", _replaced)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # until the process ends
         stream = getattr(sys, name)
-        if getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+        if getattr(stream, "errors", "") in _ENDING and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="archspec")
+
+
+def _replaced(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Letters that an encoding lacks: signs in ASCII, anything else as an escape."""
+    assert isinstance(error, UnicodeEncodeError)
+    letter, rest = error.object[error.start], error.object[error.start : error.end]
+    if letter in _IN_ASCII:
+        return _IN_ASCII[letter], error.start + 1
+    if digits := rest[: len(rest) - len(rest.lstrip(_POWERS))]:
+        return "^" + "".join(str(_POWERS.index(digit)) for digit in digits), error.start + len(digits)
+    error.end = error.start + 1
+    return codecs.backslashreplace_errors(error)
 
 
 def _interrupted() -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.compare.alignment import Alignment, aligned
 from archspec.compare.costs import TITLES, CostChange, cost_changes
+from archspec.configs.origin import merged
 from archspec.errors import ArchspecError
 from archspec.models.model import Model, Source, load
 from archspec.render.html import blocks_html
@@ -180,8 +181,8 @@ def diff(
     if lengths and tokens is None:
         raise ArchspecError(f"{next(iter(lengths))} is of a call", help="say of how many positions: tokens")
     library = library_of(specs)
-    before = _loaded(a, config, architecture, {**(set or {}), **(set_a or {})}, library)
-    after = _loaded(b, config, architecture, {**(set or {}), **(set_b or {})}, library)
+    before = _loaded(a, config, architecture, merged(set, set_a), library)
+    after = _loaded(b, config, architecture, merged(set, set_b), library)
     costs = cost_changes(before, after, lengths) if lengths else ()
     return Diff(aligned(before, after, checked_depth(depth)), costs)
 

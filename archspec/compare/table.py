@@ -9,7 +9,7 @@ from typing import Any
 
 from archspec.compare.columns import DEFAULT, Call, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
-from archspec.errors import ArchspecError, Problem
+from archspec.errors import ArchspecError, Problem, printable
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Report
 from archspec.render.notation import escaped
@@ -68,7 +68,7 @@ class ModelTable(Report):
         body = [[_in_latex(cell) for cell in row] for row in self._cells()]
         head, *rows = (" & ".join(cells) + r" \\" for cells in (heads, *body))
         said = ["% " + "; ".join(["\\usepackage{booktabs}", *([self.legend] if self.legend else [])])]
-        said += [f"% {note}" for note in self.notes]
+        said += [f"% {printable(note)}" for note in self.notes]
         begin, end = rf"\begin{{tabular}}{{{sides}}}", r"\end{tabular}"
         return "\n".join([*said, begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", end])
 
@@ -222,4 +222,4 @@ def _in_latex(text: str) -> str:
 
 
 def _in_markdown(text: str) -> str:
-    return text.replace("|", "\\|")
+    return printable(text).replace("|", "\\|")

@@ -20,6 +20,7 @@ _BARE: dict[type, Callable[[Any], Any]] = {  # of enumerations, too
 }
 _NOT_FINITE = ("Infinity", "-Infinity", "NaN")  # written as {"__float__": "NaN"} by transformers
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+_NO_DEPTH = "remove levels: no config of a model is that deep"
 _TOO_LONG = "a number of more than 4,300 digits"
 
 
@@ -29,15 +30,17 @@ def parse_json(source: Source) -> dict[str, Any]:
     Errors: :class:`ConfigError` at line and column for text that is not JSON, keys that are given twice,
     values that are nested too deep, numbers that are too long, and for JSON that is not an object.
     """
+    if deep := nesting(source.text):  # the parser of JSON would overflow a small stack
+        _refuse(source, _TOO_DEEP, deep, _NO_DEPTH)
     try:
-        value = json.loads(source.text, object_pairs_hook=_pairs)
+        value = json.loads(source.text, object_pairs_hook=unique_keys)
         if isinstance(value, dict):
             return {key: as_json(item, 1) for key, item in value.items()}
     except json.JSONDecodeError as error:
         message = "the file is empty" if not source.text.strip() else f"not JSON: {error.msg}"
         _refuse(source, message, error.pos, "a config is one JSON object")
     except (RecursionError, ConfigError):
-        _refuse(source, _TOO_DEEP, nesting(source.text), "no model's config is")
+        _refuse(source, _TOO_DEEP, 0, _NO_DEPTH)
     except ValueError:
         if key := repeated(source.text):
             _refuse(source, f"{key[0]} is given twice", key[1], "keep one of the two", key[2])
@@ -46,7 +49,8 @@ def parse_json(source: Source) -> dict[str, Any]:
     _refuse(source, f"{describe(value)} is not a config", 0, "a config is one JSON object")
 
 
-def _pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of a JSON object as a mapping. Errors: :class:`ValueError` for a key that is given twice."""
     found = dict(items)
     if len(found) != len(items):
         raise ValueError("a key is given twice")
@@ -67,7 +71,7 @@ def as_json(value: Any, depth: int = 0) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if depth > MAX_DEPTH:
-        raise ConfigError(f"the config is {_TOO_DEEP}", help="no model's config is")
+        raise ConfigError(f"the config is {_TOO_DEEP}", help=_NO_DEPTH)
     if isinstance(value, Mapping):
         if len(value) == 1 and value.get("__float__") in _NOT_FINITE:
             return float(value["__float__"])
@@ -134,6 +138,8 @@ def repeated(text: str) -> tuple[str, int, int] | None:
 
 def nesting(text: str) -> int:
     """The offset at which a JSON text is nested too deep; 0 where it is not."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return 0
     depth = 0
     for token in re.finditer(_TOKEN, text):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)

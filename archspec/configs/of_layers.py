@@ -24,7 +24,7 @@ def faults(
     ``shared`` gives the value that a field has for all layers, which a layer may repeat.
     """
     for index, fields in given.items():
-        if not str(index).isdecimal() or int(index) >= layers:
+        if not (str(index).isascii() and str(index).isdecimal()) or int(index) >= layers:
             yield f"{shown(index)} is no index of {here(layers)} layers"
         elif not isinstance(fields, Mapping):
             yield f"layer {index}: {describe(fields)} is not a mapping"

@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from archspec.configs.json_text import locate, place_of
-from archspec.errors import Place, Problem, Source
+from archspec.errors import ConfigError, Place, Problem, Source
 from archspec.typing_light import Any, NamedTuple
+
+
+def merged(*groups: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Fields that are set in several places. Errors: :class:`ConfigError` for one that is set twice."""
+    found: dict[str, Any] = {}
+    for group in groups:
+        if group is not None and not isinstance(group, Mapping):
+            message = f"{type(group).__name__} is not a mapping of fields to values"
+            raise ConfigError(message, help='write set={"hidden_size": 64}')
+        for path, value in (group or {}).items():
+            if path in found:
+                raise ConfigError(f"{path} is set twice", help="keep one of the two")
+            found[path] = value
+    return found
 
 
 class Origin(NamedTuple):

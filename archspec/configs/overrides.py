@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from archspec.configs.json_text import nesting, unique_keys
 from archspec.configs.origin import Origin, RawConfig
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, Place, Problem, Source, did_you_mean
@@ -52,16 +53,32 @@ def parse_override(text: str) -> tuple[str, Any]:
         _refuse(text, start, f"{path}: {value} is not a JSON value", f"write {_PYTHON[value]}")
     if not value:
         _refuse(text, start, f"{path}: no value is given", 'write null for none, "" for the empty text')
+    if nesting(value):
+        _refuse(text, start, f"{path}: nested too deep", "give a value that a config can have")
     try:
-        return path, json.loads(value, parse_constant=_no_constant)
+        return path, json.loads(value, parse_constant=_no_constant, object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         if value[0] in '[{"':
             _refuse(text, start + error.pos, f"{path}: not JSON: {error.msg}", "a value is JSON, or a word")
-    except (ValueError, RecursionError) as error:
-        digits = "a number of more than 4,300 digits" if "digits" in str(error) else str(error)
-        detail = "nested too deep" if isinstance(error, RecursionError) else digits
+    except ValueError as error:
+        detail = "a number of more than 4,300 digits" if "digits" in str(error) else str(error)
         _refuse(text, start, f"{path}: {detail}", "give a value that a config can have")
     return path, value
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """The fields that texts set, one or several each. Errors: as :func:`parse_override`; a field set twice.
+
+    >>> parse_settings(["n_layer=2,n_head=4", "activation_function=relu"])
+    {'n_layer': 2, 'n_head': 4, 'activation_function': 'relu'}
+    """
+    found: dict[str, Any] = {}
+    for one in (one for text in texts for one in one_by_one(text)):
+        path, value = parse_override(one)
+        if path in found:
+            _refuse(one, 0, f"{path} is set twice", "keep one of the two")
+        found[path] = value
+    return found
 
 
 def one_by_one(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from archspec.configs.overrides import one_by_one, parse_override
+from archspec.configs.overrides import parse_settings
 from archspec.configs.scope import Scope, SubConfig
 from archspec.deriving.own import config_class, find_own, keywords, named
 from archspec.deriving.own_check import OwnVerifier
@@ -49,7 +49,7 @@ def target_of(spec: Spec, architecture: str) -> Target:
     cls = named(name)
     if config or config_class(cls) is not None:
         return find_own(name, config)
-    said = dict(parse_override(one) for one in one_by_one(code["kwargs"] or "") if one)
+    said = parse_settings([code["kwargs"]] if code["kwargs"] else [])
     return find_own(name, "", {**said, **_defaults(spec, keywords(cls))})
 
 

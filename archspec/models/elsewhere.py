@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import sympy
 
 from archspec.configs.json_text import as_json
-from archspec.configs.origin import RawConfig
+from archspec.configs.origin import RawConfig, merged
 from archspec.configs.overrides import as_typed, owner
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope, SubConfig
@@ -43,7 +43,7 @@ class OfScope:
 
     def at(self, set: Fields | None = None, /, **fields: Any) -> OfScope:
         config = RawConfig(dict(self.scope.raw), self.scope.origin)
-        config = read_config(config, {**(set or {}), **fields})
+        config = read_config(config, merged(set, fields))
         scope = Scope(self.scope.spec, config.raw, config.origin)
         scope.validate()
         return OfScope(scope)
@@ -294,7 +294,7 @@ def _paths(scope: Scope, fields: Fields) -> dict[str, Any]:
 
 def _indexed(path: str) -> tuple[str, list[int]]:
     """The field and the indices of `field[0][1]`."""
-    listed = re.fullmatch(r"([^\[\]]+)((?:\[\d+\])+)", path)
+    listed = re.fullmatch(r"([^\[\]]+)((?:\[[0-9]+\])+)", path)
     if listed is None:
         return path, []
     return listed[1], list(map(int, re.findall(r"\d+", listed[2])))

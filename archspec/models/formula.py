@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from archspec.configs.origin import merged
 from archspec.errors import FormulaError
 from archspec.models import elsewhere
 from archspec.models.elsewhere import Placed
@@ -46,7 +47,7 @@ class Formula(Placed):
         >>> f.evaluate(tie_word_embeddings=True) - f.evaluate()
         -131072000
         """
-        fields = {**(set or {}), **fields}
+        fields = merged(set, fields)
         return elsewhere.evaluated(self, fields) if fields else super().evaluate()
 
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
@@ -59,7 +60,7 @@ class Formula(Placed):
         >>> print(f, f.notes)
         L·(2·d·d_h·(h + h_kv) + 3·d·d_ff + 2·d) + V·d + d ('another branch: tie_word_embeddings = True',)
         """
-        return elsewhere.at(self, {**(set or {}), **fields})
+        return elsewhere.at(self, merged(set, fields))
 
     def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """The formula at some fields, with their numbers in place of their symbols.
@@ -73,7 +74,7 @@ class Formula(Placed):
         >>> f.evaluate()
         1557611200
         """
-        return elsewhere.substituted(self, {**(set or {}), **fields})
+        return elsewhere.substituted(self, merged(set, fields))
 
     def assume(self, *texts: str | Mapping[str, str | int], **fields: str | int) -> Formula:
         """The formula with fields replaced by expressions of others, all at once: ``a="b", b="a"`` swaps two.

@@ -8,10 +8,11 @@ from functools import cached_property
 
 from archspec.configs.choice import choose, default_note, source_of
 from archspec.configs.notes import notes
-from archspec.configs.origin import RawConfig
+from archspec.configs.origin import RawConfig, merged
 from archspec.configs.reader import read_config
 from archspec.configs.refusals.sizes import check_sizes
 from archspec.configs.scope import Scope
+from archspec.errors import printable
 from archspec.models.costs import Costs
 from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import Library
@@ -97,7 +98,7 @@ class Model(Costs):
         >>> archspec.load("GPT2Model").at(n_layer=24).params
         209494272
         """
-        fields = {**(set or {}), **fields}
+        fields = merged(set, fields)
         library = self.spec.library
         assert isinstance(library, Library)
         return _chosen(read_config(self.whole, fields), self.architecture, fields, library)
@@ -144,7 +145,8 @@ class Model(Costs):
         """What a user should know of this count: ties, buffers, parts that are not built."""
         scope = self.scope
         conditions = ((c, text) for c, text in self.spec.notes if scope.truth(scope.read(c), c.tree))
-        return [*self.chosen, *notes(self.config, self.spec, scope), *(text for _, text in conditions)]
+        found = [*self.chosen, *notes(self.config, self.spec, scope), *(text for _, text in conditions)]
+        return [printable(note, 1_000) for note in found]
 
     @property
     def formula(self) -> Formula:

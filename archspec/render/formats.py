@@ -15,6 +15,7 @@ from archspec.render.terms import arranged
 from archspec.render.tex.document import PAGE, Cases, cases, document, shown
 from archspec.render.tex.printer import latex
 from archspec.render.tex.tables import Cells, booktabs
+from archspec.reports import in_cell
 from archspec.symbolic.closed_form import ClosedForm
 
 Own = Mapping[str, Glyph] | None  # a user's symbols, over the usual ones
@@ -140,7 +141,7 @@ def _markdown(rows: Sequence[Cells], symbols: Mapping[str, Glyph]) -> str:
     head = ["| component | formula | value | share |", "| --- | --- | ---: | ---: |"]
     for label, terms, value, share in rows:
         formula = in_markdown(latex(terms, symbols)) if terms else ""
-        head.append(f"| {label} | {formula} | {value} | {share} |")
+        head.append(f"| {in_cell(label)} | {formula} | {value} | {share} |")
     return "\n".join(head)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from archspec.errors import FormulaError, Source, SpecError
+from archspec.errors import FormulaError, Source, SpecError, printable
 from archspec.language.yaml_nodes import Mapping as YamlMapping
 from archspec.language.yaml_nodes import Scalar, Sequence
 from archspec.language.yaml_reader import MAX_SPEC_BYTES, parse
@@ -182,4 +182,4 @@ def _upright(text: str) -> str:
 
 def escaped(text: str) -> str:
     """A text in LaTeX."""
-    return "".join(_ESCAPES.get(c, c) for c in text)
+    return "".join(_ESCAPES.get(c, c) for c in printable(text))

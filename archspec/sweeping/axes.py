@@ -17,8 +17,12 @@ MAX_POINTS = 10**12
 MAX_LISTED = 1_000_000
 MAX_VALUE = 2**63 - 1
 _HELP = "write field=first:last, field=first:last:step, field=first:last:*factor, or field=a,b,c"
-_RANGE = re.compile(r"(?P<first>-?\d[\d_]*):(?P<last>-?\d[\d_]*)(?::(?P<times>\*)?(?P<step>-?\d[\d_]*))?$")
-_DECIMAL = re.compile(r"(?P<first>-?\d+(?:\.\d+)?):(?P<last>-?\d+(?:\.\d+)?):(?P<step>\d+(?:\.\d+)?)$")
+_RANGE = re.compile(
+    r"(?P<first>-?[0-9][0-9_]*):(?P<last>-?[0-9][0-9_]*)(?::(?P<times>\*)?(?P<step>-?[0-9][0-9_]*))?$"
+)
+_DECIMAL = re.compile(
+    r"(?P<first>-?[0-9]+(?:\.[0-9]+)?):(?P<last>-?[0-9]+(?:\.[0-9]+)?):(?P<step>[0-9]+(?:\.[0-9]+)?)$"
+)
 
 
 class Axis(NamedTuple):

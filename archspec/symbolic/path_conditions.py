@@ -230,7 +230,7 @@ class Number:
         return format(self.value, form)  # in messages alone: names are made with str()
 
     def __repr__(self) -> str:
-        return f"{self.value} ({self.expr})"
+        return repr(self.value)  # messages show the value, not the polynomial
 
 
 def _negated(outcome: Any) -> Any:

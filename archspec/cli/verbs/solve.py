@@ -60,7 +60,10 @@ def run(args: Values) -> int:
         args.free,
         dtype=args.dtype,
         set=args.set,
-        multiple={name: int(text) if text.isdecimal() else text for name, text in multiples.items()},
+        multiple={
+            name: int(text) if text.isascii() and text.isdecimal() else text
+            for name, text in multiples.items()
+        },
         ratio=pairs("--ratio", args.ratio, "--ratio hidden_size/num_hidden_layers=100..140"),
         tie=ties_of(args.tie),
         where=args.where,
