@@ -6,6 +6,7 @@ Nothing is ever passed to ``eval``: :class:`archspec.language.evaluator.Evaluato
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from functools import lru_cache
 
@@ -15,6 +16,8 @@ from archspec.language.yaml_nodes import Scalar
 from archspec.typing_light import Any, NamedTuple
 
 MAX_EXPRESSION = 4_000
+MAX_LEVELS = 300  # of brackets and operators in one another, before Python reads a text
+_NESTS = r"(?:'[^'\\]*'|\"[^\"\\]*\")|[(\[{)\]},]|\*\*|//|[-+*/%~.]|\b(?:not|if|lambda)\b"
 SEEN = 100_000  # trees of which is kept what they read: each is asked again for every config
 
 _HELP = (
@@ -94,10 +97,34 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
 
 
 def python(text: str, mode: str = "eval") -> ast.AST:
-    """Python's own tree of a text; what Python only warns of (`1if x else 2`) is an error too."""
+    """Python's own tree of a text; what Python only warns of (`1if x else 2`) is an error too.
+
+    Errors: :class:`ValueError` for a text whose tree would be so deep that Python's parser, which calls
+    itself for each level, could overflow a small stack.
+    """
+    if len(text) > MAX_LEVELS and _is_deep(text):
+        raise ValueError(f"nested deeper than {MAX_LEVELS} levels")
     with warnings.catch_warnings():
         warnings.simplefilter("error", SyntaxWarning)
         return ast.parse(text, mode=mode)
+
+
+def _is_deep(text: str) -> bool:
+    """Return True if brackets and operators could nest deeper than the limit; commas end a chain of them."""
+    chains, total = [0], 0
+    for token in re.findall(_NESTS, text):
+        if token[0] in "'\"":
+            continue
+        if token in "([{":
+            chains.append(1)
+        elif token in ")]}":
+            chains[-2:] = chains[-2:-1] or [0]
+        elif token == ",":
+            chains[-1] = min(chains[-1], 1)
+        else:
+            chains[-1] += 1
+        total = max(total, sum(chains)) if len(chains) < MAX_LEVELS else MAX_LEVELS + 1
+    return total > MAX_LEVELS
 
 
 def _syntax_error(text: str, error: SyntaxError) -> tuple[str, int, int]:
