@@ -20,6 +20,7 @@ from archspec.linting.schema import spec_schema as spec_schema
 from archspec.models.calls import Cache as Cache
 from archspec.models.calls import Flops as Flops
 from archspec.models.catalogue import Catalogue as Catalogue
+from archspec.models.catalogue import architectures as architectures
 from archspec.models.catalogue import catalogue as catalogue
 from archspec.models.counts import Counts as Counts
 from archspec.models.fields import Fields as Fields
@@ -29,7 +30,6 @@ from archspec.models.formula import Formula as Formula
 from archspec.models.memory import Memory as Memory
 from archspec.models.memory import Training as Training
 from archspec.models.model import Model as Model
-from archspec.models.model import architectures as architectures
 from archspec.models.model import formula as formula
 from archspec.models.model import load as load
 from archspec.models.parts import Excerpt as Excerpt

@@ -16,7 +16,7 @@ _CONTEXT_WIDTH = 160
 _LONGEST = 2_000  # characters of a message: enough for any list of names
 _MOST_PROBLEMS = 50  # of one error
 _UNSAFE = r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
-_ADDRESS = r"<(?:[\w.]*\.)?(\w+)( object)? at 0x[0-9a-fA-F]+>"
+_ADDRESS = r"( object)? at 0x[0-9a-fA-F]{6,}(?=>)"
 
 
 def printable(text: str, most: int | None = None) -> str:
@@ -66,8 +66,7 @@ class Problem(NamedTuple):
     def cleaned(self) -> Problem:
         """The problem with texts escaped and shortened, and without addresses of objects."""
         message, path, help_ = (
-            printable(re.sub(_ADDRESS, r"<\1>", text), _LONGEST)
-            for text in (self.message, self.path, self.help)
+            printable(re.sub(_ADDRESS, "", text), _LONGEST) for text in (self.message, self.path, self.help)
         )
         return self._replace(message=message, path=path, help=help_)
 
@@ -86,6 +85,7 @@ class Problem(NamedTuple):
 def _caret(text: str, column: int, width: int) -> list[str]:
     """The source line and a caret line under it; long lines are cut around the place."""
     start = max(0, column - 1 - _CONTEXT_WIDTH // 2) if len(text) > _CONTEXT_WIDTH else 0
+    text = re.sub(_ADDRESS, lambda found: " " * len(found[0]), text)
     shown = "".join(c if c.isprintable() else " " for c in text[start : start + _CONTEXT_WIDTH])
     offset = column - 1 - start
     carets = "^" * max(1, min(width, len(shown) - offset))

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from archspec.arguments import CLASS, checked
 from archspec.deriving import Draft, compiled, draft, find, overlay, params, unread, verified
 from archspec.errors import ArchspecError, SpecError
 from archspec.extras import optional
@@ -46,6 +47,7 @@ class Derived(Report):
         is_wrong = any(outcome.verdict == "wrong" for outcome in self.outcomes)
         return is_wrong or bool(self.unread) or self.refusal is not None
 
+    @checked()
     def save(self, folder: str) -> list[str]:
         """Writes each spec to a file in a folder; gives the files. Errors: :class:`ArchspecError`."""
         return save(self._drafts, folder)
@@ -75,10 +77,11 @@ class Derived(Report):
         yield from (f"unread {name}: {reason}" for name, reason in self.unread.items())
 
 
+@checked(name=CLASS, config=CLASS)
 def derive(
-    name: str,
+    name: str | type,
     *,
-    config: str = "",
+    config: str | type = "",
     kwargs: Mapping[str, Any] | None = None,
     output: str | None = None,
     samples: int = 10,
@@ -87,14 +90,14 @@ def derive(
 ) -> Derived:
     """Drafts a spec from the constructor of a class, and verifies it at ``samples`` random configs.
 
-    ``name`` is a class of transformers, a model type, or `module:Class` for one of your own, with ``config``
-    (`module:Class`) its config class where that is not annotated, or ``kwargs`` what it takes by keyword.
+    ``name`` is a class, its name in transformers, a model type, or `module:Class` for your own, with
+    ``config`` (a class or `module:Class`) its config class where that is not annotated, or ``kwargs`` what it takes by keyword.
     ``output`` is a folder that the specs are written to.
 
     Needs the extra `verify`. Errors: :class:`ArchspecError` for what is not there, or cannot be read.
     """
     with optional():
-        target = find(name, config, dict(kwargs or {}))
+        target = find(_named(name), _named(config), dict(kwargs or {}))
         drafts = draft(target.model_type, target.config, target.classes)
         outcomes: list[Outcome] = []
         counts: dict[str, int | None] = {}
@@ -118,6 +121,15 @@ def derive(
     if output:
         found.save(output)
     return found
+
+
+def _named(cls: str | type) -> str:
+    """A class as it is typed: by its name alone if it is one of transformers."""
+    if isinstance(cls, str):
+        return cls
+    if cls.__module__.partition(".")[0] == "transformers":
+        return cls.__name__
+    return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def undescribed(drafts: Sequence[Draft]) -> list[Draft]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from archspec.arguments import TEXT, TEXTS, checked
 from archspec.authoring.own import every, results, split
 from archspec.errors import ArchspecError
 from archspec.extras import optional
@@ -31,6 +32,7 @@ class Verification(Report):
     def __init__(self, run: campaign.Report, own: Sequence[str] = (), listed: Sequence[str] = ()) -> None:
         self.run, self.own, self.listed = run, tuple(own), tuple(listed)
 
+    @checked(verdict=TEXT)
     def count(self, verdict: str) -> int:
         """How many architectures are `exact`, `wrong` or `unavailable`."""
         return self.run.count(verdict)
@@ -76,6 +78,7 @@ class Verification(Report):
         yield f"{versions}; --samples {self.run.samples} --seed {self.run.seed}"
 
 
+@checked(names=TEXTS)
 def verify(
     names: str | Iterable[str] = (),
     *,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from archspec.arguments import checked
 from archspec.compare.alignment import Alignment, aligned
 from archspec.compare.costs import TITLES, CostChange, cost_changes
 from archspec.configs.origin import merged
@@ -147,6 +148,7 @@ class Diff:
         return blocks_html(self.blocks())
 
 
+@checked()
 def diff(
     a: Source | Model,
     b: Source | Model,

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from archspec.arguments import WHOLE, checked
 from archspec.compare.columns import DEFAULT, Call, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
 from archspec.errors import ArchspecError, Problem, printable
@@ -104,6 +105,7 @@ class ModelTable(Report):
         return any(isinstance(row[name], str) for row in self.rows)
 
 
+@checked(tokens=WHOLE)
 def table(
     models: Sequence[Source | Model],
     columns: str | Sequence[str] | None = None,

@@ -79,7 +79,12 @@ def as_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [as_json(item, depth + 1) for item in value]
     if callable(getattr(value, "to_dict", None)) and not isinstance(value, type):
-        found = as_json(value.to_dict(), depth + 1)
+        try:
+            plain = value.to_dict()
+        except Exception as error:
+            message = f"{type(value).__name__}.to_dict() does not work: {error}"
+            raise ConfigError(message, help="pass the fields as a dict") from None
+        found = as_json(plain, depth + 1)
         model_type = getattr(value, "model_type", None)
         if isinstance(found, dict) and isinstance(model_type, str):
             found["model_type"] = found.get("model_type") or model_type

@@ -17,7 +17,10 @@ from archspec.specs.library import shipped
 from archspec.typing_light import Any
 
 MAX_BYTES = 10_000_000
-_HELP = "give a config.json, a folder that holds one, a hub id org/name, a dict, or a transformers config"
+_HELP = (
+    "give a config.json, a folder that holds one, a hub id org/name, a dict, a dataclass with the fields, "
+    "or a transformers config"
+)
 _HUB_ID = r"[\w.\-]+/[\w.\-]+$"
 QUANTIZATION_FILES = {
     "hf_quant_config.json": "modelopt",
@@ -47,14 +50,23 @@ def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawC
         isinstance(source, Mapping) or callable(getattr(source, "to_dict", None))
     ):
         raw, origin = as_json(source), Origin()
+    elif not isinstance(source, type) and hasattr(source, "__dataclass_fields__"):
+        raw, origin = as_json({name: getattr(source, name) for name in source.__dataclass_fields__}), Origin()
     else:
-        name = source.__name__ if isinstance(source, type) else type(source).__name__
-        raise ConfigError(f"{name} is not a config", help=_HELP)
+        raise _not_config(source)
     if not overrides:
         return RawConfig(raw, origin)
     from archspec.configs.overrides import overridden
 
     return overridden(RawConfig(raw, origin), {path: as_json(value) for path, value in overrides.items()})
+
+
+def _not_config(source: Any) -> ConfigError:
+    name = source.__name__ if isinstance(source, type) else type(source).__name__
+    if not isinstance(source, type) and callable(getattr(getattr(source, "config", None), "to_dict", None)):
+        help_ = f"pass its config and its class: load(model.config, {name!r})"
+        return ConfigError(f"{name} is a model, not a config", help=help_)
+    return ConfigError(f"{name} is not a config", help=_HELP)
 
 
 def _read_path(given: str | bytes) -> RawConfig:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from functools import cached_property
 from math import prod
 
+from archspec.arguments import TEXT, checked
 from archspec.configs.notes import brought
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
@@ -161,10 +162,12 @@ class Forward:
         """Of :data:`ALLOCATIONS` those that are given."""
         return tuple(one for one in ALLOCATIONS if one != "static" or one in self.held)
 
+    @checked(allocation=TEXT)
     def cache_elements(self, allocation: str = "exact") -> int:
         """Elements of the cache: see :meth:`cache_bytes`."""
         return sum(tensor.numel for tensor in self.allocated(allocation))
 
+    @checked(allocation=TEXT)
     def allocated(self, allocation: str) -> list[CacheTensor]:
         """The tensors that an allocation reserves for these positions."""
         if allocation not in ALLOCATIONS:
@@ -176,6 +179,7 @@ class Forward:
         axes = axes_of(_whole_pages(self.call, allocation), allocation)
         return _cache(CostBuilder(self.scope, axes).build(self.architecture))
 
+    @checked(name=TEXT)
     def check_held(self, name: str) -> None:
         """Errors: :class:`ArchspecError` for a number that was not held to its instrument."""
         if name not in self.held:
@@ -183,6 +187,7 @@ class Forward:
             message = f"{what} of {self.architecture} are not given: they were not held to {instrument}"
             raise ArchspecError(message, help="its FLOPs and its cache are")
 
+    @checked(allocation=TEXT)
     def cache_bytes(self, dtype: str, allocation: str = "exact") -> int:
         """Bytes of the cache after this call in a dtype; states keep the one that they have of their own.
 

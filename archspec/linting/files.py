@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from archspec.arguments import checked
 from archspec.errors import ConfigError, Problem
 from archspec.linting import checks
 from archspec.models.report import Report
@@ -43,6 +44,7 @@ class Lint(Report):
         yield ", ".join(f"{number or 'no'} {what}{'' if number == 1 else 's'}" for number, what in counts)
 
 
+@checked()
 def lint(files: Folders = (), specs: Folders = ()) -> Lint:
     """All that is wrong with spec files: names, fields and calls that mean nothing, ties of nothing, headers.
 

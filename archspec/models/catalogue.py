@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from archspec.arguments import checked
 from archspec.errors import Problem, UnknownArchitectureError, did_you_mean
 from archspec.models.report import Report
 from archspec.reports import Block, Table
@@ -40,6 +41,7 @@ class Catalogue(Report):
         yield from (f"note: {note}" for note in self.notes)
 
 
+@checked()
 def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
     """What :func:`archspec.load` takes: the model types and architectures whose names contain a text.
 
@@ -77,3 +79,11 @@ def _of_ones_own(library: Library, shown: dict[str, tuple[str, ...]]) -> Iterato
             hidden = "".join(f", in place of {one}" for one in others)
             yield f"{model_type} is described in {first}{hidden}"
     yield from map(str, library.unread)
+
+
+@checked()
+def architectures(specs: Specs = ()) -> list[str]:
+    """Every architecture name that :func:`load` accepts, sorted."""
+    library = library_of(specs)
+    library.widen()
+    return sorted(library.index())

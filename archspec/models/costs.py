@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from archspec.arguments import checked
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
@@ -142,6 +143,7 @@ class Costs:
 
         return Flops(self.forward(batch, tokens, past, memory), self.params)
 
+    @checked()
     def cache(
         self,
         batch: int = 1,
@@ -186,6 +188,7 @@ class Costs:
         asked = None if dtype is not None else cache_note(self._quantized, self.dtype)
         return [note for note in (self.dtype_note if dtype is None else None, asked) if note is not None]
 
+    @checked()
     def memory(
         self,
         batch: int = 1,

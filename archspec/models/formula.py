@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from archspec.arguments import TEXT, checked
 from archspec.configs.origin import merged
 from archspec.errors import FormulaError
 from archspec.models import elsewhere
@@ -29,6 +30,7 @@ class Formula(Placed):
     1557611200
     """
 
+    @checked()
     def evaluate(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> int:
         """The quantity at the config with some fields set anew: the number of `archspec count --set`.
 
@@ -50,6 +52,7 @@ class Formula(Placed):
         fields = merged(set, fields)
         return elsewhere.evaluated(self, fields) if fields else super().evaluate()
 
+    @checked()
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """The formula at the config with some fields set anew, in the branch that is taken there.
 
@@ -62,6 +65,7 @@ class Formula(Placed):
         """
         return elsewhere.at(self, merged(set, fields))
 
+    @checked()
     def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
         """The formula at some fields, with their numbers in place of their symbols.
 
@@ -108,6 +112,7 @@ class Formula(Placed):
         """
         return Leading(self, fields)
 
+    @checked(by=TEXT)
     def by(self, by: str = "repetition", depth: int = 1) -> Parts:
         """Its parts by `component`, `module` down to a depth, `layer`, `repetition` or as a `polynomial`.
 
@@ -119,6 +124,7 @@ class Formula(Placed):
         """
         return Parts(self, arrangement(self, by, depth))
 
+    @checked(field=TEXT)
     def collect(self, field: str) -> Excerpt:
         """The formula by powers of one field. Errors: :class:`FormulaError` for one that does not enter.
 
@@ -129,6 +135,7 @@ class Formula(Placed):
         (part,) = collected(self, field)
         return Excerpt(self, part)
 
+    @checked(by=TEXT)
     def table(
         self,
         format: str = "markdown",
@@ -172,6 +179,7 @@ class Formula(Placed):
         """
         return Sensitivities(self)
 
+    @checked()
     def piecewise(self, limit: int = 5) -> list[tuple[dict[str, bool], Formula]]:
         """The formula for each combination of the yes/no flags that change it.
 
@@ -184,6 +192,7 @@ class Formula(Placed):
         """
         return piecewise(self, self.at, limit)
 
+    @checked()
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
         r"""LaTeX in the usual symbols: alone without delimiters, in an environment, in a document of its own.
 
@@ -226,6 +235,7 @@ class Formula(Placed):
         """
         return written(self, "python")
 
+    @checked()
     def written(
         self, format: str = "unicode", *, notation: str | None = None, symbol: Mapping[str, str] | None = None
     ) -> str:
@@ -242,6 +252,7 @@ class Formula(Placed):
             raise FormulaError(f"{format} is no format of formulas", help=f"there are {', '.join(FORMATS)}")
         return written(self, format, own_glyphs(notation, symbol))
 
+    @checked()
     def as_json(self, notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Plain data, as `archspec formula --json` prints it: every format, and all that it relies on."""
         own = own_glyphs(notation, symbol)

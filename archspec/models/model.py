@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from archspec.arguments import TEXT, checked
 from archspec.configs.choice import choose, default_note, source_of
 from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig, merged
@@ -91,6 +92,7 @@ class Model(Costs):
     def _counts(self) -> dict[str, int]:
         return quantities_of(self._tensors)
 
+    @checked()
     def at(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Model:
         """The same class at the config with other fields, as :func:`load` gives it with ``set``.
 
@@ -112,10 +114,12 @@ class Model(Costs):
         """
         return list(self._tensors)
 
+    @checked()
     def count(self, quantity: str) -> int:
         """Any quantity of :data:`archspec.quantities.QUANTITIES`, by its name."""
         return self._counts[quantity]
 
+    @checked()
     def counts(self, dtype: str | None = None, depth: int | None = None) -> Counts:
         """All counts, bytes and notes, as `archspec count` shows them, with the modules down to a depth.
 
@@ -153,6 +157,7 @@ class Model(Costs):
         """The closed form of :attr:`params`, specialised on this config's flags."""
         return self.quantity("params")
 
+    @checked(name=TEXT)
     def quantity(self, name: str, **lengths: Any) -> Formula:
         """The closed form of any quantity of :data:`archspec.quantities.FORMULAS`.
 
@@ -189,6 +194,7 @@ class Model(Costs):
             forward.check_held("masked")
         return Formula.of(self.scope, self.architecture, name, forward.call)
 
+    @checked()
     def sensitivity(
         self,
         quantity: str = "params",
@@ -222,6 +228,7 @@ class Model(Costs):
 Source = str | os.PathLike[str] | Mapping[str, Any] | Any
 
 
+@checked()
 def load(
     config: Source,
     architecture: str | None = None,
@@ -272,6 +279,7 @@ def _chosen(
     return model
 
 
+@checked()
 def formula(
     config: Source,
     quantity: str = "params",
@@ -290,10 +298,3 @@ def formula(
     4096
     """
     return load(config, architecture, set, specs).quantity(quantity, **lengths)
-
-
-def architectures(specs: Specs = ()) -> list[str]:
-    """Every architecture name that :func:`load` accepts, sorted."""
-    library = library_of(specs)
-    library.widen()
-    return sorted(library.index())

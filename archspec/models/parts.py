@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from archspec.arguments import TEXT, checked
 from archspec.models.report import Report
 from archspec.render.arrangements import Part, arrangement
 from archspec.render.formats import PLAIN, Layout, typeset, written_part
@@ -40,6 +41,7 @@ class Excerpt:
         """Plain text with `·` and powers, in the usual symbols."""
         return written_part(self.formula, self.part, "unicode")
 
+    @checked()
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
         """LaTeX in the usual symbols, laid out as :meth:`archspec.Formula.latex` is."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
@@ -99,6 +101,7 @@ class Parts(Report):
     def __getitem__(self, key: int | str) -> Excerpt:
         return self.parts[key] if isinstance(key, int) else {part.label: part for part in self.parts}[key]
 
+    @checked()
     def latex(self, env: str | None = "align*", width: float | None = None, standalone: bool = False) -> str:
         r"""LaTeX, a line or more for each part, laid out as :meth:`archspec.Formula.latex` is.
 
@@ -151,6 +154,7 @@ class Leading(Excerpt):
         """What is left of each of some parts; those of which nothing is are left out."""
         return [left for part in parts if (left := self.found.part(part)).expr != 0]
 
+    @checked(by=TEXT)
     def by(self, by: str, depth: int = 1) -> Parts:
         """What is left of each part of the formula; those of which nothing is are left out.
 

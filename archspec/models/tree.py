@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archspec.arguments import checked
 from archspec.render.html import module_rows, modules_html
 from archspec.reports import Table, plain
 from archspec.tree.outline import Item, checked_depth
@@ -28,6 +29,7 @@ class Tree:
     def __init__(self, root: Item) -> None:
         self.root = root
 
+    @checked()
     def table(self, depth: int | None = None) -> Table:
         """The rows of the text: module, parameters of all copies, their share, those of one copy."""
         rows = module_rows(self.root, checked_depth(depth), "x")
@@ -35,14 +37,17 @@ class Tree:
         caption = "params: of all copies of a layer; each: of one of them"
         return Table("module|>params|>share|>each|", listed, caption=caption)
 
+    @checked()
     def text(self, depth: int | None = None) -> str:
         """What `archspec tree` prints where nobody looks on."""
         return plain([self.table(depth)])
 
+    @checked()
     def html(self, depth: int | None = None) -> str:
         """A table, a row for each module; every text is escaped."""
         return f"<div>{modules_html(self.root, checked_depth(depth))}</div>"
 
+    @checked()
     def as_json(self, depth: int | None = None) -> dict[str, Any]:
         """Plain data, as `archspec tree --json` prints it."""
         return _as_json(self.root, checked_depth(depth))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 
+from archspec.arguments import checked
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.typing_light import Any
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
+@checked()
 def schema(verb: str) -> dict[str, Any]:
     """The JSON Schema of what a verb prints with `--json`, and its report's `as_json()` gives.
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from archspec.arguments import checked
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
@@ -52,6 +53,7 @@ class Solution(NamedTuple):
         values = ", ".join(f"{name} = {_shown(value)}" for name, value in self.values.items())
         return f"{values} with {self.params:,} parameters, {self.off} off"
 
+    @checked()
     def save(self, folder: str) -> str:
         """Writes the config.json into a folder, which is made where it is missing; gives its path."""
         try:

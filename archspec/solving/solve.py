@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
 
+from archspec.arguments import GRID, checked
 from archspec.configs.choice import source_of
 from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import idle_fields
@@ -38,6 +39,7 @@ FAR = Fraction(1, 20)  # a miss that is worth a word
 ASTRAY = Fraction(1, 2)  # a miss beyond which a shape that was not asked for is none for the budget
 
 
+@checked(set=GRID)
 def solve(
     config: Any,
     free: str | Sequence[str] = (),

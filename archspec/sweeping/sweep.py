@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from archspec.arguments import GRID, PATH, checked
 from archspec.configs.overrides import idle_fields, override_notes
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
@@ -138,6 +139,7 @@ class Sweep(Report):
     def __bool__(self) -> bool:
         return True
 
+    @checked()
     def head(self, rows: int = 40, yes: bool = False, progress: Progress | None = None) -> Head:
         """The first rows, for which no more of the grid is looked at than they need.
 
@@ -172,6 +174,7 @@ class Sweep(Report):
             told += filter(None, [assumed_note(subject.config)])
         return [f"note: {text}" for text in told]
 
+    @checked()
     def array(self, column: str = "params", yes: bool = False) -> np.ndarray[Any, Any]:
         """One column as an array with a dimension for each swept field.
 
@@ -187,6 +190,7 @@ class Sweep(Report):
         whole = self.engine.fill(columns.index(column))
         return whole.reshape([len(axis.values) for axis in self.subject.axes])
 
+    @checked(path=PATH)
     def write(self, path: str, progress: Progress | None = None, yes: bool = False) -> int:
         """Writes the rows to a .csv, .parquet, .jsonl or .arrow file, which is there whole or not at all.
 
@@ -199,6 +203,7 @@ class Sweep(Report):
         with whole_file(path) as target:
             return write(self.batches(progress), self.schema, swept, target, ending)
 
+    @checked()
     def plot(
         self, path: str | None = None, kind: str = "auto", log: str = "", beside: Sequence[Sweep] = ()
     ) -> Any:
@@ -211,6 +216,7 @@ class Sweep(Report):
 
         return draw([self, *beside], path, kind, log)
 
+    @checked()
     def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:
         """The sweep as a SQL query; see :func:`archspec.sweeping.sql.query`."""
         from archspec.sweeping.sql import query
@@ -239,6 +245,7 @@ class Sweep(Report):
         return f"<sweep of {self.architecture} over {sizes}>"
 
 
+@checked(set=GRID)
 def sweep(
     config: Any,
     set: Mapping[str, Any] | Sequence[str],
@@ -246,7 +253,7 @@ def sweep(
     architecture: str | None = None,
     columns: Columns = ("params",),
     tie: Mapping[str, str] | None = None,
-    where: str | None = None,
+    where: str | Sequence[str] | None = None,
     dtype: str | None = None,
     wide: bool = False,
     specs: Specs = (),
@@ -260,8 +267,8 @@ def sweep(
     ``dtype``), fields, or expressions over them, by name where a mapping is given, or in one text as on the
     command line; and costs of one call (`flops`, `masked_flops`, `training_flops`, `cache_elements`,
     `cache_bytes` at ``dtype``), whose ``lengths`` are those of :meth:`archspec.Model.forward`. ``tie`` makes
-    fields follow others, ``where`` keeps the points for which it holds; both are expressions of the spec
-    language. Fields that the config leaves out are worked out anew at every point, as
+    fields follow others, ``where`` keeps the points for which it, or each of several, holds; both are
+    expressions of the spec language. Fields that the config leaves out are computed again at every point, as
     reading that config would. Each row equals ``archspec.load(config, set=point).params``.
 
     Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits, ``wide`` makes all of
@@ -290,6 +297,8 @@ def sweep(
     for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
         message = f"{name} is swept, and stands in the table already"
         raise SweepError(message, help="leave it out of the columns")
+    if where is not None and not isinstance(where, str):
+        where = " and ".join(f"({one})" for one in where) or None
     subject = Subject(config, axes, architecture, tied, taken, where, dtype, lengths, specs)
     if dtype is None and "bytes" in subject_names(subject.columns, subject.where):
         check_unquantized(subject.config, "sweeps")

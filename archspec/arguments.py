@@ -1,0 +1,135 @@
+"""Checks of what callers pass to public functions: a wrong type is an error that names what is accepted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from functools import wraps
+
+from archspec.errors import ArchspecError, printable
+from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Kind(NamedTuple):
+    """What an argument may be: in words, by an example, and as a test."""
+
+    what: str
+    example: str
+    fits: Callable[[Any], bool]
+
+
+def is_path(value: Any) -> bool:
+    return isinstance(value, str | os.PathLike) and "\0" not in os.fspath(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _several(value: Any, fits: Callable[[Any], bool]) -> bool:
+    """Return True for a collection of some kind; a text, bytes and mappings are not one."""
+    is_list = isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray | Mapping)
+    return is_list and all(map(fits, value))
+
+
+def _mapping(value: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(fits, value.values()))
+
+
+def _or_none(kind: Kind) -> Kind:
+    return kind._replace(fits=lambda value: value is None or kind.fits(value))
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+TEXT = Kind("a text", "'params'", _is_text)
+WHOLE = Kind("a whole number", "3", _is_whole)
+TEXTS = Kind("a text or a list of texts", "['a', 'b']", lambda v: _is_text(v) or _several(v, _is_text))
+NUMBER = Kind("a number", "2.5", _is_number)
+FIELDS = Kind("a mapping of fields to values", "{'hidden_size': 64}", lambda v: _mapping(v, _anything))
+GRID = Kind(
+    "a mapping of fields to their values, or texts",
+    "{'hidden_size': [64, 128]}",
+    lambda v: TEXTS.fits(v) or FIELDS.fits(v),
+)
+NAMED = Kind(
+    "a mapping of names to texts", "{'intermediate_size': '4*hidden_size'}", lambda v: _mapping(v, _is_text)
+)
+COLUMNS = Kind(
+    "a text, a list of texts, or a mapping of names to expressions",
+    "['params', 'bytes']",
+    lambda v: TEXTS.fits(v) or NAMED.fits(v),
+)
+CLASS = Kind("a text or a class", "'module:Class'", lambda v: isinstance(v, str | type))
+PATH = Kind("a path", "'folder/file'", is_path)
+FOLDERS = Kind(
+    "a path or a list of paths",
+    "'specs'",
+    lambda v: is_path(v) or _several(v, is_path) or hasattr(v, "folders"),
+)
+_KINDS = {  # of the parameters that have one meaning wherever they are
+    **dict.fromkeys(("architecture", "dtype", "weights", "env", "table"), _or_none(TEXT)),
+    **dict.fromkeys(("quantity", "filter", "verb", "column", "format", "dialect", "kind", "log"), TEXT),
+    **dict.fromkeys(("set", "set_a", "set_b", "kwargs", "multiple"), _or_none(FIELDS)),
+    **dict.fromkeys(("tie", "ratio", "symbol"), _or_none(NAMED)),
+    **dict.fromkeys(("where", "free"), _or_none(TEXTS)),
+    **dict.fromkeys(("depth", "by_depth"), _or_none(WHOLE)),
+    **dict.fromkeys(("tolerance", "within", "width"), _or_none(NUMBER)),
+    **dict.fromkeys(("top", "samples", "seed", "rows", "limit"), WHOLE),
+    **dict.fromkeys(("notation", "output"), _or_none(PATH)),
+    **dict.fromkeys(("specs", "files"), FOLDERS),
+    "columns": COLUMNS,
+    "assume": TEXTS,
+    "folder": PATH,
+}
+
+
+def checked(**kinds: Kind) -> Callable[[F], F]:
+    """Check the arguments of a function, by their names; ``kinds`` are those that differ from the usual ones.
+
+    The function raises :class:`archspec.ArchspecError` for an argument of another kind.
+    """
+
+    def decorate(function: F) -> F:
+        code, known = function.__code__, _KINDS | kinds
+        positional = code.co_varnames[: code.co_argcount]
+
+        @wraps(function)
+        def call(*given: Any, **named: Any) -> Any:
+            for name, value in (*zip(positional, given, strict=False), *named.items()):
+                if name in known and not known[name].fits(value):
+                    raise ArchspecError(
+                        f"{name}: {_described(value)} is not {known[name].what}",
+                        help=f"write {name}={known[name].example}",
+                    )
+            return function(*given, **named)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _described(value: Any) -> str:
+    """A value as an error shows it: plain ones as they are, others by their class."""
+    if isinstance(value, type):
+        return f"the class {printable(value.__name__, 60)}"
+    if isinstance(value, int) and value.bit_length() > 1_000:
+        return "a number of hundreds of digits"
+    if value is None or isinstance(value, int | float | str | bytes):
+        return printable(repr(value), 60)
+    return f"an object of the class {printable(type(value).__name__, 60)}"
