@@ -24,7 +24,11 @@ class Kind(NamedTuple):
 
 
 def is_path(value: Any) -> bool:
-    return isinstance(value, str | os.PathLike) and "\0" not in os.fspath(value)
+    """Return True for a path that the file system can hold."""
+    try:
+        return isinstance(value, str | os.PathLike) and "\0" not in os.fsdecode(os.fsencode(value))
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_text(value: Any) -> bool:
@@ -75,13 +79,22 @@ COLUMNS = Kind(
     "['params', 'bytes']",
     lambda v: TEXTS.fits(v) or NAMED.fits(v),
 )
+CALLED = Kind("a function", "print", callable)
+STATED = Kind("a text or a mapping", "'n_inner=4*n_embd'", lambda v: _is_text(v) or _mapping(v, _anything))
+MODEL = Kind("a model of archspec.load", "archspec.load('gpt2')", lambda v: hasattr(v, "scope"))
+SWEEPS = Kind("a list of sweeps", "[other]", lambda v: _several(v, lambda one: hasattr(one, "subject")))
+EXPRESSION = Kind("an expression of SymPy", "formula.expr", lambda v: hasattr(v, "xreplace") or _is_number(v))
+PARTS = Kind("a list of parts", "[*formula.by()]", lambda v: _several(v, lambda one: hasattr(one, "expr")))
+MAPPING = Kind("a mapping", "{symbol: 2}", lambda v: isinstance(v, Mapping))
 CLASS = Kind("a text or a class", "'module:Class'", lambda v: isinstance(v, str | type))
 PATH = Kind("a path", "'folder/file'", is_path)
+MAYBE_PATH = _or_none(PATH)
 FOLDERS = Kind(
     "a path or a list of paths",
     "'specs'",
     lambda v: is_path(v) or _several(v, is_path) or hasattr(v, "folders"),
 )
+_VARARGS = 4  # of a function's code: it takes further arguments
 _KINDS = {  # of the parameters that have one meaning wherever they are
     **dict.fromkeys(("architecture", "dtype", "weights", "env", "table"), _or_none(TEXT)),
     **dict.fromkeys(("quantity", "filter", "verb", "column", "format", "dialect", "kind", "log"), TEXT),
@@ -89,9 +102,10 @@ _KINDS = {  # of the parameters that have one meaning wherever they are
     **dict.fromkeys(("tie", "ratio", "symbol"), _or_none(NAMED)),
     **dict.fromkeys(("where", "free"), _or_none(TEXTS)),
     **dict.fromkeys(("depth", "by_depth"), _or_none(WHOLE)),
+    "progress": _or_none(CALLED),
     **dict.fromkeys(("tolerance", "within", "width"), _or_none(NUMBER)),
     **dict.fromkeys(("top", "samples", "seed", "rows", "limit"), WHOLE),
-    **dict.fromkeys(("notation", "output"), _or_none(PATH)),
+    **dict.fromkeys(("notation", "output"), MAYBE_PATH),
     **dict.fromkeys(("specs", "files"), FOLDERS),
     "columns": COLUMNS,
     "assume": TEXTS,
@@ -107,11 +121,14 @@ def checked(**kinds: Kind) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         code, known = function.__code__, _KINDS | kinds
-        positional = code.co_varnames[: code.co_argcount]
+        count = code.co_argcount
+        positional = code.co_varnames[:count]
+        others = code.co_varnames[count + code.co_kwonlyargcount] if code.co_flags & _VARARGS else ""
 
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
-            for name, value in (*zip(positional, given, strict=False), *named.items()):
+            rest = ((others, value) for value in given[count:])
+            for name, value in (*zip(positional, given, strict=False), *rest, *named.items()):
                 if name in known and not known[name].fits(value):
                     raise ArchspecError(
                         f"{name}: {_described(value)} is not {known[name].what}",

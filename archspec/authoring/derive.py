@@ -91,7 +91,8 @@ def derive(
     """Drafts a spec from the constructor of a class, and verifies it at ``samples`` random configs.
 
     ``name`` is a class, its name in transformers, a model type, or `module:Class` for your own, with
-    ``config`` (a class or `module:Class`) its config class where that is not annotated, or ``kwargs`` what it takes by keyword.
+    ``config`` (a class or `module:Class`) its config class where that is not annotated, or ``kwargs`` what it
+    takes by keyword.
     ``output`` is a folder that the specs are written to.
 
     Needs the extra `verify`. Errors: :class:`ArchspecError` for what is not there, or cannot be read.

@@ -182,6 +182,8 @@ class Forward:
     @checked(name=TEXT)
     def check_held(self, name: str) -> None:
         """Errors: :class:`ArchspecError` for a number that was not held to its instrument."""
+        if name not in HELD:
+            raise ArchspecError(f"unknown number {name!r}; choose {', '.join(HELD)}")
         if name not in self.held:
             what, instrument = HELD[name]
             message = f"{what} of {self.architecture} are not given: they were not held to {instrument}"

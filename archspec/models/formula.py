@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from archspec.arguments import TEXT, checked
+from archspec.arguments import STATED, TEXT, checked
 from archspec.configs.origin import merged
 from archspec.errors import FormulaError
 from archspec.models import elsewhere
@@ -80,6 +80,7 @@ class Formula(Placed):
         """
         return elsewhere.substituted(self, merged(set, fields))
 
+    @checked(texts=STATED)
     def assume(self, *texts: str | Mapping[str, str | int], **fields: str | int) -> Formula:
         """The formula with fields replaced by expressions of others, all at once: ``a="b", b="a"`` swaps two.
 
@@ -99,6 +100,7 @@ class Formula(Placed):
             return self
         return elsewhere.under(self, assumed(stated, elsewhere.numbers(self)), stated)
 
+    @checked(fields=TEXT)
     def leading(self, *fields: str) -> Leading:
         """The terms that no other outgrows as widths, depths, experts and vocabularies grow, or these fields.
 

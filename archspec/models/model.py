@@ -13,7 +13,7 @@ from archspec.configs.origin import RawConfig, merged
 from archspec.configs.reader import read_config
 from archspec.configs.refusals.sizes import check_sizes
 from archspec.configs.scope import Scope
-from archspec.errors import printable
+from archspec.errors import ArchspecError, printable
 from archspec.models.costs import Costs
 from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import Library
@@ -117,6 +117,8 @@ class Model(Costs):
     @checked()
     def count(self, quantity: str) -> int:
         """Any quantity of :data:`archspec.quantities.QUANTITIES`, by its name."""
+        if quantity not in self._counts:
+            raise ArchspecError(f"unknown quantity {quantity!r}; choose one of {', '.join(self._counts)}")
         return self._counts[quantity]
 
     @checked()
@@ -154,7 +156,7 @@ class Model(Costs):
 
     @property
     def formula(self) -> Formula:
-        """The closed form of :attr:`params`, specialised on this config's flags."""
+        """The closed form of :attr:`params` at this config's flags."""
         return self.quantity("params")
 
     @checked(name=TEXT)
@@ -289,9 +291,7 @@ def formula(
     specs: Specs = (),
     **lengths: Any,
 ) -> Formula:
-    """The closed form of a quantity of the model that :func:`load` gives, at the flags of its config.
-
-    For the costs of a call see :meth:`Model.quantity`.
+    """The closed form of a quantity of the model that :func:`load` gives; see :meth:`Model.quantity`.
 
     >>> import archspec
     >>> archspec.formula("LlamaModel").symbols["hidden_size"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from archspec.arguments import TEXT, checked
+from archspec.arguments import PARTS, TEXT, checked
 from archspec.models.report import Report
 from archspec.render.arrangements import Part, arrangement
 from archspec.render.formats import PLAIN, Layout, typeset, written_part
@@ -150,6 +150,7 @@ class Leading(Excerpt):
         self.growing = self.found.growing
         self.dropped = Excerpt(formula, Part("", self.found.dropped))
 
+    @checked(parts=PARTS)
     def cut(self, parts: Iterable[Part]) -> list[Part]:
         """What is left of each of some parts; those of which nothing is are left out."""
         return [left for part in parts if (left := self.found.part(part)).expr != 0]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from archspec.arguments import checked
+from archspec.arguments import MODEL, TEXTS, checked
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
@@ -108,13 +108,14 @@ class Solutions(list[Solution]):
         if self.order:
             yield self.order
 
+    @checked(paths=TEXTS)
     def as_json(self, paths: Sequence[str] = ()) -> dict[str, Any]:
         """Plain data, as `archspec solve --json` prints it; ``paths`` as of :meth:`blocks`."""
         written: Sequence[str | None] = paths or [None] * len(self)
         return {
             "law": self.law and self.law._asdict(),
             "order": self.order,
-            "solutions": [one.as_json() | {"path": path} for one, path in zip(self, written, strict=True)],
+            "solutions": [one.as_json() | {"path": path} for one, path in zip(self, written, strict=False)],
             "notes": self.notes,
         }
 
@@ -132,6 +133,7 @@ def _shown(value: Any) -> str:
     return number(value) if type(value) is int else str(value)
 
 
+@checked(model=MODEL)
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
     """The config.json of a model: every field that a count depends on, with what else the config says.
 

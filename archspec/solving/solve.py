@@ -254,14 +254,14 @@ class Solving:
 
 
 def _names(free: str | Sequence[str]) -> list[str]:
-    listed = free.split(",") if isinstance(free, str) else free
+    listed = free.split(",") if isinstance(free, str) else free or ()
     return [name.strip() for name in listed if name.strip()]
 
 
 def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[str, str]:
     """The conditions on fields, by what they are called in messages."""
     ratios = {f"{text} in {given}": ratio_condition(text, given) for text, given in ratio.items()}
-    return ratios | {text: text for text in ([where] if isinstance(where, str) else where)}
+    return ratios | {text: text for text in ([where] if isinstance(where, str) else where or ())}
 
 
 def _percent(name: str, given: float) -> Fraction:

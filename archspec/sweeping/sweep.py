@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.arguments import GRID, PATH, checked
+from archspec.arguments import GRID, MAYBE_PATH, PATH, SWEEPS, checked
 from archspec.configs.overrides import idle_fields, override_notes
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
@@ -146,7 +146,7 @@ class Sweep(Report):
         Errors: :class:`SweepError` where it takes more than a minute to find as many, unless ``yes``.
         """
         taken: list[dict[str, Any]] = []
-        found = seen = 0
+        found, seen, rows = 0, 0, min(rows, self.points)
         batches = self._looked_at(progress) if rows else iter(())
         for batch, looked in batches if yes else patient(batches, self.points):
             seen = looked
@@ -203,7 +203,7 @@ class Sweep(Report):
         with whole_file(path) as target:
             return write(self.batches(progress), self.schema, swept, target, ending)
 
-    @checked()
+    @checked(path=MAYBE_PATH, beside=SWEEPS)
     def plot(
         self, path: str | None = None, kind: str = "auto", log: str = "", beside: Sequence[Sweep] = ()
     ) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import sympy
 
+from archspec.arguments import EXPRESSION, FIELDS, MAPPING, checked
 from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations
 from archspec.costs.forward import Forward
@@ -147,6 +148,7 @@ class ClosedForm:
         other.absent = tuple(name for name in self.absent if name not in left)
         return other
 
+    @checked(replacement=MAPPING)
     def composed(self, replacement: dict[Any, Any]) -> dict[Any, Any]:
         """What symbols are replaced by, where those of the result are replaced once more."""
         return {**replacement, **{old: new.xreplace(replacement) for old, new in self.replacements.items()}}
@@ -181,11 +183,13 @@ class ClosedForm:
             help_ = "bytes are given at numbers: model.forward(...).cache_bytes(dtype)"
             raise FormulaError(Problem(message, help=help_))
 
+    @checked(expr=EXPRESSION)
     def number(self, expr: Any) -> Any:
         """The exact value of any expression of this formula's symbols at the config's values."""
         table = {sympy.Symbol(name): exactly(value) for name, value in self.symbols.items()}
         return _summed(sympy.sympify(expr).xreplace(table))
 
+    @checked(values=FIELDS)
     def substituted(self, values: dict[str, int | float]) -> int:
         """The expression at values of its symbols. Errors: :class:`FormulaError` for no whole number."""
         exact = {sympy.Symbol(name): exactly(value) for name, value in values.items()}

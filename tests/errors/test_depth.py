@@ -62,12 +62,14 @@ thread.join()
 @pytest.mark.parametrize("case", _DEEP)
 def test_deep_texts_are_refused_on_a_small_stack(case: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _SCRIPT % _DEEP[case]], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", _SCRIPT % _DEEP[case]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-500:]
-    assert "nest" in done.stdout or "longer than" in done.stdout, (
-        done.stdout + done.stderr[-500:]
-    )
+    assert "nest" in done.stdout or "longer than" in done.stdout, done.stdout + done.stderr[-500:]
 
 
 @pytest.mark.parametrize("text", ["(" * 150 + "1" + ")" * 150, "1" + " + 1" * 200, "[" + "1.5, " * 900 + "]"])

@@ -1,0 +1,166 @@
+"""Public functions and methods take what they document; anything else ends in an ArchspecError with help."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.arguments import WHOLE, checked
+
+
+@dataclasses.dataclass
+class UserConfig:
+    n_layer: int = 2
+    block_size: int = 8
+
+
+ODD: tuple[Any, ...] = (
+    *(None, -1, 2.5, float("nan"), 10**30, True, "x", "\0", "\ud800", b"x", [1], ["x"], {"x": 1}, {1: 2}),
+    *(object(), UserConfig, UserConfig(), sys, ["params > 1", "params < 2"]),
+)
+GRID = {"n_layer": [1, 2]}
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    "load": {"config": "gpt2"},
+    "formula": {"config": "gpt2"},
+    "sweep": {"config": "gpt2", "set": GRID},
+    "diff": {"a": "gpt2", "b": "gpt2"},
+    "table": {"models": ["gpt2"]},
+    "lint": {"files": "nowhere"},
+    "catalogue": {},
+    "architectures": {},
+    "schema": {"verb": "count"},
+    "complete": {"model": "gpt2"},
+    "derive": {"name": "no.such:Class"},
+    "verify": {"names": "NoSuchModel", "samples": 0},
+}
+LEFT_OUT = {
+    ("lint", "files"),
+    ("verify", "names"),
+    ("verify", "all"),
+    ("verify", "changed"),
+}  # they run for long
+
+
+def ended_well(function: Callable[..., Any], *given: Any, **named: Any) -> str:
+    """What is wrong with how a call ended; '' if it gave something or a clear error."""
+    try:
+        function(*given, **named)
+    except archspec.ArchspecError as error:
+        text = str(error)
+        return text if " at 0x" in text or len(text) > 5_000 or not text.strip() else ""
+    except TypeError as error:
+        inner = error.__traceback__ and error.__traceback__.tb_next
+        frames = inspect.getinnerframes(inner) if inner else []
+        missing = "missing" in str(error) or "unexpected" in str(error)  # Python's own words on the call
+        return "" if not frames or (missing and len(frames) <= 1) else f"TypeError: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_odd_arguments_of_functions_are_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    function, usual = getattr(archspec, name), FUNCTIONS[name]
+    wrong = []
+    for parameter, about in inspect.signature(function).parameters.items():
+        if (name, parameter) in LEFT_OUT or about.kind is about.VAR_KEYWORD:
+            continue
+        for value in ODD:
+            if said := ended_well(function, **{**usual, parameter: value}):
+                wrong.append(f"{parameter}={value!r}: {said}")
+    assert wrong == []
+
+
+def objects() -> list[Any]:
+    model = archspec.load("gpt2")
+    formula, forward = model.formula, model.forward(tokens=4)
+    reports = (model.counts(), model.tree, model.fields, model.sensitivity(), formula.by(), formula.leading())
+    return [model, formula, forward, archspec.sweep("gpt2", GRID), archspec.catalogue("gpt2"), *reports]
+
+
+@pytest.mark.parametrize("instance", objects(), ids=lambda one: type(one).__name__)
+def test_odd_arguments_of_methods_are_refused(
+    instance: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = []
+    for name, method in inspect.getmembers(type(instance), inspect.isfunction):
+        if name.startswith("_") or name in ("training", "in_bytes", "scaled"):
+            continue
+        for parameter, about in [*inspect.signature(method).parameters.items()][1:]:
+            if about.kind is about.VAR_KEYWORD:
+                continue
+            for value in ODD:
+                bound = getattr(instance, name)
+                positional = about.kind in (about.VAR_POSITIONAL, about.POSITIONAL_ONLY)
+                named = {} if positional else {parameter: value}
+                if said := ended_well(bound, *([value] if positional else []), **named):
+                    wrong.append(f"{name}({parameter}={value!r}): {said}")
+    assert wrong == []
+
+
+def test_several_conditions_of_a_sweep_hold_together() -> None:
+    fields = {"n_layer": "1:12"}
+    both = archspec.sweep("gpt2", fields, where=["params > 80e6", "params < 100e6"])
+    one = archspec.sweep("gpt2", fields, where="params > 80e6 and params < 100e6")
+    assert (
+        [*both.rows()]
+        == [*one.rows()]
+        == [
+            {"n_layer": 6, "params": 81_912_576},
+            {"n_layer": 7, "params": 89_000_448},
+            {"n_layer": 8, "params": 96_088_320},
+        ]
+    )
+
+
+def test_a_dataclass_with_the_fields_of_a_config_is_one() -> None:
+    made = dataclasses.make_dataclass("Config", [("model_type", str), ("n_layer", int)])
+    assert archspec.load(made("gpt2", 24)).params == 209_494_272
+    with pytest.raises(archspec.ArchspecError, match="UserConfig is not a config"):
+        archspec.load(UserConfig)
+    with pytest.raises(archspec.ArchspecError, match="neither model_type nor architectures"):
+        archspec.load(UserConfig())
+
+
+def test_an_error_says_what_is_accepted() -> None:
+    with pytest.raises(archspec.ArchspecError) as caught:
+        archspec.sweep("gpt2", GRID, where=3)  # type: ignore[arg-type]
+    assert str(caught.value) == "where: 3 is not a text or a list of texts\nhelp: write where=['a', 'b']"
+
+    @checked(number=WHOLE)
+    def double(number: int) -> int:
+        return 2 * number
+
+    assert double(number=2) == double(2) == 4
+    for wrong in (True, 2.0, "2", None, float("inf")):
+        with pytest.raises(archspec.ArchspecError, match="is not a whole number"):
+            double(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: archspec.load("gpt2").at({"n_layer": 2}, n_layer=3),
+        lambda: archspec.load("gpt2").formula.evaluate({"n_layer": 2}, n_layer=2),
+        lambda: archspec.load("gpt2").formula.at({"n_layer": 2}, n_layer=3),
+        lambda: archspec.load("gpt2").formula.substitute({"n_layer": 2}, n_layer=3),
+        lambda: archspec.diff("gpt2", "gpt2", set={"n_layer": 2}, set_a={"n_layer": 3}),
+        lambda: archspec.sweep("gpt2", ["n_layer=1,2", "n_layer=3"]),
+        lambda: archspec.sweep("gpt2", "n_layer=1,2,n_layer=3"),
+        lambda: archspec.solve("gpt2", set=["n_layer=1", "n_layer=2"], params="1b"),
+    ],
+)
+def test_a_field_that_is_set_twice_is_an_error(call: Callable[[], Any]) -> None:
+    with pytest.raises(archspec.ArchspecError, match="n_layer is set twice"):
+        call()
