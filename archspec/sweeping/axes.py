@@ -138,6 +138,19 @@ def columns_of(text: str) -> dict[str, str]:
     return found
 
 
+def named_columns(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Columns, name -> expression, of a text, a list or a mapping. Errors: as of :func:`columns_of`."""
+    if isinstance(columns, str):
+        columns = columns_of(columns)
+    named = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
+    if len(named) < len(columns):
+        message = f"columns={list(columns)}: a column stands there twice"
+        raise SweepError(message, help="name each once")
+    if not named:
+        raise SweepError("no columns are asked for", help="name one, e.g. params")
+    return named
+
+
 def value_at(scope: Scope, path: str) -> Any:
     """The value of a field by its dotted path."""
     scope, leaf = owner(scope, path)

@@ -15,7 +15,7 @@ from archspec.models.report import Report
 from archspec.render.html import blocks_html
 from archspec.reports import Block
 from archspec.specs.search_path import Specs
-from archspec.sweeping.axes import axes_of, columns_of
+from archspec.sweeping.axes import axes_of, named_columns
 from archspec.sweeping.costs import subject_names
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
@@ -284,14 +284,7 @@ def sweep(
     [4096, 32, 16384, 8852344832, 128]
     """
     tied = dict(tie or {})
-    if isinstance(columns, str):
-        columns = columns_of(columns)
-    named = dict(columns) if isinstance(columns, Mapping) else {name: name for name in columns}
-    if len(named) < len(columns):
-        message = f"columns={list(columns)}: a column stands there twice"
-        raise SweepError(message, help="name each once")
-    if not named:
-        raise SweepError("no columns are asked for", help="name one, e.g. params")
+    named = named_columns(columns)
     taken = {**{name: name for name in tied if name not in named}, **named}
     axes = axes_of(set)
     for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
