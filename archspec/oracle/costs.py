@@ -17,7 +17,7 @@ from archspec.oracle.meta import on_meta
 from archspec.oracle.verdicts import Unavailable, told
 
 NO_CACHE = "the class returns no cache"
-_CACHES = ("past_key_values", "cache_params", "mems", "past_buckets_states", "state")
+_CACHES = ("cache", "past_key_values", "cache_params", "mems", "past_buckets_states", "state")
 _NOT_TENSORS = (int, float, str, bool, type)
 _DEPTH = 7  # of a cache within objects
 _ASKED = ("inkling_text",)  # their configs do not say that a call hands on its cache, as generate() asks

@@ -33,7 +33,7 @@ from archspec.oracle.verdicts import Unavailable, told
 LAST = "logits_to_keep"  # of how many positions a call gives logits
 # what transformers chooses on a GPU where nothing is asked for
 _ON_A_GPU = {"_attn_implementation": "sdpa", "_experts_implementation": "grouped_mm"}
-_TAKEN_AS = ("past_key_values", "cache_params")
+_TAKEN_AS = ("cache", "past_key_values", "cache_params")
 
 Reserved = Counter[tuple[tuple[int, ...], str]]  # shapes and dtypes
 
