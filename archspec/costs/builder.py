@@ -21,7 +21,7 @@ from archspec.costs.records import (
     weight_costs,
 )
 from archspec.errors import did_you_mean
-from archspec.language.expression import Expression, Locals
+from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import here
 from archspec.specs.contractions import Contraction
 from archspec.specs.records import Body, Module
@@ -220,7 +220,7 @@ class Costed(Builder):
                     self.fail(f"{found.name} is described where `{condition.text}`", node)
             if found.flops is None:
                 assert found.saves is not None  # lint holds the table to it
-                return self.evaluate(found.saves, given)
+                return self.saved_bytes(found.saves, given, node)
             cost = self.cost(found, found.flops, given)
             saved = self.saved(found.name, found.saves) if trains(inner.axes) else None
             kind = self.evaluate(found.kind, given) if found.kind is not None else "state"
@@ -228,6 +228,15 @@ class Costed(Builder):
         finally:
             self.frames.pop()
         return Products(cost, kept, saved)
+
+    def saved_bytes(self, saves: Expression, given: Locals, node: ast.Call) -> Any:
+        """Bytes that autograd keeps. Errors: :class:`EvaluationError` for an unknown function."""
+        try:
+            return self.evaluate(saves, given)
+        except EvaluationError as error:
+            if "[kind]" not in str(error.message):
+                raise
+        self.fail(f"the activations that {given.get('kind')} keeps for the backward are not supported", node)
 
     def cost(self, found: Contraction, flops: Expression, given: Locals) -> Cost:
         """FLOPs of a contraction, of its mask and of its gradients."""

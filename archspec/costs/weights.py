@@ -155,10 +155,11 @@ class Weights:
         Errors: :class:`ArchspecError` for experts of a shape that is not supported.
         """
         shapes = {name: child.tensors[0].shape for name, child in node.children.items() if _is_fused(child)}
+        split = scheme.each or node.cls == scheme.split_class
         if scheme.experts_class:
             if node.cls != scheme.experts_class:
                 return
-        elif not (scheme.each and shapes) and not (scheme.fused and path.endswith(".experts")):
+        elif not (split and shapes) and not (scheme.fused and path.endswith(".experts")):
             return
         elif set(node.children) not in (_GATED, _UNGATED) or set(node.children) != set(shapes):
             raise ArchspecError(f"the experts {path} of {self.tree.cls} in {scheme.name} are not supported")

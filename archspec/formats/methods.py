@@ -26,6 +26,7 @@ _BITSANDBYTES = (
     "llm_int8_enable_fp32_cpu_offload llm_int8_has_fp16_weight bnb_4bit_compute_dtype bnb_4bit_quant_type "
     "bnb_4bit_use_double_quant bnb_4bit_quant_storage"
 )
+_SPLIT = "Llama4TextExperts"  # transformers.quantizers.base.MODULES_TO_PATCH_FOR_QUANTIZATION
 _CALIBRATION = (  # recorded by the tools; none changes the layout
     "desc_act sym damp_percent true_sequential static_groups model_name_or_path model_file_base_name meta "
     "backend tokenizer dataset batch_size module_name_preceding_first_block use_cuda_fp16 use_exllama "
@@ -54,8 +55,11 @@ def bitsandbytes(given: Given) -> Scheme:
     if eight == four:
         raise KeyProblem("load_in_8bit", "bitsandbytes needs one of load_in_8bit and load_in_4bit")
     skipped = listed(given, "llm_int8_skip_modules")
+    split = (
+        _SPLIT if given.get("quant_method") else ""
+    )  # of a checkpoint, whose experts are loaded one by one
     if eight:
-        return Scheme("int8", same_for((LINEAR, CONV1D), int8_bytes), skipped=skipped)
+        return Scheme("int8", same_for((LINEAR, CONV1D), int8_bytes), skipped=skipped, split_class=split)
     kind = one_of(given, "bnb_4bit_quant_type", "fp4", ("fp4", "nf4"))
     storage = str(given.get("bnb_4bit_quant_storage") or "uint8").removeprefix("torch.")
     if storage not in ("uint8", "int8", "float16", "bfloat16", "float32", "float64"):
@@ -63,7 +67,7 @@ def bitsandbytes(given: Given) -> Scheme:
     double = flag(given, "bnb_4bit_use_double_quant")
     name = f"{kind}, scales quantized" if double else kind
     choose = same_for((LINEAR, CONV1D), lambda rows, columns: four_bit_bytes(rows, columns, double))
-    return Scheme(name, choose, skipped=skipped)
+    return Scheme(name, choose, skipped=skipped, split_class=split)
 
 
 def gptq(given: Given) -> Scheme:

@@ -45,7 +45,7 @@ FORMATS: tuple[Format, ...] = (
         "nn.Linear and Conv1D: a byte per element, a float32 scale per output",
         _BNB,
         f"bitsandbytes LLM.int8; {_BNB_SOURCE}",
-        lambda: bitsandbytes({"quant_method": "bitsandbytes", "load_in_8bit": True}),
+        lambda: bitsandbytes({"load_in_8bit": True}),
     ),
     Format(
         "nf4",
@@ -152,7 +152,7 @@ SCHEMES = tuple(one.name for one in FORMATS)
 
 
 def _four_bit(kind: str) -> dict[str, object]:
-    return {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": kind}
+    return {"load_in_4bit": True, "bnb_4bit_quant_type": kind}
 
 
 def format_named(name: object) -> Format | str:

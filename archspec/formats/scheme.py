@@ -37,6 +37,7 @@ class Scheme(NamedTuple):
         choose: The layout of a Linear, Conv1D or Embedding by its path and class; None leaves it alone.
         fused: The bytes of one expert in a fused tensor by the tensor's name, outputs and inputs.
         each: Every expert is stored as separate Linears, which ``choose`` knows by their paths.
+        split_class: The only class of experts that is stored as separate Linears without ``each``.
         experts_class: The only class of experts that ``fused`` quantizes.
         skipped: The modules to leave alone; None for transformers' defaults.
         defaults: Leave transformers' defaults alone in addition to ``skipped``.
@@ -54,6 +55,7 @@ class Scheme(NamedTuple):
     choose: Choose
     fused: Callable[[str, int, int], int] | None = None
     each: bool = False
+    split_class: str = ""
     experts_class: str = ""
     skipped: tuple[str, ...] | None = None
     defaults: bool = False

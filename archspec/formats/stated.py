@@ -10,7 +10,8 @@ from archspec.tree.counts import ASSUMED, stated_dtype
 from archspec.typing_light import Any, NamedTuple
 
 DTYPE_HELP = "count in a dtype: --weights bf16 for memory and cache, --dtype bf16 for the others"
-_KEYS = ("quantization_config", "compression_config", "quantization")
+_KEYS = ("quantization_config", "compression_config", "quantization", "quantize_config", "quant_config")
+_STRAY = ("load_in_4bit", "load_in_8bit", "quant_method", "quant_algo")  # keys of a quantization at the top
 _EXPERT_DTYPE = ("deepseek_v4",)  # whose config class moves expert_dtype into quantization_config
 
 
@@ -26,6 +27,9 @@ def quantization_of(config: RawConfig) -> Found | None:
 
     Errors: :class:`ConfigError` for a value that is not a mapping, and for one of a part of the model only.
     """
+    for key in _STRAY:
+        if config.raw.get(key):
+            raise key_problem(config, key, f"{key} outside quantization_config is not supported", DTYPE_HELP)
     stated = [*_stated(config.raw, "")]
     if not stated:
         return None

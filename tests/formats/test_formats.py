@@ -142,6 +142,34 @@ def test_llama_2_7b_is_as_large_as_published_files() -> None:
     ]
 
 
+def test_mixtral_is_as_large_as_published_files() -> None:
+    """Sizes in GB of TheBloke's Mixtral-8x7B files: GPTQ by group size, AWQ, Q8_0; experts one by one.
+
+    AutoGPTQ also wrote zeros in float16 as biases, one per output.
+    """
+    mixtral = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "dtype": "float16"}
+    biases = 2 * 32 * (2 * 4096 + 2 * 1024 + 8 * (2 * 14336 + 4096))
+    for group, gigabytes in ((-1, 23.81), (128, 24.70), (32, 27.42)):
+        given = {"quant_method": "gptq", "bits": 4, "group_size": group}
+        found = archspec.load({**mixtral, "quantization_config": given}).params_bytes()
+        assert round((found + biases) / 1e9, 2) == gigabytes
+    model = archspec.load(mixtral)
+    assert round(model.weights("awq").bytes / 1e9, 2) == 24.65
+    assert round(model.weights("q8_0").bytes / 1e9, 1) == 49.6
+
+
+def test_experts_of_a_llama_4_checkpoint_are_loaded_one_by_one() -> None:
+    """transformers.quantizers.base patches Llama4TextExperts for bitsandbytes checkpoints only."""
+    sizes = {**SMALL, "intermediate_size_mlp": 384, "num_local_experts": 4, "interleave_moe_layer_step": 1}
+    llama = {**sizes, "model_type": "llama4_text", "architectures": ["Llama4ForCausalLM"]}
+    named = archspec.load(llama).weights("nf4")
+    stored = archspec.load({**llama, "quantization_config": {"load_in_4bit": True}}).weights()
+    experts = 2 * 4 * 3 * 256 * 384
+    assert stored.table[0].elements - named.table[0].elements == experts
+    assert stored.table[0].bytes - named.table[0].bytes == 2 * 4 * 3 * nf4(256, 384)
+    assert named.notes and not stored.notes
+
+
 @pytest.mark.parametrize(
     ("spelling", "name"),
     [
@@ -290,6 +318,8 @@ def test_what_a_config_states_is_never_ignored() -> None:
         {**LLAMA, "compression_config": {"config_groups": {}}},
         {**LLAMA, "expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8"}},
         {**LLAMA, "vision_config": {"quantization_config": {"quant_method": "fp8"}}},
+        {**LLAMA, "load_in_4bit": True},
+        {**LLAMA, "quant_config": {"bits": 4}},
     ]
     for config in refused:
         for one in (config, {key: value for key, value in config.items() if key != "dtype"}):
@@ -326,6 +356,8 @@ def test_training_a_quantized_base_is_refused(capsys: Captured) -> None:
     told = capsys.readouterr()
     assert "trained through adapters" in told.err and "^^^" in told.err and not told.out
     assert main(["memory", file, "--train", "--set", "quantization_config=null", "--tokens", "8"]) == 0
+    note = capsys.readouterr().out.splitlines()[-1]
+    assert "gelu_fast" in note and "{" not in note
     mlx_file = str(CASES / "mlx-qwen3-8b-4bit-quantization-only.json")
     assert main(["memory", mlx_file, "--train"]) == 2
     assert "--set quantization=null" in capsys.readouterr().err
