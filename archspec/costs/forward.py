@@ -7,6 +7,7 @@ from functools import cached_property
 from math import prod
 
 from archspec.arguments import TEXT, checked
+from archspec.configs.choice import text_class
 from archspec.configs.notes import brought
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
@@ -215,7 +216,16 @@ def held_to_transformers(scope: Scope, architecture: str, training: bool = False
     if gap is not None:
         what = "training FLOPs" if training else "costs"
         message = f"the {what} of {architecture} ({model_type}) are not given: {gap}"
-        raise ArchspecError(message, help="its parameters are counted as ever")
+        raise ArchspecError(message, help=supported_instead(scope, training))
+
+
+def supported_instead(scope: Scope, training: bool = False) -> str:
+    """The help line for a class without costs: the class of its text part, or its parameters."""
+    library = scope.spec.library
+    text = text_class(scope, lambda model_type, name: library.costs(model_type).gap(name, training) is None)
+    if text:
+        return f"pass --architecture {text} for the costs of its text model"
+    return "archspec count reports its parameters"
 
 
 def parts_gap(scope: Scope) -> str | None:

@@ -140,6 +140,11 @@ class Training(TrainingStep, Report):
         return None
 
     @property
+    def _reads_lengths(self) -> bool:
+        """Return True if a figure depends on the number of tokens: that of a vision class does not."""
+        return self.not_described is None or self._flops() is not None
+
+    @property
     def model_type(self) -> str:
         """The model type of the class."""
         return self.scope.spec.model_type
@@ -151,7 +156,7 @@ class Training(TrainingStep, Report):
             "architecture": self.architecture,
             "model_type": self.model_type,
             "batch": self.batch,
-            "tokens": self.tokens,
+            "tokens": self.tokens if self._reads_lengths else None,
             "memory": self.memory or 0,
             "dtype": self.dtype,
             "optimizer": self.optimizer.name,
@@ -192,7 +197,8 @@ class Training(TrainingStep, Report):
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield from (("architecture", self.architecture), ("model type", self.model_type))
-        yield from (("batch", number(self.batch)), ("tokens", number(self.tokens)))
+        if self._reads_lengths:
+            yield from (("batch", number(self.batch)), ("tokens", number(self.tokens)))
         yield from (("optimizer", self.optimizer.name), ("attention", self.attention))
         if self.checkpointing:
             yield "checkpointing", "every layer"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.arguments import GRID, MAYBE_PATH, PATH, SWEEPS, checked
+from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, PATH, SWEEPS, checked
 from archspec.configs.overrides import idle_fields, override_notes
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
@@ -245,7 +245,7 @@ class Sweep(Report):
         return f"<sweep of {self.architecture} over {sizes}>"
 
 
-@checked(set=GRID)
+@checked(set=GRID, columns=COLUMNS)
 def sweep(
     config: Any,
     set: Mapping[str, Any] | Sequence[str],
