@@ -89,11 +89,11 @@ class Costs:
         if isinstance(chosen, str):
             return Weights(self.root, self._tensors, chosen)
         rest = dtype_name(dtype or self.dtype)
-        if dtype_bytes(rest) == 1 and dtype is not None:
+        if dtype_bytes(rest) == 1:
             message = f"weights in {rest} need scales: {rest} is not a format of whole models"
-            raise ArchspecError(
-                message, help=f"use --weights {'int8' if 'int' in rest else 'fp8'}, and a 16-bit --dtype"
-            )
+            name = "int8" if "int" in rest else "fp8"
+            option = "--set dtype=bfloat16" if dtype is None else "a 16-bit --dtype"
+            raise ArchspecError(message, help=f"use --weights {name}, and {option}")
         scheme = scheme_of(self._quantized) if chosen is None else chosen.scheme()
         return Weights(self.root, self._tensors, rest, scheme)
 
