@@ -13,6 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
 from archspec.costs.records import Call, Cost, Kept, axes_of
 from archspec.errors import ArchspecError
+from archspec.language.values import here
 from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node, Routed
 from archspec.typing_light import Any, NamedTuple
@@ -96,11 +97,10 @@ class Forward:
             raise ArchspecError(
                 "more encoder positions are computed than there are", help="encoded is at most memory"
             )
-        if self.call.past and not self.cache:
-            raise ArchspecError(
-                f"{self.architecture} hands no cache on to a next call",
-                help="past is 0: give all tokens at once",
-            )
+        if self.call.past and (builder.returned or not self.cache):
+            takes_none = "returns a cache, but its forward does not take one"
+            why = takes_none if builder.returned else "hands no cache on to a next call"
+            raise ArchspecError(f"{self.architecture} {why}", help="past is 0: give all tokens at once")
 
     @cached_property
     def flops(self) -> int:
@@ -236,7 +236,7 @@ def parts_gap(scope: Scope) -> str | None:
 
 def _whole(least: int = 1, **lengths: Any) -> None:
     for name, value in lengths.items():
-        if type(value) is not int or value < least:
+        if type(here(value)) is not int or value < least:
             raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
 
 

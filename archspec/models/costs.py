@@ -119,16 +119,9 @@ class Costs:
         >>> step.flops, step.cache_bytes("bfloat16")
         (14287896576, 1073741824)
         """
-        from archspec.costs.forward import Forward, held_to_transformers
-        from archspec.costs.lengths import check_lengths, usual_tokens
+        from archspec.costs.lengths import called
 
-        held_to_transformers(self.scope, self.architecture)
-        held = self.scope.spec.library.costs(self.model_type).held(self.architecture)
-        if tokens is None:
-            tokens = usual_tokens(self.scope, past)
-        call = Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded, held)
-        check_lengths(self.scope, self.architecture, call.call)
-        return call
+        return called(self.scope, self.architecture, batch, tokens, past, memory, encoded)
 
     def flops(
         self, batch: int = 1, tokens: int | None = None, past: int = 0, memory: int | None = None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from archspec.costs.forward import Forward
+from archspec.costs.notes.excess import notes_of
 from archspec.costs.outputs import Room, room
 from archspec.costs.training import Row, TrainingStep
 from archspec.costs.weights import Weights
@@ -165,10 +166,18 @@ class Training(TrainingStep, Report):
             **self._ranks(),
             "zero": self.zero,
             "flops": self._flops(),
+            "notes": self.notes,
             "parts": [part._asdict() for part in self.parts],
             "not_described": self.not_described,
             "total_bytes": None if self.not_described else total,
         }
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Why the forward spends more FLOPs than its active parameters need, where it does."""
+        if self._flops() is None:
+            return []
+        return notes_of(Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory))
 
     def _ranks(self) -> dict[str, int]:
         return {name: getattr(self.ranks, name.removesuffix("_parallel")) for name in PARALLEL}
@@ -194,6 +203,7 @@ class Training(TrainingStep, Report):
         yield Table("part|dtype|of it|>bytes|>", [*rows, (label, "", "", number(total), size(total))])
         if self.not_described:
             yield f"note: {self.not_described}"
+        yield from (f"note: {note}" for note in self.notes)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield from (("architecture", self.architecture), ("model type", self.model_type))
