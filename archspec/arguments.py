@@ -107,7 +107,7 @@ _KINDS = {  # of the parameters that have one meaning wherever they are
     **dict.fromkeys(("top", "samples", "seed", "rows", "limit"), WHOLE),
     **dict.fromkeys(("notation", "output"), MAYBE_PATH),
     **dict.fromkeys(("specs", "files"), FOLDERS),
-    "columns": _or_none(COLUMNS),
+    "columns": COLUMNS,
     "assume": TEXTS,
     "folder": PATH,
 }
@@ -136,7 +136,6 @@ def checked(**kinds: Kind) -> Callable[[F], F]:
                     )
             return function(*given, **named)
 
-        call.kinds = known  # type: ignore[attr-defined]  # for the test of defaults
         return call  # type: ignore[return-value]
 
     return decorate

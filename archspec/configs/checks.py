@@ -45,8 +45,16 @@ def default_kinds(field: Field, default: Any) -> tuple[str, ...]:
     if not kind:
         message = f"{describe(default)} cannot be a default"
         raise ConfigError(Problem(message, field.place, f"config.{field.name}"))
+    if kind == "list" and not field.computed:  # all items are of one kind, as those of the default
+        kind = f"list[{inner}]" if (inner := _item_kind(default)) else kind
     kinds = ("float", "int") if kind == "float" else (kind,)
     return (*kinds, "None") if field.computed else kinds
+
+
+def _item_kind(items: Any) -> str:
+    """The kind of a default list's items; empty if they are not all integers or all texts."""
+    kinds = {kind_of(item) for item in here(items)}
+    return kinds.pop() if kinds in ({"int"}, {"str"}) else ""
 
 
 def undescribed(spec: Spec, raw: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

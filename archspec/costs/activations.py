@@ -14,7 +14,7 @@ from archspec.errors import ArchspecError
 from archspec.tree.node import Node
 
 CHECKPOINT = "checkpoint"  # in `saves:`, what a layer keeps of its inputs where it is run again
-_HELP = "archspec count reports its parameters"
+_HELP = "its parameters are counted as ever"
 
 
 class StepActivations:

@@ -10,7 +10,7 @@ ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of dtypes that activations were
 KERNELS = ("flash", "eager")  # of attention in training
 STATISTIC = 4  # bytes: norms compute in float32
 _KEEP_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
-PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
+_PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
 
 
 class Call(NamedTuple):
@@ -139,7 +139,7 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
 
 def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
     """The products of a layer: 2 FLOPs for each element of its weight, sequence and position."""
-    if layer not in PRODUCTS:
+    if layer not in _PRODUCTS:
         return []
     once = 2 * axes["batch"] * axes["tokens"]
     for size in tensors[0].shape:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from archspec.costs.forward import Forward
-from archspec.costs.notes.excess import notes_of
 from archspec.costs.outputs import Room, room
 from archspec.costs.training import Row, TrainingStep
 from archspec.costs.weights import Weights
@@ -141,11 +140,6 @@ class Training(TrainingStep, Report):
         return None
 
     @property
-    def _reads_lengths(self) -> bool:
-        """Return True if a figure depends on the number of tokens: that of a vision class does not."""
-        return self.not_described is None or self._flops() is not None
-
-    @property
     def model_type(self) -> str:
         """The model type of the class."""
         return self.scope.spec.model_type
@@ -157,7 +151,7 @@ class Training(TrainingStep, Report):
             "architecture": self.architecture,
             "model_type": self.model_type,
             "batch": self.batch,
-            "tokens": self.tokens if self._reads_lengths else None,
+            "tokens": self.tokens,
             "memory": self.memory or 0,
             "dtype": self.dtype,
             "optimizer": self.optimizer.name,
@@ -166,18 +160,10 @@ class Training(TrainingStep, Report):
             **self._ranks(),
             "zero": self.zero,
             "flops": self._flops(),
-            "notes": self.notes,
             "parts": [part._asdict() for part in self.parts],
             "not_described": self.not_described,
             "total_bytes": None if self.not_described else total,
         }
-
-    @cached_property
-    def notes(self) -> list[str]:
-        """Why the forward spends more FLOPs than its active parameters need, where it does."""
-        if self._flops() is None:
-            return []
-        return notes_of(Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory))
 
     def _ranks(self) -> dict[str, int]:
         return {name: getattr(self.ranks, name.removesuffix("_parallel")) for name in PARALLEL}
@@ -203,12 +189,10 @@ class Training(TrainingStep, Report):
         yield Table("part|dtype|of it|>bytes|>", [*rows, (label, "", "", number(total), size(total))])
         if self.not_described:
             yield f"note: {self.not_described}"
-        yield from (f"note: {note}" for note in self.notes)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield from (("architecture", self.architecture), ("model type", self.model_type))
-        if self._reads_lengths:
-            yield from (("batch", number(self.batch)), ("tokens", number(self.tokens)))
+        yield from (("batch", number(self.batch)), ("tokens", number(self.tokens)))
         yield from (("optimizer", self.optimizer.name), ("attention", self.attention))
         if self.checkpointing:
             yield "checkpointing", "every layer"

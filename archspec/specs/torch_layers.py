@@ -62,9 +62,8 @@ def bilinear(in1_features: Size, in2_features: Size, out_features: Size, bias: A
 
 
 def _kernel(kernel_size: Any, rank: int) -> Shape:
-    kernel = tuple(kernel_size) if isinstance(kernel_size, list | tuple) else (kernel_size,) * rank
-    _require(len(kernel) == rank, f"kernel_size needs {rank} numbers, not {len(kernel)}")
-    return kernel
+    """A kernel's sizes. Torch does not check how many a list has: that is left to the call."""
+    return tuple(kernel_size) if isinstance(kernel_size, list | tuple) else (kernel_size,) * rank
 
 
 def _conv(rank: int, transposed: bool) -> Callable[..., list[Leaf]]:

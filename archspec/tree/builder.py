@@ -13,13 +13,14 @@ from archspec.configs.scope import Scope
 from archspec.errors import ConfigError, UnknownArchitectureError, did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals, names
 from archspec.language.values import describe
-from archspec.specs.records import AUTO, Body, Module, Tie
+from archspec.specs.records import AUTO, Body, Module, Tie, model_types
 from archspec.specs.torch_layers import LEAVES, concrete
 from archspec.tree.inside import Frame as Frame
 from archspec.tree.inside import Inside
 from archspec.tree.node import Node as Node
 from archspec.tree.node import Routed as Routed
 from archspec.tree.node import auto_class as auto_class
+from archspec.tree.node import listed_class
 from archspec.typing_light import Any
 
 MAX_DEPTH = 60
@@ -199,24 +200,30 @@ class Builder(Inside):
             if len(arguments) != 1 or not isinstance(arguments[0], Node):
                 self.fail("replace_batch_norm takes a module", node)
             return self.frozen_norms(arguments[0])
+        usual = [scope.spec.model_type]
         if arguments and isinstance(arguments[0], Scope):
+            usual = _named_types(scope, node.args[0])
             scope = arguments.pop(0)
         elif arguments and arguments[0] is None and name.startswith(AUTO):
             self.fail(f"`{ast.unparse(node.args[0])}` is null", node.args[0], "give the sub-config")
-        module = self.find(name, scope, node)
+        module = self.find(name, scope, node, usual)
         return self.bound(module, scope, arguments, keywords, node)
 
-    def find(self, name: str, scope: Scope, node: ast.Call) -> Module:
-        """The module that a name means in a scope; AutoModel… is the class the model type maps to."""
+    def find(self, name: str, scope: Scope, node: ast.Call, usual: list[str]) -> Module:
+        """The module that a name means in a scope; AutoModel… is the class the model type maps to.
+
+        For a model type that is not one of the ``usual``, transformers' own list of classes decides.
+        """
         spec = scope.spec
         if name.startswith(AUTO):
             if spec.refuse:
                 path = scope.origin.path + spec.model_type
                 raise UnknownArchitectureError(f"{path} is not counted: {spec.refuse}")
-            found = auto_class(spec, name)
+            found = (auto_class if spec.model_type in usual else listed_class)(spec, name)
             if found is None:
-                known = f"known: {', '.join(spec.architectures)}"
-                self.fail(f"{spec.model_type} has no class for {name}", node, known)
+                message = f"transformers' {name} lists no class for the model type {spec.model_type}"
+                example = f", for instance {usual[0]}" if usual and spec.model_type not in usual else ""
+                scope.refuse("model_type", message, f"choose another model type{example}")
             name = found
         module = spec.module(name)
         if module is None:
@@ -247,6 +254,12 @@ class Builder(Inside):
         if len(items) == 1 and isinstance(items[0], list | dict):
             items = items[0]
         return self.container(name, items if isinstance(items, dict) else dict(enumerate(items)), node)
+
+
+def _named_types(scope: Scope, argument: ast.expr) -> list[str]:
+    """The model types that a spec names for the sub-config that an expression means."""
+    field = scope.spec.fields.get(scope.canonical(argument.id)) if isinstance(argument, ast.Name) else None
+    return model_types(field.sub_config) if field is not None and field.sub_config is not None else []
 
 
 def _filled(template: str, values: Iterator[str]) -> str:

@@ -75,3 +75,21 @@ def auto_class(spec: Spec, auto: str) -> str | None:
         return next((name for name in named if name in spec.architectures), None)
     end = "EncoderModel" if suffix == "ForTextEncoding" else suffix
     return next((name for name in spec.architectures if name.endswith(end)), None)
+
+
+def listed_class(spec: Spec, auto: str) -> str | None:
+    """The class that transformers' auto class gives for a model type, or None if it lists no supported one.
+
+    An auto class lists fewer model types than there are specs. For a model type that transformers does not
+    have, or that a custom spec replaces, the class goes by its name as in :func:`auto_class`.
+    """
+    from archspec.specs.exported import exported
+    from archspec.specs.search_path import is_own
+
+    named, known = auto_class(spec, auto), exported().get(spec.model_type)
+    if known is None or is_own(spec.library, spec.model_type):
+        return named
+    classes = known.classes.items()
+    listed = [name for name, one in classes if auto in one.autos and one.reads == spec.model_type]
+    found = [name for name in listed if name in spec.architectures]
+    return named if named in found else found[0] if len(found) == 1 else None

@@ -39,6 +39,26 @@ def settings_differences(spec: Spec) -> list[SettingDifference]:
     return [*_defaults(scope, config, ""), *_absent(scope), *_zeros(scope), *_names(spec), *_readonly(spec)]
 
 
+def config_differences(spec: Spec, raw: dict[str, Any]) -> list[SettingDifference]:
+    """The fields that transformers' config object of a raw config has with other values than the spec.
+
+    Errors: :class:`archspec.oracle.Unavailable`, :class:`archspec.oracle.Refused`.
+    """
+    raw = {"model_type": spec.model_type, **raw}
+    return list(_defaults(Scope(spec, raw), config_of(spec.model_type, raw), ""))
+
+
+def read_by_transformers(spec: Spec, raw: dict[str, Any]) -> str:
+    """The values that transformers' config object of a raw config has for a spec's fields, as text.
+
+    Errors: :class:`archspec.oracle.Unavailable`, :class:`archspec.oracle.Refused`.
+    """
+    config = config_of(spec.model_type, raw)
+    values = {name: _read(config, name) for name in (*spec.fields, *spec.fixed)}
+    parts = {name: part.to_dict() for name, part in values.items() if hasattr(part, "to_dict")}
+    return repr({**values, **parts})
+
+
 def _defaults(scope: Scope, config: Any, path: str) -> Iterator[SettingDifference]:
     spec = scope.spec
     for name in [*spec.fields, *spec.fixed]:

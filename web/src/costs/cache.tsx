@@ -9,6 +9,7 @@ const ALLOCATIONS: Record<string, string> = {
   static: "static (StaticCache)",
   pages: "pages (serving engines)",
 };
+const ANY = 2 ** 39; // tokens: so many are as many as one likes, for a cache that does not grow with them
 
 export function CacheOf({ cache }: { cache: Cache }) {
   return (
@@ -39,7 +40,7 @@ const told = (count: Whole) => [whole(count), bytes(count)];
 function held({ holds }: Cache, name: string): string[] {
   const most = holds[name];
   if (!most) return [];
-  return [most.tokens === null ? "any number" : whole(most.tokens), whole(most.batch)];
+  return [most.tokens >= ANY ? "any number" : whole(most.tokens), whole(most.batch)];
 }
 
 function heldBeside({ weights_bytes }: Cache): string {

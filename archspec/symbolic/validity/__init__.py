@@ -1,1 +1,0 @@
-"""The conditions that a closed form relies on, in a form that a program can check."""
