@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import os
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 
 from archspec.configs.scope import Scope
-from archspec.costs.builder import CostBuilder
+from archspec.costs.builder import Costed, CostBuilder
 from archspec.costs.forward import parts_gap
 from archspec.costs.parallel import Shares
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
 from archspec.errors import ArchspecError
+from archspec.language.expression import Expression
+from archspec.specs.library import folder
+from archspec.tree.inside import Frame
 from archspec.tree.node import Node
+from archspec.tree.tensors import output_embeddings
+from archspec.typing_light import Any
 
+LOSSES = "losses.json"
+WHOLE, TENSOR, PIPELINE = "whole", "tensor", "pipeline"  # the ranks that a loss was measured on
 CHECKPOINT = "checkpoint"  # in `saves:`, what a layer keeps of its inputs where it is run again
 _HELP = "its parameters are counted as ever"
 
@@ -22,16 +32,18 @@ class StepActivations:
 
     def __init__(self, scope: Scope, architecture: str, step: Step) -> None:
         self.scope, self.architecture, self.step = scope, architecture, step
-        self.tree = CostBuilder(scope, training_axes(step)).build(architecture)
+        builder = CostBuilder(scope, training_axes(step))
+        self.tree = builder.build(architecture)
+        self.loss_bytes = int(loss_saved(builder, self.tree, step.loss).nbytes) if step.loss else 0
 
     @cached_property
     def bytes(self) -> int:
-        """Bytes that are kept at the end of the forward, of all sequences of the batch together."""
-        return sum(self.by_module.values())
+        """Bytes that are kept at the end of the forward and the loss, of all sequences of the batch."""
+        return sum(self.by_module.values()) + self.loss_bytes
 
     @cached_property
     def by_module(self) -> dict[str, int]:
-        """Each module's own bytes, without its children's, by its name in `named_modules()`."""
+        """Each module's own bytes, without its children's and the loss's, by its `named_modules()` name."""
         return {path: nbytes for path, nbytes in self.of_modules(self.step.checkpointing).items() if nbytes}
 
     def of_modules(self, checkpointing: bool) -> dict[str, int]:
@@ -66,8 +78,14 @@ class RankActivations:
 
     @property
     def bytes(self) -> int:
-        """Bytes that are kept at the end of the forward."""
-        return sum(self.by_module.values())
+        """Bytes that are kept at the end of the forward, and of the loss on the last stage."""
+        return sum(self.by_module.values()) + self.loss_bytes
+
+    @property
+    def loss_bytes(self) -> int:
+        """Bytes that the loss keeps: every rank of tensors has all logits."""
+        ranks = self.shares.ranks
+        return self.whole.loss_bytes if ranks.stage == ranks.pipeline - 1 else 0
 
     @cached_property
     def by_module(self) -> dict[str, int]:
@@ -99,8 +117,9 @@ class RankActivations:
 class Activations(StepActivations):
     """Bytes that are kept at the end of a forward in training, a storage once.
 
-    They are what torch's saved_tensors_hooks see on a GPU: without parameters, buffers, inputs and the loss,
-    at the dropout of the config. ``attention`` is transformers' `eager` code, or a `flash` kernel.
+    They are what torch's saved_tensors_hooks see on a GPU: without parameters, buffers and inputs, at the
+    dropout of the config. The loss is included if it was validated for the class (``loss_bytes``).
+    ``attention`` is transformers' `eager` code, or a `flash` kernel.
 
     Errors: :class:`ArchspecError` for a class that was not held to torch so, and for one that a ``flash``
     kernel or checkpointing does not go with.
@@ -133,7 +152,56 @@ class Activations(StepActivations):
                 f"the activations of {architecture} ({spec.model_type}) with {step.kind} are not given: {gap}"
             )
             raise ArchspecError(message, help=_HELP)
-        super().__init__(scope, architecture, step)
+        loss = loss_of(spec.model_type, architecture)
+        super().__init__(scope, architecture, step._replace(loss=loss or ""))
+
+
+def loss_of(model_type: str, architecture: str, ranks: str = WHOLE) -> str | None:
+    """The name of a class's loss in formulas/contractions.yaml; None if no loss was validated for it.
+
+    >>> loss_of("llama", "LlamaForCausalLM"), loss_of("llama", "LlamaModel")
+    ('causal_lm_loss', None)
+    """
+    for name, types in _losses().get(ranks, {}).items():
+        if architecture in types.get(model_type, ()):
+            return str(name)
+    return None
+
+
+@cache
+def _losses() -> Any:
+    """What formulas/losses.json records, which `python -m tools.losses` writes."""
+    with open(os.path.join(folder(), LOSSES), encoding="utf-8") as file:
+        return json.load(file)["losses"]
+
+
+def loss_saved(builder: Costed, tree: Node, name: str) -> Saved:
+    """Bytes that a loss keeps, over the numbers of the builder that built the tree."""
+    found = builder.scope.spec.library.contractions()[name]
+    assert found.saves is not None  # the losses are entries that only keep bytes
+    given: dict[str, Any] = {}
+    if found.parameters.get("classes", found.saves) is None:  # it has no default: those of the logits
+        given["classes"] = _logits(tree)
+    builder.expression = Expression(found.saves.tree, name, found.saves.place, name)
+    node = ast.Call(ast.Name(name, ast.Load()), [ast.Name(one, ast.Load()) for one in given], [])
+    frame = Frame(builder.scope, given, {})
+    frame.axes = builder.axes
+    builder.frames.append(frame)
+    try:
+        return Saved("loss", builder.visit(node, dict(given)))
+    finally:
+        builder.frames.pop()
+
+
+def _logits(tree: Node) -> Any:
+    """How many logits each position has: the rows of the output embeddings."""
+    paths = output_embeddings(tree)
+    if len(paths) != 1:
+        raise ArchspecError(f"the logits of {tree.cls} are not described", help=_HELP)
+    node = tree
+    for part in paths[0].split("."):
+        node = node.children[part]
+    return node.tensors[0].shape[0]
 
 
 def saves(node: Node, checkpointing: bool = False, prefix: str = "") -> Iterator[tuple[str, Saved]]:

@@ -40,7 +40,11 @@ class Call(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The lengths of a forward in training, and how it is trained; all encoder positions are computed."""
+    """The lengths of a forward in training, and how it is trained; all encoder positions are computed.
+
+    ``loss`` names the loss that the class computes from labels, as formulas/contractions.yaml has it; '' for
+    a step without one.
+    """
 
     batch: int
     tokens: int
@@ -48,6 +52,7 @@ class Step(NamedTuple):
     dtype: str = "bfloat16"
     attention: str = "flash"
     checkpointing: bool = False
+    loss: str = ""
 
     @property
     def call(self) -> Call:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from archspec.costs.records import Step
+from archspec.costs.records import Call, Step
 from archspec.oracle.classes import config_of, model_class
 from archspec.oracle.construction import built
-from archspec.oracle.costs import configs_in, inputs
+from archspec.oracle.costs import configs_in, inputs, parameters_of
 from archspec.oracle.meta import local, on_meta
 from archspec.oracle.verdicts import Unavailable, told
 
@@ -96,6 +96,38 @@ def storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> lis
     if step.attention == "flash" and len(_FLASH_CALLS) == asked:
         raise Unavailable("the class has no flash attention")
     return keeper.found()
+
+
+def labels(model: Any, call: Call) -> dict[str, Any]:
+    """What a class takes to compute its loss; empty for a class that computes none."""
+    import torch
+
+    def ids(*shape: int) -> Any:
+        return torch.zeros(*shape, dtype=torch.long, device="meta")
+
+    taken, config, batch = parameters_of(model), model.config, call.batch
+    if "start_positions" in taken:
+        return {"start_positions": ids(batch), "end_positions": ids(batch)}
+    if "labels" not in taken:
+        return {}
+    if not type(model).__name__.endswith("ForSequenceClassification"):
+        return {"labels": ids(batch, call.tokens)}
+    kind = getattr(config, "problem_type", None) or ("regression" if config.num_labels == 1 else "")
+    if kind in ("", "single_label_classification"):
+        return {"labels": ids(batch)}
+    return {"labels": ids(batch, config.num_labels).float()}
+
+
+def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> int:
+    """Bytes that are kept of the loss, beside those of the forward; ``given`` are other inputs than ids.
+
+    Errors: those of :func:`saved`, and :class:`Unavailable` for a class that takes no labels.
+    """
+    given = given or inputs(model, step.call)
+    if not (wanted := labels(model, step.call)):
+        raise Unavailable("the class takes no labels")
+    without = sum(storage.nbytes for storage in storages(model, step, given))
+    return sum(storage.nbytes for storage in storages(model, step, {**given, **wanted})) - without
 
 
 def recomputed(model: Any, step: Step) -> int:

@@ -18,7 +18,7 @@ from archspec.oracle.classes import config_of, model_class
 from archspec.oracle.construction import built
 from archspec.oracle.costs import by_module, inputs, instance, settle
 from archspec.oracle.meta import local, on_meta
-from archspec.oracle.saved import saved, trained
+from archspec.oracle.saved import loss_bytes, saved, trained
 from archspec.oracle.verdicts import Refused, Unavailable, told
 
 
@@ -163,20 +163,37 @@ def rank_saved(
 
     What a stage is sent counts as what the layer before gives. Errors: as of :func:`rank_flops`.
     """
-    import torch
-
     with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
         if ranks.pipeline == 1:
             return saved(model, step)
         stage, given = model.base_model, None
         if ranks.stage:
-            shape = step.batch, step.tokens, model.config.hidden_size
-            sent = torch.empty(shape, device="meta", dtype=getattr(torch, step.dtype), requires_grad=True)
-            given = {"inputs_embeds": sent}
+            given = _sent(model, step)
         return {
             f"{model.base_model_prefix}.{name}".rstrip("."): nbytes
             for name, nbytes in saved(stage, step, given).items()
         }
+
+
+def _sent(model: Any, step: Step) -> dict[str, Any]:
+    """What the stage before sends."""
+    import torch
+
+    shape = step.batch, step.tokens, model.config.hidden_size
+    dtype = getattr(torch, step.dtype)
+    return {"inputs_embeds": torch.empty(shape, device="meta", dtype=dtype, requires_grad=True)}
+
+
+def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step) -> int:
+    """Bytes that are kept of the loss on a rank of tensors, or on the last stage.
+
+    Errors: as of :func:`rank_flops`.
+    """
+    with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
+        if ranks.pipeline == 1:
+            return loss_bytes(model, step)
+        model.forward = model.forward.__wrapped__  # without its messages to other stages
+        return loss_bytes(model, step, _sent(model, step))
 
 
 def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:

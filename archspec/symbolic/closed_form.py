@@ -11,7 +11,7 @@ import sympy
 
 from archspec.arguments import EXPRESSION, FIELDS, MAPPING, checked
 from archspec.configs.scope import Scope
-from archspec.costs.activations import StepActivations
+from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
@@ -98,6 +98,10 @@ class ClosedForm:
                 builder = SymbolicCostBuilder(scope, call, trains, opaque_floats=opaque, unroll=unroll)
             try:
                 tree = builder.build(architecture)
+                if isinstance(call, Step) and call.loss and isinstance(builder, SymbolicCostBuilder):
+                    saved = loss_saved(builder, tree, call.loss)
+                    tree = tree.copy()
+                    tree.saves = [*tree.saves, saved]
                 rows = symbolic_tensors(tree if call is None else priced(tree, checkpointing=again), builder)
             except Loops:
                 continue
