@@ -114,6 +114,35 @@ def parsed(settings: list[str]) -> dict[str, Any]:
     return parse_settings(settings)
 
 
+def needs(args: Values, needed: str, *options: str, met: bool | None = None) -> None:
+    """Refuse options that have no effect without another one, which is ``met`` if it is given.
+
+    Errors: :class:`ArchspecError` with the option, and the one that it needs.
+    """
+    if met if met is not None else _attribute(needed) in args.given:
+        return
+    for option in options:
+        if _attribute(option) in args.given:
+            message = f"{option} has no effect without {needed}"
+            raise ArchspecError(message, help=f"add {needed}, or leave out {option}")
+
+
+def excludes(args: Values, other: str, *options: str, met: bool | None = None) -> None:
+    """Refuse options that have no effect next to another one, which is ``met`` if it is given.
+
+    Errors: :class:`ArchspecError` with both options.
+    """
+    if met if met is not None else _attribute(other) in args.given:
+        for option in options:
+            if _attribute(option) in args.given:
+                message = f"{option} has no effect with {other}"
+                raise ArchspecError(message, help=f"leave out {option} or {other}")
+
+
+def _attribute(option: str) -> str:
+    return option.partition(" ")[0].removeprefix("--").replace("-", "_")
+
+
 def natural(text: str) -> int:
     """A number of levels, for argparse.
 

@@ -45,7 +45,7 @@ class Arguments:
         VALUE`: its import and its first parser are 3 of the 30 ms of a cold count.
         """
         told = {name: about for name, about in self.told if about.keys() <= _PLAIN}
-        values: dict[str, Any] = {_attribute(name): about.get("default") for name, about in self.told}
+        values, named = self._defaults(), set[str]()
         positionals = iter([name for name, _ in self.told if not name.startswith("-")])
         texts = iter(given)
         for text in texts:
@@ -55,9 +55,18 @@ class Arguments:
             value = True if flag else next(texts, "-") if option else text
             if name not in told or str(value).startswith("-"):
                 return None
+            named.add(_attribute(name))
             before = values[_attribute(name)]
             values[_attribute(name)] = [*before, value] if isinstance(before, list) else value
-        return Values(**values) if next(positionals, None) is None else None
+        return Values(**values, given=named) if next(positionals, None) is None else None
+
+    def parse(self, verb: str, purpose: str, given: list[str]) -> Values:
+        """The values of any command line, by argparse; ``given`` names those that are on it."""
+        found = vars(self.parser(verb, purpose).parse_args(given, Values()))
+        return Values(**{**self._defaults(), **found}, given={*found})
+
+    def _defaults(self) -> dict[str, Any]:
+        return {_attribute(name): about.get("default") for name, about in self.told}
 
     def parser(self, verb: str, purpose: str) -> argparse.ArgumentParser:
         """An argparse parser that reads all command lines; its help has what is the verb's own first."""
@@ -87,7 +96,8 @@ class Arguments:
         for name, about in self.told:
             if about.get("type") in _NUMBERS:
                 about = {**about, "type": _NUMBERS[about["type"]]}
-            groups.get(_SHARED.get(name, ""), parser).add_argument(name, **about)
+            absent = {"default": argparse.SUPPRESS} if name.startswith("-") else {}  # to tell what is given
+            groups.get(_SHARED.get(name, ""), parser).add_argument(name, **{**about, **absent})
         groups["output"].add_argument("-h", "--help", action="help", help="show this help")
         return parser
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from archspec.cli.command_line import Arguments, Values
+from archspec.cli.command_line import Arguments
 from archspec.typing_light import Any, NoReturn
 
 # what each verb is for; its module gives add_arguments(arguments) and run(args) -> int
@@ -195,7 +195,7 @@ def _verb(verb: str, given: list[str]) -> int:
     values = arguments.read(given)
     if values is None:
         try:
-            values = arguments.parser(verb, VERBS[verb]).parse_args(given, Values())
+            values = arguments.parse(verb, VERBS[verb], given)
         except SystemExit as stop:  # argparse has said what is wrong, or shown its help
             return stop.code if isinstance(stop.code, int) else 2
     code: int = module.run(values)

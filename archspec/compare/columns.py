@@ -18,6 +18,8 @@ _STAGES = "depths"
 _OF_STAGES = ("L", "d", "h", "d_ff")
 _TEXT = "text_config"  # the part that is meant where several have a field
 _NO_MEANING = {"number", "size", "side", "of", "the", "that", "on", "a", "in", "per", "to", "model"}
+OF_CALL = ("flops", "flops_per_token", "cache_bytes", "cache_bytes_per_token")  # depend on its tokens
+IN_BYTES = ("bytes", "cache_bytes", "cache_bytes_per_token")  # depend on a dtype
 _FACTS = ("model", "architecture", "model_type", "dtype")
 
 

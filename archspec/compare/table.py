@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from archspec.arguments import WHOLE, checked
-from archspec.compare.columns import DEFAULT, Call, Column, Found, columns_of
+from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Call, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
+from archspec.costs.lengths import USUAL_TOKENS
 from archspec.errors import ArchspecError, Problem, printable
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Report
@@ -110,7 +111,7 @@ def table(
     models: Sequence[Source | Model],
     columns: str | Sequence[str] | None = None,
     *,
-    tokens: int = 2048,
+    tokens: int | None = None,
     dtype: str | None = None,
     specs: Specs = (),
 ) -> ModelTable:
@@ -140,8 +141,11 @@ V: vocabulary size
     loaded = _loaded(models, specs)
     named = columns.split(",") if isinstance(columns, str) else columns
     chosen = columns_of(
-        [name.strip() for name in named or DEFAULT], [one for _, one in loaded], Call(tokens, dtype)
+        [name.strip() for name in named or DEFAULT],
+        [one for _, one in loaded],
+        Call(USUAL_TOKENS if tokens is None else tokens, dtype),
     )
+    _check_used({column.name for column in chosen}, tokens, dtype)
     if named is None and all(model.active_params == model.params for _, model in loaded):
         chosen = [column for column in chosen if column.name != "active_params"]
     rows, notes = [], list[str]()
@@ -153,6 +157,14 @@ V: vocabulary size
             told += filter(None, [model.dtype_note])
         notes += [text if name in text else f"{name}: {text}" for text in told]
     return ModelTable(chosen, rows, notes)
+
+
+def _check_used(columns: set[str], tokens: int | None, dtype: str | None) -> None:
+    """Errors: :class:`ArchspecError` for tokens or a dtype that no column depends on."""
+    for name, given, needed in (("tokens", tokens, OF_CALL), ("dtype", dtype, IN_BYTES)):
+        if given is not None and not columns & {*needed}:
+            message = f"{name} has no effect: no column depends on it"
+            raise ArchspecError(message, help=f"add a column ({', '.join(needed)}), or leave out {name}")
 
 
 def _loaded(models: Sequence[Source | Model], specs: Specs) -> list[tuple[str, Model]]:

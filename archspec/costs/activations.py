@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 
 from archspec.configs.scope import Scope
-from archspec.costs.builder import Costed, CostBuilder
+from archspec.costs.builder import CostBuilder, Costed
 from archspec.costs.forward import parts_gap
 from archspec.costs.parallel import Shares
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
@@ -78,14 +78,8 @@ class RankActivations:
 
     @property
     def bytes(self) -> int:
-        """Bytes that are kept at the end of the forward, and of the loss on the last stage."""
-        return sum(self.by_module.values()) + self.loss_bytes
-
-    @property
-    def loss_bytes(self) -> int:
-        """Bytes that the loss keeps: every rank of tensors has all logits."""
-        ranks = self.shares.ranks
-        return self.whole.loss_bytes if ranks.stage == ranks.pipeline - 1 else 0
+        """Bytes that are kept at the end of the forward, without the loss."""
+        return sum(self.by_module.values())
 
     @cached_property
     def by_module(self) -> dict[str, int]:
@@ -166,6 +160,14 @@ def loss_of(model_type: str, architecture: str, ranks: str = WHOLE) -> str | Non
         if architecture in types.get(model_type, ()):
             return str(name)
     return None
+
+
+def loss_gap(model_type: str, architecture: str, ranks: Iterable[str] = ()) -> str | None:
+    """Why the loss of a class is not counted, also on some kinds of ranks; None if it is."""
+    if loss_of(model_type, architecture) is None:
+        return f"not validated for {architecture}"
+    missing = [kind for kind in ranks if loss_of(model_type, architecture, kind) is None]
+    return f"not validated with {missing[0]} parallelism" if missing else None
 
 
 @cache

@@ -16,6 +16,7 @@ from archspec.errors import ArchspecError, Place, Source
 from archspec.language.expression import Expression, parse
 from archspec.language.yaml_nodes import Scalar
 from archspec.specs.library import folder
+from archspec.tree.node import Node
 from archspec.typing_light import Any
 
 POSITIONS = "positions.json"  # by model type: of `tokens`, past ones included, and of its encoder's `memory`
@@ -25,7 +26,7 @@ USUAL_TOKENS, USUAL_MEMORY = 2048, 512
 def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
     """Lengths that a formula is made at: :func:`usual_tokens`, of an encoder 512 positions at most."""
     lengths = {"batch": 1, "tokens": usual_tokens(scope)}
-    if not _encodes(scope, architecture):
+    if not encodes(scope, architecture):
         return lengths
     most = positions(scope, "memory")
     return {**lengths, "memory": USUAL_MEMORY if most is None else max(1, min(USUAL_MEMORY, most))}
@@ -54,8 +55,31 @@ def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
     """Errors: :class:`ArchspecError` for a call that is longer than there are positions for."""
     call = call.call if isinstance(call, Step) else call
     _check(scope, "tokens", call.context, f"{architecture} has", "past and tokens are")
-    if call.memory and _encodes(scope, architecture):
+    if call.memory and encodes(scope, architecture):
         _check(scope, "memory", call.memory, f"the encoder of {architecture} has", "memory is")
+
+
+def check_memory(scope: Scope, architecture: str, memory: int | None) -> None:
+    """Errors: :class:`ArchspecError` for encoder positions that a class does not take, or needs."""
+    if memory and not _uses_memory(scope, architecture, memory):
+        message = f"memory has no effect: {architecture} attends to no encoder"
+        raise ArchspecError(message, help="leave memory out")
+    if memory is None and encodes(scope, architecture):
+        message = f"{architecture} reads what its encoder gives"
+        raise ArchspecError(message, help="say how many positions: memory=512")
+
+
+def _uses_memory(scope: Scope, architecture: str, memory: int) -> bool:
+    """Return True if any cost of a call depends on an encoder's positions."""
+    without, given = (
+        CostBuilder(scope, axes_of(Call(1, 1, 0, length, length))).build(architecture)
+        for length in (0, memory)
+    )
+    return _costs(without) != _costs(given)
+
+
+def _costs(node: Node) -> list[Any]:
+    return [node.costs, node.cache, *map(_costs, node.children.values())]
 
 
 def _check(scope: Scope, axis: str, length: int, whose: str, what: str) -> None:
@@ -69,7 +93,7 @@ def _check(scope: Scope, axis: str, length: int, whose: str, what: str) -> None:
         )
 
 
-def _encodes(scope: Scope, architecture: str) -> bool:
+def encodes(scope: Scope, architecture: str) -> bool:
     """Whether an encoder is built, whose positions are a call's `memory`."""
     builder = CostBuilder(scope, axes_of(Call(1, 1)))
     builder.build(architecture)
@@ -86,3 +110,10 @@ def _rules() -> dict[str, dict[str, str]]:
     with open(os.path.join(folder(), POSITIONS), encoding="utf-8") as file:
         found: dict[str, dict[str, str]] = json.load(file)
     return found
+
+
+def check_positive(**given: Any) -> None:
+    """Errors: :class:`ArchspecError` for a number that is not an integer of at least 1."""
+    for name, value in given.items():
+        if type(value) is not int or value < 1:
+            raise ArchspecError(f"{name} is {value!r}", help="give an integer of at least 1")

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from math import prod
 
@@ -19,6 +22,8 @@ from archspec.tree.tensors import Tensor
 from archspec.typing_light import NamedTuple
 
 OPTIMIZERS = "optimizers.json"
+STAGES = ("optimizer", "gradients", "weights")  # what ZeRO's stages 1, 2 and 3 share out, one more each
+_LAYER = re.compile(r"(.*\.(?:layers|blocks)\.\d+|.*?\.\d+)\.")  # names of what is inside a layer
 _BY_TENSOR = ("blocks", "rows and columns", "scalar")  # states that are not of a dtype, an element each
 _BLOCK, _SMALL, _TABLE = 256, 4096, 256 * 4  # of bitsandbytes: elements a scale, elements in float32, levels
 _FLOAT = 4
@@ -88,3 +93,32 @@ def optimizer_named(name: str) -> Optimizer:
         help_ = did_you_mean(str(name), known) or f"known: {', '.join(known)}"
         raise ArchspecError(f"{name} is no optimizer that is described", help=help_)
     return known[name]
+
+
+def check_zero(zero: int, data: int, experts: int) -> None:
+    """Errors: :class:`ArchspecError` for a stage of ZeRO that does not exist, or numbers without effect.
+
+    ``data`` and ``experts`` are numbers of ranks.
+    """
+    if type(zero) is not int or not 0 <= zero <= len(STAGES):
+        raise ArchspecError(f"zero is {zero!r}", help="ZeRO's stages are 0, 1, 2 and 3")
+    if zero and data == 1:
+        raise ArchspecError("zero has no effect with data_parallel=1", help="give data_parallel, or no zero")
+    if data > 1 and not zero and experts == 1:
+        message = "data_parallel has no effect on the memory of a rank without zero"
+        raise ArchspecError(message, help="give zero (1, 2 or 3), or leave out data_parallel")
+
+
+def largest_unit(sizes: Iterable[tuple[str, int]]) -> int:
+    """Elements of the largest layer, or module outside of layers, from the names and elements of parameters.
+
+    It is the least that ZeRO's stage 3 gathers at once.
+
+    >>> largest_unit([("wte.weight", 9), ("h.0.fc.weight", 4), ("h.0.fc.bias", 2), ("h.1.fc.weight", 4)])
+    9
+    """
+    units = Counter[str]()
+    for name, elements in sizes:
+        layer = _LAYER.match(name)
+        units[layer[1] if layer else name.rpartition(".")[0]] += elements
+    return max(units.values(), default=0)

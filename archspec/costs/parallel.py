@@ -56,6 +56,11 @@ class Ranks(NamedTuple):
     stage: int = 0
 
     @property
+    def counts(self) -> dict[str, int]:
+        """How many ranks there are of each kind."""
+        return {kind: count for kind, count in self._asdict().items() if kind != "stage"}
+
+    @property
     def cut(self) -> bool:
         """Whether tensors are shared out."""
         return self.tensor > 1 or self.expert > 1
@@ -117,10 +122,7 @@ def _unique(tensors: list[Tensor]) -> list[Tensor]:
 def held_step(model_type: str, architecture: str, ranks: Ranks, what: str) -> None:
     """Errors: :class:`ArchspecError` for a class of which a rank's step was not measured so."""
     for kind in ("tensor", "pipeline"):
-        whole = getattr(ranks, kind) == 1 or (kind, what) == (
-            "pipeline",
-            "FLOPs",
-        )  # FLOPs stay where layers are
+        whole = getattr(ranks, kind) == 1 or (kind, what) == ("pipeline", "FLOPs")  # stay where layers are
         if not whole and architecture not in _file()["held"].get(f"{kind} {what}", {}).get(model_type, ()):
             message = f"{kind}_parallel: {what} of a rank of {architecture} ({model_type}) are not described"
             raise ArchspecError(message, help=_STATES)

@@ -9,6 +9,11 @@ Axes = dict[str, Any]  # by the names of `archspec.specs.records.RUNS`, and how 
 ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of dtypes that activations were held to torch in
 KERNELS = ("flash", "eager")  # of attention in training
 STATISTIC = 4  # bytes: norms compute in float32
+EXCLUDED = (  # of the memory of a training step, always
+    "inputs and buffers",
+    "temporary tensors of the backward pass and the optimizer step",
+    "memory that CUDA and its allocator reserve",
+)
 _KEEP_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
 _PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
 
@@ -72,6 +77,16 @@ class Step(NamedTuple):
     def kind(self) -> str:
         """How it is trained, as the record of what was held to torch says it."""
         return f"{self.attention} checkpointing" if self.checkpointing else self.attention
+
+
+class Row(NamedTuple):
+    """One row of where the memory of a rank goes; ``shared_by`` is how many ranks of data share it out."""
+
+    name: str
+    dtype: str
+    elements: int | None
+    shared_by: int
+    bytes: int
 
 
 class Cost(NamedTuple):

@@ -5,31 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 
 from archspec.configs.scope import Scope
-from archspec.costs.activations import Activations, RankActivations, checkpointed
+from archspec.costs.activations import PIPELINE, TENSOR, Activations, RankActivations, checkpointed, loss_gap
 from archspec.costs.forward import Forward, held_to_transformers, total
-from archspec.costs.lengths import check_lengths
-from archspec.costs.optimizers import optimizer_named
+from archspec.costs.lengths import check_lengths, check_memory, check_positive
+from archspec.costs.optimizers import STAGES, check_zero, largest_unit, optimizer_named
 from archspec.costs.parallel import Part, Ranks, Shares, held_step, stages
-from archspec.costs.records import Call
+from archspec.costs.records import EXCLUDED, Call, Row
 from archspec.errors import ArchspecError
 from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.tensors import Tensor
-from archspec.typing_light import Any, NamedTuple
 
 DTYPES = ("float32", "bfloat16", "float16")  # of weights that are trained
-STAGES = ("optimizer", "gradients", "weights")  # what ZeRO's stages 1, 2 and 3 share out, one more each
 ATTENTION = ("flash", "eager")
-
-
-class Row(NamedTuple):
-    """One row of where the memory of a rank goes; ``shared_by`` is how many ranks of data share it out."""
-
-    name: str
-    dtype: str
-    elements: int | None
-    shared_by: int
-    bytes: int
 
 
 class TrainingStep:
@@ -41,8 +29,10 @@ class TrainingStep:
     those with requires_grad have a gradient and the optimizer's states. Gradients are of their dtype, as
     torch makes them; `adamw_megatron` adds them up in float32. Where 16-bit weights have a copy in float32,
     it counts with the optimizer. ZeRO's stages share out the optimizer's part (1), gradients (2) and weights
-    (3) over ``data_parallel`` ranks: of n elements a rank has n / ranks, rounded up. Left out are buffers,
-    the whole weights that stage 3 gathers for a layer at a time, and what libraries set aside for themselves.
+    (3) over ``data_parallel`` ranks: of n elements a rank has n / ranks, rounded up. Stage 3 gathers whole
+    weights; the largest layer, or module outside of layers, is counted. ``excluded`` lists what is not
+    counted, so ``total_bytes`` is a lower bound. Gradients are counted next to all activations, as they are
+    when a step accumulates gradients.
 
     ``tensor_parallel`` and ``expert_parallel`` cut parameters as transformers' plans do, and
     ``pipeline_parallel`` shares out layers as it does; figures are of :attr:`stage`. There ``batch`` is a
@@ -82,25 +72,26 @@ class TrainingStep:
             raise ArchspecError(f"weights in {dtype} are not trained", help=f"known: {', '.join(DTYPES)}")
         if attention not in ATTENTION:
             raise ArchspecError(f"{attention} is no attention", help=f"known: {', '.join(ATTENTION)}")
-        _positive(batch=batch, tokens=tokens, data_parallel=data_parallel)
-        _positive(memory=1 if memory in (None, 0) else memory)
-        _positive(tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel)
-        _positive(expert_parallel=expert_parallel)
+        check_positive(batch=batch, tokens=tokens, memory=memory or 1)
         self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)
+        check_positive(**{f"{kind}_parallel": count for kind, count in self.ranks.counts.items()})
         if sequence_parallel:
-            message = "sequence_parallel: what a rank keeps of its positions is not described"
-            raise ArchspecError(message, help="transformers has none; tensor_parallel is described")
+            raise ArchspecError("sequence_parallel is not supported", help="use tensor_parallel")
         self._check_shares()
-        check_lengths(scope, architecture, Call(batch, tokens, 0, memory or 0))
+        self._check_lengths()
         self._tensors = tensors
         self._stages = stages(scope, architecture, tensors, self.ranks)
 
     def _check_shares(self) -> None:
-        if type(self.zero) is not int or not 0 <= self.zero <= len(STAGES):
-            raise ArchspecError(f"zero is {self.zero!r}", help="ZeRO's stages are 0, 1, 2 and 3")
+        check_zero(self.zero, self.data_parallel, self.ranks.expert)
         if (self.zero or self.ranks.cut) and not self.optimizer.by_element:
             message = f"the states of {self.optimizer.name} are not of an element each, and not shared out"
-            raise ArchspecError(message, help="another optimizer, or data_parallel without zero")
+            raise ArchspecError(message, help="choose another optimizer, or leave out zero")
+
+    def _check_lengths(self) -> None:
+        check_lengths(self.scope, self.architecture, Call(self.batch, self.tokens, 0, self.memory or 0))
+        if self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None:
+            check_memory(self.scope, self.architecture, self.memory)
 
     @property
     def _whole(self) -> bool:
@@ -112,7 +103,8 @@ class TrainingStep:
 
         Where activations are not described, it is the one with most of the others.
         """
-        states = [sum(row.bytes for row in self._rows_of(parts).values()) for parts in self._stages]
+        rows = ([*self._rows_of(parts).values(), *self._gathered(parts)] for parts in self._stages)
+        states = [sum(row.bytes for row in one) for one in rows]
         if len(states) == 1:
             return 0
         try:
@@ -197,8 +189,36 @@ class TrainingStep:
 
     @property
     def activation_bytes(self) -> int:
-        """Bytes that are kept for the backward on a rank."""
+        """Bytes that are kept for the backward on a rank, those of the loss included."""
         return self._kept[self.stage][0]
+
+    @property
+    def loss_bytes(self) -> int:
+        """Bytes that the loss keeps on a rank: the log-softmax of the logits above all. 0 if not known."""
+        return self._loss_bytes(self.stage)
+
+    def _loss_bytes(self, stage: int) -> int:
+        last = stage == self.ranks.pipeline - 1
+        return self.activations.loss_bytes if last and self._loss is None else 0
+
+    @property
+    def _loss(self) -> str | None:
+        """Why the loss is not counted; None if it is."""
+        kinds = ((TENSOR, self.ranks.tensor), (PIPELINE, self.ranks.pipeline))
+        ranks = [name for name, count in kinds if count > 1]
+        return loss_gap(self.scope.spec.model_type, self.architecture, ranks)
+
+    @property
+    def excluded(self) -> list[str]:
+        """What is not counted: :attr:`total_bytes` is a lower bound of what a rank needs."""
+        found = [f"the loss ({self._loss})"] if self._loss else []
+        if self.scope.raw.get("output_router_logits"):
+            found.append("the auxiliary loss of the routers")
+        if self.zero == len(STAGES):
+            found.append("layers that are gathered ahead")
+        if self.data_parallel > 1 or not self._whole:
+            found.append("buffers of communication")
+        return [*found, *EXCLUDED]
 
     @cached_property
     def _kept(self) -> list[tuple[int, int]]:
@@ -211,12 +231,13 @@ class TrainingStep:
         found = []
         for stage in range(self.ranks.pipeline):
             rank = RankActivations(whole, self._shares(stage))
-            found.append((rank.bytes * (self.ranks.pipeline - stage), rank.recomputed_bytes))
+            kept = rank.bytes * (self.ranks.pipeline - stage) + self._loss_bytes(stage)
+            found.append((kept, rank.recomputed_bytes))
         return found
 
     @property
     def total_bytes(self) -> int:
-        """The sum of :attr:`table`; with checkpointing what a layer keeps as it is run again is in it."""
+        """The sum of :attr:`table`, a lower bound: :attr:`excluded` lists what is not in it."""
         return sum(row.bytes for row in self.table)
 
     @property
@@ -226,10 +247,22 @@ class TrainingStep:
 
     @property
     def table(self) -> list[Row]:
-        """Where the memory of a rank goes: :attr:`states`, then activations."""
-        rows = [*self.states, Row("activations", self.dtype, None, 1, self.activation_bytes)]
+        """Where the memory of a rank goes: :attr:`states`, weights that are gathered, activations."""
+        rows = [*self.states, *self.gathered, Row("activations", self.dtype, None, 1, self.activation_bytes)]
         again = self._kept[self.stage][1]
         return [*rows, *([Row("computed again", self.dtype, None, 1, again)] if again else [])]
+
+    @property
+    def gathered(self) -> list[Row]:
+        """The largest layer, or module outside of layers, that ZeRO's stage 3 gathers; empty without it."""
+        return self._gathered(self._stages[self.stage])
+
+    def _gathered(self, parts: list[Part]) -> list[Row]:
+        if self.zero < len(STAGES) or self.data_parallel == 1:
+            return []
+        alone = self.data_parallel * self.ranks.tensor == self.ranks.expert  # each expert is on one rank
+        most = largest_unit((one.tensor.name, one.numel) for one in parts if not (one.expert and alone))
+        return [Row("gathered weights", self.dtype, most, 1, most * dtype_bytes(self.dtype))]
 
     @cached_property
     def _rows(self) -> dict[str, Row]:
@@ -263,9 +296,3 @@ class TrainingStep:
         others = sum(part.numel for part in parts if not part.expert)
         own = -(-others // share) + -(-experts // alike)
         return Row(name, dtype, own, share, own * dtype_bytes(dtype))
-
-
-def _positive(**given: Any) -> None:
-    for name, value in given.items():
-        if type(value) is not int or value < 1:
-            raise ArchspecError(f"{name} is {value!r}", help="give an integer of at least 1")

@@ -11,7 +11,7 @@ from archspec.errors import ArchspecError
 from archspec.formats.stated import assumed_note, cache_note, key_problem, quantization_of
 from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor
+from archspec.tree.tensors import Tensor, output_embeddings
 from archspec.typing_light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Costs:
         (14287896576, 1073741824)
         """
         from archspec.costs.forward import Forward, held_to_transformers
-        from archspec.costs.lengths import check_lengths, usual_tokens
+        from archspec.costs.lengths import check_lengths, check_memory, usual_tokens
 
         held_to_transformers(self.scope, self.architecture)
         held = self.scope.spec.library.costs(self.model_type).held(self.architecture)
@@ -128,6 +128,7 @@ class Costs:
             tokens = usual_tokens(self.scope, past)
         call = Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded, held)
         check_lengths(self.scope, self.architecture, call.call)
+        check_memory(self.scope, self.architecture, memory)
         return call
 
     def flops(
@@ -210,6 +211,9 @@ class Costs:
         """
         from archspec.models.memory import Memory
 
+        if last and not output_embeddings(self.root):
+            message = f"last has no effect: {self.architecture} gives no logits"
+            raise ArchspecError(message, help="leave out last")
         stored, rest = self.weights(weights, dtype), dtype_name(dtype or self.dtype)
         notes = [*self._cache_notes(dtype), *stored.notes]  # asked for first: options are checked at once
         return Memory(self.forward(batch, tokens, past, memory), stored, rest, last, notes)
@@ -223,6 +227,8 @@ class Costs:
         :class:`archspec.costs.training.TrainingStep`: dtype, optimizer, attention,
         checkpointing, data_parallel, zero, tensor_parallel, pipeline_parallel, expert_parallel.
 
+        Errors: :class:`ArchspecError` for an option without effect, such as ``zero`` on one rank.
+
         >>> import archspec
         >>> step = archspec.load("LlamaForCausalLM").training(batch=8, tokens=4096, data_parallel=8, zero=1)
         >>> step.weights_bytes, step.gradients_bytes, step.optimizer_bytes
@@ -235,6 +241,7 @@ class Costs:
             message = "a quantized base is trained through adapters (LoRA), which are not supported"
             help_ = f"count the training of the unquantized base with --set {found.path}=null"
             raise key_problem(self._quantized, found.path, message, help_)
-        if tokens is None:
-            tokens = usual_tokens(self.scope)
-        return Training(self.scope, self.architecture, self._tensors, batch, tokens, memory, **options)
+        known = usual_tokens(self.scope) if tokens is None else tokens
+        step = Training(self.scope, self.architecture, self._tensors, batch, known, memory, **options)
+        step.check_used(None if batch == 1 else batch, tokens, memory)
+        return step

@@ -157,6 +157,8 @@ class Formula(Placed):
         """
         if format not in ("markdown", "latex"):
             raise FormulaError(f"{format} is no format of tables", help="there are markdown and latex")
+        if width is not None and format != "latex":
+            raise FormulaError(f"width has no effect on a table in {format}", help="leave out the width")
         return tabled(self, arrangement(self, by, depth), format, None, Layout(width=width))
 
     @property

@@ -7,7 +7,8 @@ from functools import cached_property
 
 from archspec.costs.forward import Forward
 from archspec.costs.outputs import Room, room
-from archspec.costs.training import Row, TrainingStep
+from archspec.costs.records import Row
+from archspec.costs.training import ATTENTION, TrainingStep
 from archspec.costs.weights import Weights
 from archspec.errors import ArchspecError
 from archspec.models.calls import call_facts, call_json
@@ -120,15 +121,12 @@ class Training(TrainingStep, Report):
     copy of the weights  float32            497,759,232  474.7 MiB
     momentum             float32            497,759,232  474.7 MiB
     variance             float32            497,759,232  474.7 MiB
-    activations          bfloat16            22,822,912   21.8 MiB
-    computed again       bfloat16            45,678,616   43.6 MiB
-    total                                 2,059,538,456    1.9 GiB
     """
 
     @cached_property
     def parts(self) -> list[Row]:
         """Where the memory of the rank goes; without activations where :attr:`not_described` says why."""
-        return self.states if self.not_described else self.table
+        return [*self.states, *self.gathered] if self.not_described else self.table
 
     @cached_property
     def not_described(self) -> str | None:
@@ -138,6 +136,25 @@ class Training(TrainingStep, Report):
         except ArchspecError as error:
             return error.problems[0].message
         return None
+
+    @cached_property
+    def _lengthless(self) -> bool:
+        """Whether no figure depends on the lengths of the step: neither FLOPs nor activations are known."""
+        return self.not_described is not None and self._flops() is None
+
+    def check_used(self, batch: int | None, tokens: int | None, memory: int | None) -> None:
+        """Errors: :class:`ArchspecError` for what is given and has no effect on any figure."""
+        named: dict[str, Any] = {
+            "batch": batch,
+            "tokens": tokens,
+            "memory": memory,
+            "checkpointing": self.checkpointing or None,
+        }
+        named["attention"] = None if self.attention == ATTENTION[0] else self.attention
+        idle = [name for name, given in named.items() if given is not None]
+        if idle and self._lengthless:
+            message = f"{idle[0]} has no effect: {self.not_described}"
+            raise ArchspecError(message, help=f"leave out {idle[0]}")
 
     @property
     def model_type(self) -> str:
@@ -150,8 +167,8 @@ class Training(TrainingStep, Report):
         return {
             "architecture": self.architecture,
             "model_type": self.model_type,
-            "batch": self.batch,
-            "tokens": self.tokens,
+            "batch": None if self._lengthless else self.batch,
+            "tokens": None if self._lengthless else self.tokens,
             "memory": self.memory or 0,
             "dtype": self.dtype,
             "optimizer": self.optimizer.name,
@@ -161,9 +178,16 @@ class Training(TrainingStep, Report):
             "zero": self.zero,
             "flops": self._flops(),
             "parts": [part._asdict() for part in self.parts],
+            "loss_bytes": None if self.not_described or self._loss else self.loss_bytes,
             "not_described": self.not_described,
-            "total_bytes": None if self.not_described else total,
+            "total_bytes": total,
+            "excluded": self.excluded,
         }
+
+    @property
+    def excluded(self) -> list[str]:
+        """What is not counted, activations included if :attr:`not_described` says why."""
+        return ["activations", *super().excluded] if self.not_described else super().excluded
 
     def _ranks(self) -> dict[str, int]:
         return {name: getattr(self.ranks, name.removesuffix("_parallel")) for name in PARALLEL}
@@ -185,15 +209,21 @@ class Training(TrainingStep, Report):
             for part in self.parts
         ]  # fmt: skip
         total = sum(part.bytes for part in self.parts)
-        label = "total without activations" if self.not_described else "total"
-        yield Table("part|dtype|of it|>bytes|>", [*rows, (label, "", "", number(total), size(total))])
+        totals = ("total", "", "", f">= {number(total)}", f">= {size(total)}")
+        yield Table("part|dtype|of it|>bytes|>", [*rows, totals])
+        if not self.not_described and self.loss_bytes:
+            yield f"the loss keeps {number(self.loss_bytes)} bytes of the activations"
+        yield f"lower bound, excluded: {'; '.join(self.excluded)}"
         if self.not_described:
             yield f"note: {self.not_described}"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield from (("architecture", self.architecture), ("model type", self.model_type))
-        yield from (("batch", number(self.batch)), ("tokens", number(self.tokens)))
-        yield from (("optimizer", self.optimizer.name), ("attention", self.attention))
+        if not self._lengthless:
+            yield from (("batch", number(self.batch)), ("tokens", number(self.tokens)))
+        yield "optimizer", self.optimizer.name
+        if not self._lengthless:
+            yield "attention", self.attention
         if self.checkpointing:
             yield "checkpointing", "every layer"
         for name, count in self._ranks().items():

@@ -118,6 +118,14 @@ def labels(model: Any, call: Call) -> dict[str, Any]:
     return {"labels": ids(batch, config.num_labels).float()}
 
 
+def takes_labels(architecture: str, model_type: str) -> bool:
+    """Return True if a class can be given labels."""
+    import inspect
+
+    taken = inspect.signature(model_class(architecture, model_type).forward).parameters
+    return "labels" in taken or "start_positions" in taken
+
+
 def loss_bytes(model: Any, step: Step, given: dict[str, Any] | None = None) -> int:
     """Bytes that are kept of the loss, beside those of the forward; ``given`` are other inputs than ids.
 

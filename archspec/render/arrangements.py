@@ -77,6 +77,9 @@ def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
     if by not in ways:
         help_ = did_you_mean(str(by), ways) or f"there are {', '.join([*ways, 'module'])}"
         raise FormulaError(f"{by} is no arrangement", help=help_)
+    if depth != 1:
+        message = f"a depth of {depth} has no effect by {by}"
+        raise FormulaError(message, help="arrange by module, or leave out the depth")
     return ways[by](formula)
 
 

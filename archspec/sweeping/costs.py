@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward, held_to_transformers
-from archspec.costs.lengths import USUAL_TOKENS, check_lengths, usual_lengths
-from archspec.errors import ArchspecError
+from archspec.costs.lengths import USUAL_TOKENS, check_lengths, check_memory, usual_lengths
+from archspec.errors import ArchspecError, SweepError
 from archspec.language.expression import Expression
 from archspec.models.model import Model
 from archspec.quantities import COST_COLUMNS
@@ -53,6 +53,8 @@ class Wanted(NamedTuple):
         Errors: :class:`ArchspecError` for a class whose costs are not given.
         """
         held_to_transformers(scopes[0], architecture)
+        if memory := self.lengths.get("memory"):
+            check_memory(scopes[0], architecture, memory)
         for scope in scopes:
             try:
                 return self._replace(lengths={**usual_lengths(scope, architecture), **self.lengths})
@@ -122,3 +124,13 @@ def subject_names(columns: Mapping[str, Expression], where: Iterable[Expression]
     """The names in the columns and conditions of a sweep."""
     nodes = (node for one in (*columns.values(), *where) for node in ast.walk(one.tree))
     return {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+def check_used(named: set[str], dtype: str | None, lengths: Mapping[str, int]) -> None:
+    """Errors: :class:`SweepError` for a dtype or a length of a call that no column depends on."""
+    idle = [] if {"bytes", "cache_bytes"} & named or dtype is None else ["dtype"]
+    idle += [] if {*COST_COLUMNS} & named else lengths
+    if idle:
+        needed = "bytes or cache_bytes" if idle == ["dtype"] else ", ".join(COST_COLUMNS)
+        message = f"{idle[0]} has no effect: no column depends on it"
+        raise SweepError(message, help=f"add a column ({needed}), or leave out {idle[0]}")

@@ -16,7 +16,7 @@ from archspec.render.html import blocks_html
 from archspec.reports import Block
 from archspec.specs.search_path import Specs
 from archspec.sweeping.axes import axes_of, named_columns
-from archspec.sweeping.costs import subject_names
+from archspec.sweeping.costs import check_used, subject_names
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
 from archspec.sweeping.head import Head, plainly, remarks
@@ -293,6 +293,8 @@ def sweep(
     if where is not None and not isinstance(where, str):
         where = " and ".join(f"({one})" for one in where) or None
     subject = Subject(config, axes, architecture, tied, taken, where, dtype, lengths, specs)
-    if dtype is None and "bytes" in subject_names(subject.columns, subject.where):
+    names = subject_names(subject.columns, subject.where)
+    check_used(names, dtype, lengths)
+    if dtype is None and "bytes" in names:
         check_unquantized(subject.config, "sweeps")
     return Sweep(subject, list(named), wide)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import add_dtype, add_model, load_model, print_json
+from archspec.cli.arguments import add_dtype, add_model, excludes, load_model, needs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.costs.lengths import add_lengths, add_weights
-from archspec.errors import ArchspecError
 from archspec.models.report import Report
 from archspec.terminal import show
 
@@ -15,6 +14,13 @@ _RANKS = {
     "pipeline_parallel": "ranks that share out layers",
     "expert_parallel": "ranks, of those of data and tensors, that share out experts",
 }
+
+
+_OF_A_CALL = ("--past", "--weights", "--last")
+_OF_TRAINING = (
+    *("--optimizer", "--attention", "--checkpointing", "--zero"),
+    *(f"--{name.replace('_', '-')}" for name in _RANKS),
+)
 
 
 def add_arguments(takes: Arguments) -> None:
@@ -36,6 +42,9 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def run(args: Values) -> int:
+    needs(args, "--train", *_OF_TRAINING)
+    excludes(args, "--train", *_OF_A_CALL)
+    needs(args, "--data-parallel", "--zero")
     found = _training(args) if args.train else _of_a_call(args)
     print_json(found.as_json()) if args.json else show(found.blocks())
     return 0
@@ -47,10 +56,6 @@ def _of_a_call(args: Values) -> Report:
 
 
 def _training(args: Values) -> Report:
-    """Errors: :class:`ArchspecError`, also for an option that training has no use for."""
-    for name in ("past", "weights", "last"):
-        if getattr(args, name):
-            raise ArchspecError(f"--{name} is of a call, and not of training", help="leave it or --train out")
     return load_model(args).training(
         args.batch,
         args.tokens,

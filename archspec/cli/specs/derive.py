@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from archspec.cli.arguments import add_json, add_samples, parsed, print_json
+from archspec.cli.arguments import add_json, add_samples, excludes, parsed, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.terminal import say
 
@@ -27,6 +27,7 @@ def add_arguments(takes: Arguments) -> None:
 def run(args: Values) -> int:
     from archspec.authoring.derive import derive
 
+    excludes(args, "--no-verify", "--samples", "--seed")
     found = derive(
         args.name,
         config=args.config,

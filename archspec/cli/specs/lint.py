@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import add_json, add_specs, print_json
+from archspec.cli.arguments import add_json, add_specs, excludes, print_json
 from archspec.cli.command_line import Arguments, Values
+from archspec.errors import ArchspecError
 from archspec.terminal import show
 
 
@@ -17,6 +18,9 @@ def add_arguments(takes: Arguments) -> None:
 
 def run(args: Values) -> int:
     if args.schema:
+        excludes(args, "--schema", "--specs", "--json")
+        if args.files:
+            raise ArchspecError("--schema checks no files", help="leave out --schema or the files")
         from archspec.linting.schema import text
 
         print(text(), end="")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from archspec.cli.arguments import add_json, add_samples, add_specs, print_json
+from archspec.cli.arguments import add_json, add_samples, add_specs, excludes, needs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.terminal import progress, say, show
@@ -41,6 +41,7 @@ def add_arguments(takes: Arguments) -> None:
 def run(args: Values) -> int:
     from archspec.verifying.pool import cores
 
+    _check_options(args)
     jobs = args.jobs if args.jobs > 0 else cores()
     for option, given in (("--specs", args.specs), ("--json", args.json)):
         if given and (args.costs or args.coverage or args.check):
@@ -62,12 +63,26 @@ def run(args: Values) -> int:
     return 1 if found.count("wrong") else 2 if missing else 0
 
 
+def _check_options(args: Values) -> None:
+    """Errors: :class:`ArchspecError` for options that have no effect together."""
+    needs(args, "--costs", "--formulas")
+    needs(args, "--changed", "--output")
+    drawn = ("--samples", "--seed", "--jobs")
+    excludes(args, "--check", *drawn, "--all", "--changed", "--formulas")
+    excludes(args, "--formulas", *drawn, "--coverage")
+    excludes(args, "--coverage", "--changed")
+    if args.names:
+        excludes(args, "names", "--coverage", "--check", met=True)
+        excludes(args, "names", "--all", "--changed", met=bool(args.costs))
+
+
 def _verified(args: Values, jobs: int) -> Verification:
     from archspec.authoring.verify import Verification, telling, verify
     from archspec.cli.specs import release
 
     with progress("verifying") as told:
         if args.changed == RELEASE and not (args.names or args.all) and release.is_another():
+            excludes(args, "another transformers", "--samples", met=True)
             done = telling(told, 0)
             report, lines = release.run(release.SAMPLES, args.seed, jobs, args.output, done)
             return Verification(report, listed=lines)

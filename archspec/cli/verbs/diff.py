@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import MODEL_HELP, add_choices, given, natural, parsed, print_json
+from archspec.cli.arguments import MODEL_HELP, add_choices, excludes, given, natural, parsed, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.terminal import show
 
-_APART = ("a", "b", "json", "json_schema", "format")  # options that diff() does not take by name
+_APART = ("a", "b", "json", "json_schema", "format", "given")  # options that diff() does not take by name
 
 
 def add_arguments(takes: Arguments) -> None:
@@ -29,6 +29,7 @@ def add_arguments(takes: Arguments) -> None:
 def run(args: Values) -> int:
     from archspec.compare.diff import diff
 
+    excludes(args, "--json", "--format")
     options = {name: value for name, value in vars(args).items() if name not in _APART}
     settings = {name: parsed(options[name]) for name in ("set", "set_a", "set_b")}
     a = given(args.a)

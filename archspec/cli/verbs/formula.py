@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archspec.cli.arguments import add_model, load_model, pairs, print_json
+from archspec.cli.arguments import add_model, excludes, load_model, needs, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import FormulaError
 from archspec.quantities import QUANTITIES
@@ -27,7 +27,7 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--format", "FORMAT", about_format, default="unicode", choices=FORMATS)
     about_by = "how its terms are grouped (default: repetition)"
     takes.value("--by", None, about_by, default="repetition", choices=ARRANGEMENTS)
-    takes.value("--depth", "N", "with --by module: how many levels (default: 1)", type=int, default=1)
+    takes.value("--depth", "N", "with --by module: how many levels (default: 1)", type=int)
     takes.value("--collect", "FIELD", "by powers of one field")
     about_leading = (
         "only the terms that no other outgrows, as widths, depths, experts and vocabularies grow, or these"
@@ -65,6 +65,7 @@ def run(args: Values) -> int:
     from archspec.render.code import LANGUAGES
     from archspec.render.formats import PLAIN, program, tabled, typeset, written_part
 
+    _check_arrangement(args)
     layout = _layout(args)
     formula, own = chosen_formula(args), own_glyphs(args.notation, _own_symbols(args))
     left = _leading(formula, args)
@@ -100,6 +101,19 @@ def run(args: Values) -> int:
     return 0
 
 
+def _check_arrangement(args: Values) -> None:
+    """Errors: :class:`ArchspecError` for options that have no effect together."""
+    from archspec.render.code import LANGUAGES
+
+    excludes(args, "--piecewise", "--by", "--depth", "--collect", "--table")
+    excludes(args, "--collect", "--by", "--depth")
+    needs(args, "--by module", "--depth", met=args.by == "module")
+    excludes(args, "--json", "--format", "--table")
+    excludes(args, "--table", "--format", "--collect")
+    code = f"--format {args.format}"
+    excludes(args, code, "--notation", "--symbol", met=args.format in LANGUAGES)
+
+
 def _layout(args: Values) -> Layout | None:
     """How LaTeX is laid out; None for another format. Errors: :class:`FormulaError` where it is another."""
     from archspec.render.formats import Layout
@@ -120,7 +134,7 @@ def _parts(formula: Formula, args: Values) -> list[Part]:
 
     if args.collect:
         return arrangements.collected(formula, args.collect)
-    return arrangements.arrangement(formula, args.by, args.depth)
+    return arrangements.arrangement(formula, args.by, args.depth or 1)
 
 
 def _leading(formula: Formula, args: Values) -> Leading | None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, given, pairs
+from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, excludes, given, needs, pairs
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import SweepError
 from archspec.quantities import COST_COLUMNS, QUANTITIES
@@ -40,7 +40,7 @@ def add_arguments(takes: Arguments) -> None:
     about_sql = "print a SQL query: duckdb (default) or spark"
     takes.value("--sql", "DIALECT", about_sql, nargs="?", const="duckdb")
     takes.value("--table", "NAME", "with --sql: read the swept fields from this table, a column each")
-    takes.flag("--wide", "integers as decimals of 38 digits")
+    takes.flag("--wide", "with --out to .parquet or .arrow: integers as decimals of 38 digits")
     takes.flag("--yes", "go ahead with what takes more than a minute, or than is free of the disk")
     takes.value("--rows", "N", f"how many rows to print (default: {_SHOWN})", type=int, default=_SHOWN)
     add_json(takes)
@@ -76,14 +76,11 @@ def ties_of(texts: list[str]) -> dict[str, str]:
 
 def run(args: Values) -> int:
     signal.signal(signal.SIGTERM, _stop)  # so that a file that is half written disappears
+    _check_outputs(args)
     grid = _sweep(args, *class_and_config(args))
     if args.sql:
         print(grid.sql(args.sql, args.table))
         return 0
-    if args.table:
-        raise SweepError("--table is the table of a SQL query", help="ask for one with --sql")
-    if (args.log or args.beside) and not args.plot:
-        raise SweepError("--log and --beside are of a picture", help="ask for one with --plot")
     if not 0 <= args.rows <= _MOST_SHOWN:
         help_ = f"up to {_MOST_SHOWN:,} are printed; --out FILE writes all"
         raise SweepError(f"--rows {args.rows}: no number of rows to print", help=help_)
@@ -103,6 +100,18 @@ def run(args: Values) -> int:
     if not args.json and not args.out and not args.plot:
         _print(grid, args.rows, args.yes)
     return 0
+
+
+def _check_outputs(args: Values) -> None:
+    """Errors: :class:`ArchspecError` for an option that has no effect on what is printed or written."""
+    needs(args, "--sql", "--table")
+    excludes(args, "--sql", "--out", "--plot", "--json", "--rows", "--yes")
+    needs(args, "--plot", "--kind", "--log", "--beside")
+    for other in ("--out", "--plot"):
+        excludes(args, other, "--json", "--rows")
+    excludes(args, "--json", "--rows")
+    binary = (args.out or "").endswith((".parquet", ".arrow"))
+    needs(args, "--out FILE.parquet or FILE.arrow", "--wide", met=binary)
 
 
 def _stop(*_: Any) -> NoReturn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, given, print_json
+from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, excludes, given, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.quantities import QUANTITIES
 from archspec.terminal import show
@@ -19,7 +19,7 @@ def add_arguments(takes: Arguments) -> None:
     about_format = "what the table is written in (default: text)"
     takes.value("--format", None, about_format, default="text", choices=FORMATS)
     about_tokens = "positions of the call whose costs columns name (2048)"
-    takes.value("--tokens", "N", about_tokens, type=int, default=2048)
+    takes.value("--tokens", "N", about_tokens, type=int)
     add_dtype(takes)
     add_specs(takes)
     add_json(takes)
@@ -28,6 +28,7 @@ def add_arguments(takes: Arguments) -> None:
 def run(args: Values) -> int:
     from archspec.compare.table import table
 
+    excludes(args, "--json", "--format")
     models = [given(one) for one in args.models]
     found = table(models, args.columns, tokens=args.tokens, dtype=args.dtype, specs=args.specs)
     if args.json:

@@ -7,27 +7,31 @@ formulas/contractions.yaml. The class has the loss that agrees at every point.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 from archspec.configs.scope import Scope
 from archspec.costs.activations import PIPELINE, TENSOR, WHOLE, loss_saved
 from archspec.costs.builder import CostBuilder
 from archspec.costs.parallel import Ranks
-from archspec.costs.records import ELEMENT_BYTES, KERNELS, Step, training_axes
+from archspec.costs.records import KERNELS, Step, training_axes
 from archspec.errors import ArchspecError
 from archspec.oracle import Refused, Unavailable, versions
 from archspec.oracle.costs import encodes
-from archspec.oracle.saved import loss_bytes, trained
+from archspec.oracle.saved import loss_bytes, takes_labels, trained
 from archspec.oracle.training import rank_loss
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verifying.comparison import Config
-from archspec.verifying.costs.comparison import configs
 from archspec.verifying.costs.record import recorded
 
 _LENGTHS = ((2, 64), (1, 40), (3, 17))  # sequences and tokens
+_STEPS = (
+    *(Step(*lengths, 0, "bfloat16", "flash") for lengths in _LENGTHS),
+    *(Step(*lengths, 0, "bfloat16", "eager") for lengths in _LENGTHS[:2]),
+    *(Step(2, 17, 0, "float32", attention) for attention in KERNELS),
+)
 _MEMORY = 33  # encoder positions
 _LEAST = 4  # points
 _DRAWN = 2  # random configs
@@ -43,7 +47,8 @@ _LABELS: tuple[Config, ...] = (  # of sequence classification
     {"num_labels": 4, "problem_type": "multi_label_classification"},
     {"num_labels": 1, "problem_type": "single_label_classification"},
 )
-_NARROW = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers")
+_WIDTH, _TIES = "hidden_size", "tie_word_embeddings"
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers")
 
 
 def classes() -> Iterator[tuple[str, str, list[str]]]:
@@ -56,10 +61,13 @@ def classes() -> Iterator[tuple[str, str, list[str]]]:
 
 def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = _DRAWN) -> str | None:
     """The name of the loss that keeps what a class keeps of its loss, at every point; None without one."""
+    if not takes_labels(architecture, spec.model_type):
+        return None
     left, compared = known_losses(), 0
     for number, raw in enumerate(_configs(spec, architecture, drawn)):
-        for expected, scope, step in _measured(spec, architecture, raw, kernels, few=number > 0):
-            left = [name for name in left if _found(scope, architecture, step, name) == expected]
+        steps = [one for one in _STEPS if one.attention in kernels]
+        for expected, step in _measured(spec, architecture, raw, steps[:2] if number else steps):
+            left = [name for name in left if _found(Scope(spec, raw), architecture, step, name) == expected]
             compared += 1
         if not left or not compared:
             return None
@@ -92,27 +100,35 @@ def _same(
 
 
 def _configs(spec: Spec, architecture: str, drawn: int) -> Iterator[Config]:
-    """The default config with two layers, others with other labels, random ones."""
-    default: Config = {"model_type": spec.model_type} | {name: 2 for name in _NARROW if name in spec.fields}
+    """The default config with two layers, others with other labels, random narrow ones."""
+    default: Config = {"model_type": spec.model_type} | {name: 2 for name in _LAYERS if name in spec.fields}
     yield default
     if architecture.endswith("ForSequenceClassification"):
         yield from ({**default, **more} for more in _LABELS)
-    yield from islice(configs(spec, architecture, drawn, 0), 2, drawn + 2) if drawn else ()
+    random = Random(f"{spec.model_type} {architecture}")
+    for _ in range(drawn):
+        sizes = {"vocab_size": random.randrange(300, 3000), _WIDTH: random.choice((64, 128, 256))}
+        sizes |= {_TIES: random.random() < 0.5, "num_labels": random.randrange(2, 9)}
+        if architecture.endswith("ForQuestionAnswering"):
+            del sizes["num_labels"]  # there are two
+        yield {
+            **default,
+            **{name: one for name, one in sizes.items() if name in (*spec.fields, "num_labels")},
+        }
 
 
-def _measured(
-    spec: Spec, architecture: str, raw: Config, kernels: Iterable[str], few: bool
-) -> Iterator[tuple[int, Scope, Step]]:
-    """What a loss keeps at each point of a config that runs."""
-    for attention in kernels:
-        for dtype in list(ELEMENT_BYTES)[: 1 if few else None]:
-            try:
-                model = trained(architecture, raw, spec.model_type, Step(2, 64, 0, dtype, attention))
-                for lengths in _LENGTHS[: 2 if few else None]:
-                    step = Step(*lengths, _MEMORY if encodes(model) else 0, dtype, attention)
-                    yield loss_bytes(model, step), Scope(spec, raw), step
-            except (Refused, Unavailable):
-                continue
+def _measured(spec: Spec, architecture: str, raw: Config, steps: list[Step]) -> Iterator[tuple[int, Step]]:
+    """What a loss keeps at each step that runs."""
+    models: dict[tuple[str, str], Any] = {}
+    for step in steps:
+        key = step.attention, step.dtype
+        try:
+            if key not in models:
+                models[key] = trained(architecture, raw, spec.model_type, step)
+            step = step._replace(memory=_MEMORY if encodes(models[key]) else 0)
+            yield loss_bytes(models[key], step), step
+        except (Refused, Unavailable):
+            continue
 
 
 def _found(scope: Scope, architecture: str, step: Step, name: str) -> int | None:
