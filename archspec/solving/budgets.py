@@ -120,10 +120,19 @@ class Budgets(TypedDict, total=False):
 
 
 def planned(budgets: Budgets) -> tuple[Plan, dict[str, Any]]:
-    """What is planned for, and the sizes."""
+    """What is planned for, and the sizes.
+
+    Errors: :class:`SweepError` for lengths that no budget depends on.
+    """
     given = dict(budgets)
     plan: dict[str, Any] = {name: given.pop(name) for name in Plan._fields if name in given}
-    return Plan(**plan), given
+    found = Plan(**plan)
+    if found.batch != 1 and found.memory is None:
+        raise SweepError("batch has no effect without memory", help="give --memory, or leave out batch")
+    if found.sequence is not None and found.flops is None and found.memory is None:
+        message = "sequence has no effect without flops or memory"
+        raise SweepError(message, help="give --flops and --tokens, or --memory, or leave out sequence")
+    return found, given
 
 
 def goals_of(budgets: Mapping[str, Any], plan: Plan) -> list[Goal]:

@@ -36,7 +36,7 @@ def test_megatron_s_bytes_a_parameter() -> None:
 @pytest.mark.parametrize(("stage", "gigabytes"), [(0, 120), (1, 31.4), (2, 16.6), (3, 1.88)], ids=str)
 def test_zero_s_figure_1(stage: int, gigabytes: float) -> None:
     """arXiv:1910.02054, figure 1: 7.5e9 parameters, K = 12, 64 ranks."""
-    found = step(data_parallel=64, zero=stage)
+    found = step(data_parallel=64, zero=stage) if stage else step()
     assert float(bytes_a_parameter(found)) * 7.5 == pytest.approx(gigabytes, abs=0.05)
 
 
@@ -62,7 +62,7 @@ def test_weights_in_float32_have_no_copy() -> None:
 def test_what_is_frozen_has_neither_gradient_nor_states() -> None:
     model = archspec.load("MarianMTModel")  # its positions are sinusoidal
     assert model.trainable_params < model.params
-    found = model.training(1, 8)
+    found = model.training(1, 8, 8)
     assert found.weights_bytes == 2 * model.params
     assert found.gradients_bytes == 2 * model.trainable_params
     assert found.optimizer_bytes == 12 * model.trainable_params
@@ -96,6 +96,61 @@ def test_the_total_is_the_sum_of_its_parts() -> None:
     assert found.activation_bytes == found.activations.bytes > 0
 
 
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2}
+LLAMA |= {"hidden_size": 640, "num_attention_heads": 16, "num_key_value_heads": 4, "vocab_size": 128256}
+LLAMA["intermediate_size"] = 1408
+
+
+def test_the_loss_is_part_of_the_activations() -> None:
+    """The log-softmax of 1,024 x 128,256 logits in float32, the shifted labels, and the float32 divisor."""
+    found = archspec.load(LLAMA).training(1, 1024)
+    assert found.loss_bytes == 4 * 1024 * 128256 + 8 * 1025 + 4
+    assert found.activation_bytes == 56_152_112 + 525_344_780 == found.activations.bytes
+    assert found.total_bytes == sum(part.bytes for part in found.states) + found.activation_bytes
+    assert not any("the loss" in what for what in found.excluded)
+    assert f">= {found.total_bytes:,}" in str(found)
+
+
+def test_a_loss_that_is_not_known_is_named() -> None:
+    found = archspec.load("LlamaModel", set={"num_hidden_layers": 2}).training(1, 64)
+    assert found.loss_bytes == 0
+    assert found.excluded[0] == "the loss (not validated for LlamaModel)"
+    assert found.as_json()["loss_bytes"] is None
+    assert "excluded: the loss (not validated for LlamaModel); inputs and buffers" in str(found)
+    routers = archspec.load("MixtralForCausalLM", set={"output_router_logits": True}).training()
+    assert "the auxiliary loss of the routers" in routers.excluded
+
+
+def test_only_the_last_stage_keeps_the_loss() -> None:
+    whole = archspec.load(LLAMA).training(1, 1024)
+    staged = archspec.load(LLAMA).training(1, 1024, pipeline_parallel=2)
+    losses = [staged._loss_bytes(stage) for stage in range(2)]
+    assert losses == [0, whole.loss_bytes]
+    first, last = (kept for kept, _ in staged._kept)
+    assert last > whole.loss_bytes > first
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [
+        ("LlamaForCausalLM", "model.layers.0"),
+        ("BertForMaskedLM", "bert.embeddings.word_embeddings"),
+        ("GPT2LMHeadModel", "transformer.wte"),
+        ("SwinModel", "encoder.layers.3.blocks.0"),
+    ],
+)
+def test_zero_s_stage_3_gathers_the_largest_layer(name: str, layer: str) -> None:
+    model = archspec.load(name)
+    found = model.training(data_parallel=4, zero=3)
+    inside = (one for one in model.tensors() if one.name.startswith(f"{layer}.") and not one.tied_to)
+    elements = sum(one.numel for one in inside if one.kind == "parameter")
+    (row,) = found.gathered
+    assert (row.elements, row.bytes) == (elements, 2 * elements)
+    assert row in found.parts
+    assert not model.training(data_parallel=4, zero=2).gathered
+    assert "layers that are gathered ahead" in found.excluded
+
+
 def test_what_is_computed_again_is_a_part_of_its_own() -> None:
     found = archspec.load("LlamaForCausalLM").training(1, 64, checkpointing=True)
     kept, again = found.table[-2:]
@@ -116,6 +171,9 @@ def test_what_is_computed_again_is_a_part_of_its_own() -> None:
         ({"zero": 1, "data_parallel": 2, "optimizer": "adafactor"}, "not shared out"),
         ({"tensor_parallel": 0}, "tensor_parallel is 0"),
         ({"sequence_parallel": True}, "sequence_parallel"),
+        ({"zero": 1}, "zero has no effect with data_parallel=1"),
+        ({"data_parallel": 2}, "data_parallel has no effect on the memory of a rank without zero"),
+        ({"memory": 8}, "attends to no encoder"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

@@ -34,9 +34,14 @@ def test_python_says_what_the_command_prints(
 
 
 def test_a_step_without_activations_says_why() -> None:
-    step = archspec.load("ZambaForCausalLM").training(tokens=8)
-    assert step.not_described and step.as_json()["total_bytes"] is None
-    assert "total without activations" in str(step)
+    model = archspec.load("ZambaForCausalLM")
+    with pytest.raises(archspec.ArchspecError, match="tokens has no effect: the activations of Zamba"):
+        model.training(tokens=8)
+    step = model.training()
+    told = step.as_json()
+    assert step.not_described and told["total_bytes"] == sum(part.bytes for part in step.states)
+    assert told["excluded"][0] == "activations" and told["tokens"] is told["batch"] is None
+    assert "excluded: activations; the loss" in str(step) and "\ntokens" not in str(step)
 
 
 def test_sensitivity_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from archspec.cli.arguments import add_dtype, add_json, pairs, print_json
+from archspec.cli.arguments import add_dtype, add_json, needs, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.verbs.sweep import add_class_and_config, add_grid, class_and_config, ties_of
 from archspec.quantities import BUDGETS, QUANTITIES
@@ -51,6 +51,9 @@ def run(args: Values) -> int:
     from archspec.solving.budgets import Plan
     from archspec.solving.solve import solve
 
+    needs(args, "--memory", "--batch")
+    needs(args, "--flops or --memory", "--sequence", met=bool(args.flops or args.memory))
+    needs(args, "--bytes, --memory or --json", "--dtype", met=bool(args.bytes or args.memory or args.json))
     source, architecture = class_and_config(args)
     budgets = {name: getattr(args, name) for name in BUDGETS}
     multiples: dict[str, Any] = pairs("--multiple", args.multiple, "--multiple hidden_size=128")

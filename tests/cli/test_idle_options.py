@@ -1,0 +1,272 @@
+"""Every option of every verb changes what is printed or written, or is refused by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from archspec.cli.command_line import Arguments
+from archspec.cli.main import VERBS, main, module_of
+
+SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
+CONFIGS = {
+    "llama": {"num_key_value_heads": 2, "vocab_size": 300, "architectures": ["LlamaForCausalLM"]},
+    "bert": {"vocab_size": 300, "architectures": ["BertModel"]},
+    "vit": {"architectures": ["ViTModel"]},
+}
+FLAG = ("",)
+VALUES: dict[str, tuple[str, ...]] = {  # some value of each has an effect wherever the option has any
+    "--architecture": ("LlamaModel", "BertForMaskedLM", "ViTForImageClassification"),
+    "--set": ("tie_word_embeddings=true", "hidden_size=128", "num_hidden_layers=1,2"),
+    "--dtype": ("float32", "bf16"),
+    "--depth": ("1", "2", "0", "4"),
+    "--quantity": ("flops", "embedding_params"),
+    "--assume": ("intermediate_size=4*hidden_size",),
+    "--format": ("latex", "markdown"),
+    "--by": ("module", "layer"),
+    "--collect": ("hidden_size",),
+    "--leading": ("vocab_size", "num_hidden_layers"),
+    "--env": ("equation",),
+    "--width": ("16",),
+    "--symbol": ("hidden_size=q",),
+    "--batch": ("3",),
+    "--past": ("5",),
+    "--tokens": ("7", "1e6"),
+    "--memory": ("9", "1MB"),
+    "--weights": ("int8", "bf16"),
+    "--budget": ("80GiB",),
+    "--optimizer": ("sgd_momentum",),
+    "--attention": ("eager",),
+    **dict.fromkeys(
+        ("--data-parallel", "--tensor-parallel", "--pipeline-parallel", "--expert-parallel"), ("2",)
+    ),
+    "--zero": ("1",),
+    "--config": ("llama.json",),
+    "--set-a": ("vocab_size=7",),
+    "--set-b": ("hidden_size=128",),
+    "--columns": ("params,bytes", "flops"),
+    "--tie": ("intermediate_size=2*hidden_size",),
+    "--where": ("hidden_size < 100",),
+    "--out": ("out.csv", "out"),
+    "--plot": ("out.svg",),
+    "--kind": ("pareto", "lines"),
+    "--log": ("xy",),
+    "--beside": ("bert.json",),
+    "--sql": ("spark",),
+    "--table": ("markdown", "other"),
+    "--rows": ("1",),
+    **dict.fromkeys(("--params", "--active-params", "--non-embedding-params"), ("60k",)),
+    "--bytes": ("100000",),
+    "--flops": ("1e12",),
+    "--compute": ("1e15",),
+    "--law": ("kaplan",),
+    "--sequence": ("77",),
+    "--free": ("hidden_size",),
+    "--multiple": ("hidden_size=96", "intermediate_size=56"),
+    "--ratio": ("hidden_size/num_hidden_layers=60..61",),
+    "--tolerance": ("0", "30"),
+    "--within": ("0.01", "30"),
+    "--top": ("1",),
+    "--schema": FLAG,
+    **dict.fromkeys(
+        (
+            "--json",
+            "--last",
+            "--train",
+            "--checkpointing",
+            "--standalone",
+            "--piecewise",
+            "--wide",
+            "--schema",
+        ),
+        FLAG,
+    ),
+}
+BY_DESIGN = {  # changes nothing in a line of this test
+    "--json-schema": "prints the schema of the verb, as --help prints its help",
+    "--yes": "agrees to what would take too long, or too much of the disk",
+    "--specs": "has an effect if a folder has another spec of the class",
+    "--notation": "has an effect if the file has another symbol",
+}
+COLUMNS = ("bytes", "flops", "cache_bytes")
+LINES = {  # contexts in which other options have an effect
+    "count": ["llama.json", "vit.json"],
+    "tree": ["llama.json"],
+    "tensors": ["llama.json"],
+    "formula": [
+        "llama.json",
+        *(
+            f"llama.json {more}"
+            for more in (
+                "--format latex",
+                "--format python",
+                "--json",
+                "--piecewise",
+                "--by module",
+                "--table markdown",
+                "--collect hidden_size",
+                "--leading vocab_size",
+                "--quantity flops",
+            )
+        ),
+    ],
+    "flops": ["llama.json", "bert.json --tokens 20"],
+    "cache": ["llama.json", "llama.json --budget 80GiB"],
+    "memory": ["llama.json", "bert.json --tokens 20", *(f"{one}.json --train" for one in CONFIGS)],
+    "sensitivity": ["llama.json"],
+    "diff": ["llama.json bert.json", "llama.json bert.json --tokens 20"],
+    "table": [
+        "llama.json",
+        *(f"llama.json --columns {one}" for one in (*COLUMNS, "L")),
+    ],
+    "sweep": [
+        f"llama.json --set hidden_size=64,128{more}"
+        for more in (
+            "",
+            *(f" --columns {one}" for one in COLUMNS),
+            " --json",
+            " --out out.csv",
+            " --sql",
+            " --plot out.svg",
+        )
+    ],
+    "solve": [
+        f"llama.json {more}"
+        for more in (
+            "--params 100k",
+            "--bytes 300k",
+            "--memory 1MB",
+            "--compute 1e13",
+            "--params 100k --json",
+        )
+    ],
+    "list": ["bert"],
+    "lint": ["llama.yaml"],
+}  # verify and derive are in the last test: what they do takes transformers
+CASES = [(verb, line) for verb, lines in LINES.items() for line in lines]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, own in CONFIGS.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({"model_type": name, **SIZES, **own}))
+    shutil.copy(Path(__file__).parents[2] / "formulas" / "llama.yaml", tmp_path)
+    return tmp_path
+
+
+class Ended:
+    """How a command line ended: its exit code, its outputs and files, and its complaint."""
+
+    def __init__(self, line: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.code = main(line)
+        said = capsys.readouterr()
+        self.complaint, self.out = said.err, said.out
+        self.files = {}
+        for path in folder.glob("out*"):
+            self.files[path.name] = (
+                path.read_bytes()
+                if path.is_file()
+                else b"".join(one.read_bytes() for one in sorted(path.rglob("*")) if one.is_file())
+            )
+            shutil.rmtree(path) if path.is_dir() else os.unlink(path)
+
+    def result(self, option: str) -> object:
+        """What it gave, without the line that repeats an option."""
+        name = option.removeprefix("--").replace("-", " ")
+        return self.code, re.sub(rf"(?m)^({name}|ranks) .*\n", "", self.out), self.files
+
+
+def options_of(verb: str) -> Iterator[str]:
+    takes = Arguments()
+    module_of(verb).add_arguments(takes)
+    yield from (name for name, _ in takes.told if name.startswith("--"))
+
+
+def test_all_verbs_and_options_are_tried() -> None:
+    assert {*LINES, "verify", "derive"} == {*VERBS}
+    options = {option for verb in LINES for option in options_of(verb)}
+    assert options - {*VALUES, *BY_DESIGN} == set()
+
+
+@pytest.mark.parametrize(("verb", "line"), CASES, ids=[f"{verb} {line}" for verb, line in CASES])
+def test_an_option_has_an_effect_or_is_refused(
+    verb: str, line: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [verb, *line.split()]
+    plain = Ended(given, folder, capsys)
+    assert plain.code in (0, 1), plain.complaint
+    idle = []
+    for option in options_of(verb):
+        if option in BY_DESIGN or (option in given and option != "--set"):
+            continue
+        tries = [Ended([*given, option, *value.split()], folder, capsys) for value in VALUES[option]]
+        assert 70 not in {one.code for one in tries}, option
+        refused = all(one.code == 2 for one in tries)
+        if not refused and all(one.result(option) == plain.result(option) for one in tries if one.code != 2):
+            idle.append(option)
+    assert idle == []
+
+
+REFUSED = {  # line -> the option that is named
+    **{
+        f"memory llama.json {option}": option.split()[0]
+        for option in (
+            *("--tensor-parallel 8", "--pipeline-parallel 2", "--expert-parallel 2", "--data-parallel 2"),
+            *("--optimizer adamw", "--attention eager", "--attention flash", "--checkpointing", "--zero 0"),
+        )
+    },
+    **{
+        f"memory llama.json --train {option}": option.split()[0]
+        for option in ("--past 0", "--last", "--weights nf4")
+    },
+    "memory llama.json --train --zero 0": "--zero",
+    "memory llama.json --train --data-parallel 4": "data_parallel",
+    "memory vit.json --train --tokens 64": "tokens",
+    "memory vit.json --train --attention eager": "attention",
+    "memory bert.json --tokens 20 --last": "last",
+    "flops bert.json --tokens 20 --memory 9": "memory",
+    "cache llama.json --weights nf4": "weights",
+    "formula llama.json --depth 1": "--depth",
+    "formula llama.json --by layer --depth 2": "--depth",
+    "formula llama.json --collect hidden_size --by layer": "--by",
+    "formula llama.json --json --format python": "--format",
+    "formula llama.json --format python --symbol hidden_size=q": "--symbol",
+    "formula llama.json --env equation --format python": "--env",
+    "table llama.json --tokens 2048": "tokens",
+    "table llama.json --columns flops --dtype bf16": "dtype",
+    "sweep llama.json --set hidden_size=64,128 --tokens 5": "tokens",
+    "sweep llama.json --set hidden_size=64,128 --kind auto": "--kind",
+    "sweep llama.json --set hidden_size=64,128 --wide": "--wide",
+    "sweep llama.json --set hidden_size=64,128 --json --rows 2": "--rows",
+    "solve llama.json --params 100k --batch 1": "--batch",
+    "solve llama.json --params 100k --sequence 64": "--sequence",
+    "solve llama.json --params 100k --dtype bf16": "--dtype",
+    "diff llama.json bert.json --batch 2": "batch",
+    "diff llama.json bert.json --json --format markdown": "--format",
+    "lint llama.yaml --schema": "--schema",
+    "derive GPT2Model --no-verify --seed 1": "--seed",
+    "verify GPT2Model --formulas": "--formulas",
+    "verify GPT2Model --output drafts": "--output",
+    "verify GPT2Model --check": "--check",
+    "verify GPT2Model --coverage": "--coverage",
+    "verify --costs --check --samples 2": "--samples",
+    "verify --coverage --changed": "--changed",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_an_option_without_effect_is_refused_by_name(
+    line: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line.split()) == 2
+    said = capsys.readouterr()
+    assert not said.out
+    assert REFUSED[line] in said.err.partition("help: ")[0]
+    assert "help: " in said.err
