@@ -67,7 +67,7 @@ def formula(source: str, asked: dict[str, Any]) -> Any:
     left = whole.leading(*asked["growing"]) if asked["leading"] else None
     shown = left or whole
     grouped = asked["by"] != "repetition"
-    parts = shown.by(asked["by"], asked["depth"])
+    parts = shown.by(asked["by"], asked["depth"] if asked["by"] == "module" else 1)
     text = whole.as_json()
     listed = [
         {"label": one.label, "latex": one.latex(), "value": one.value, "share": one.share} for one in parts

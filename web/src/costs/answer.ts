@@ -45,8 +45,10 @@ export interface Step {
   tensor_parallel: number;
   pipeline_parallel: number;
   parts: { name: string; dtype: string; shared_by: number; bytes: Whole }[];
+  loss_bytes: Whole | null;
   not_described: string | null;
-  total_bytes: Whole | null;
+  total_bytes: Whole;
+  excluded: string[];
 }
 
 export interface Costs {

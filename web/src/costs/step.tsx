@@ -7,7 +7,7 @@ import type { Step } from "./answer";
 import { room } from "./asked";
 
 export function StepOf({ step }: { step: Step }) {
-  const total = step.total_bytes ?? step.parts.reduce((sum, one) => sum + Number(one.bytes), 0);
+  const total = step.total_bytes;
   const ranks = [step.data_parallel, step.tensor_parallel, step.pipeline_parallel];
   const all = ranks.reduce((product, one) => product * one, 1);
   const shared = `${ranks[0]} data × ${ranks[1]} tensor × ${ranks[2]} pipeline`;
@@ -15,8 +15,7 @@ export function StepOf({ step }: { step: Step }) {
     <>
       <StackedBar
         room={room.value}
-        least={step.not_described !== null}
-        aside="the loss"
+        least
         segments={step.parts}
       />
       <dl class="facts">
@@ -25,14 +24,14 @@ export function StepOf({ step }: { step: Step }) {
           title={
             step.not_described ? "bytes of a rank without activations" : "bytes of the rank that needs most"
           }
-          value={`${whole(total)} (${bytes(total)})`}
+          value={`≥ ${whole(total)} (${bytes(total)})`}
         />
         <Fact title="FLOPs of a rank" value={step.flops === null ? "not given" : whole(step.flops)} />
       </dl>
       <p class="note">
-        {step.not_described
-          ? `Without activations: ${step.not_described}.`
-          : "Exact but for the loss, what libraries set aside and fragments of memory, which are not counted."}
+        A lower bound: not counted are {step.excluded.join("; ")}.
+        {step.not_described ? ` No activations: ${step.not_described}.` : ""}
+        {step.loss_bytes ? ` The loss keeps ${bytes(step.loss_bytes)} of the activations.` : ""}
       </p>
       <ReportTable
         name="parts of the memory"

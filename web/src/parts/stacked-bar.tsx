@@ -17,17 +17,16 @@ interface Props {
   segments: Segment[];
   room: Room;
   least?: boolean; // the parts are at least as large, and may be larger
-  aside?: string; // what is no part, though it takes memory
 }
 
-export function StackedBar({ segments, room, least = false, aside = "" }: Props) {
+export function StackedBar({ segments, room, least = false }: Props) {
   const total = segments.reduce((sum, one) => sum + Number(one.bytes), 0);
   const whole = Math.max(total, room.bytes);
   const shown = segments.filter((one) => one.bytes !== 0);
   const at = (part: Whole) => `${(100 * Number(part)) / whole}%`;
   return (
     <figure class="stack">
-      <p class={total > room.bytes ? "over" : "fits"}>{verdict(total, room, least, aside)}</p>
+      <p class={total > room.bytes ? "over" : "fits"}>{verdict(total, room, least)}</p>
       <div class="bar" aria-hidden="true">
         {shown.map((one, rank) => (
           <span
@@ -55,15 +54,14 @@ export function StackedBar({ segments, room, least = false, aside = "" }: Props)
 const TIGHT = 0.9; // of the memory: a serving engine takes no more of it unasked
 const NOT_COUNTED = "what libraries set aside and fragments of memory, which are not counted";
 
-function verdict(total: number, room: Room, least: boolean, aside: string): string {
+function verdict(total: number, room: Room, least: boolean): string {
   const needed = `${least ? "at least " : ""}${bytes(total)}, ${percentOf(total, room)} of ${room.called}`;
   const over = `${needed}; ${bytes(total - room.bytes)} too much`;
   if (total > room.most) return `does not fit: ${over}`;
   if (total > room.bytes) return `hardly fits: ${over}, unless a GB of it is a GiB`;
   const left = `${bytes(room.bytes - total)} ${least ? "at most are" : "are"} left`;
-  const but = aside && `, ${aside} aside`;
-  if (total > TIGHT * room.bytes) return `tight${but}: ${needed}; ${left}, for ${NOT_COUNTED}`;
-  return `${least ? "may fit" : "fits"}${but}: ${needed}; ${left}`;
+  if (total > TIGHT * room.bytes) return `tight: ${needed}; ${left}, for ${NOT_COUNTED}`;
+  return `${least ? "may fit" : "fits"}: ${needed}; ${left}`;
 }
 
 function percentOf(total: number, room: Room): string {
