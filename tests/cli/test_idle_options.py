@@ -23,7 +23,7 @@ CONFIGS = {
 FLAG = ("",)
 VALUES: dict[str, tuple[str, ...]] = {  # some value of each has an effect wherever the option has any
     "--architecture": ("LlamaModel", "BertForMaskedLM", "ViTForImageClassification"),
-    "--set": ("tie_word_embeddings=true", "hidden_size=128", "num_hidden_layers=1,2"),
+    "--set": ("tie_word_embeddings=true", "hidden_size=128", "num_hidden_layers=0", "num_hidden_layers=1,2"),
     "--dtype": ("float32", "bf16"),
     "--depth": ("1", "2", "0", "4"),
     "--quantity": ("flops", "embedding_params"),
@@ -71,7 +71,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # some value of each has an effect where
     "--multiple": ("hidden_size=96", "intermediate_size=56"),
     "--ratio": ("hidden_size/num_hidden_layers=60..61",),
     "--tolerance": ("0", "30"),
-    "--within": ("0.01", "30"),
+    "--within": ("0.4", "0.01"),
     "--top": ("1",),
     "--schema": FLAG,
     **dict.fromkeys(
@@ -111,7 +111,7 @@ LINES = {  # contexts in which other options have an effect
                 "--by module",
                 "--table markdown",
                 "--collect hidden_size",
-                "--leading vocab_size",
+                "--leading hidden_size",
                 "--quantity flops",
             )
         ),
@@ -133,17 +133,17 @@ LINES = {  # contexts in which other options have an effect
             " --json",
             " --out out.csv",
             " --sql",
-            " --plot out.svg",
+            " --set num_hidden_layers=1,2 --plot out.svg",
         )
     ],
     "solve": [
         f"llama.json {more}"
         for more in (
-            "--params 100k",
-            "--bytes 300k",
-            "--memory 1MB",
-            "--compute 1e13",
-            "--params 100k --json",
+            "--params 1m",
+            "--bytes 2m",
+            "--memory 4MB",
+            "--compute 1e14",
+            "--params 1m --json",
         )
     ],
     "list": ["bert"],
@@ -180,7 +180,8 @@ class Ended:
     def result(self, option: str) -> object:
         """What it gave, without the line that repeats an option."""
         name = option.removeprefix("--").replace("-", " ")
-        return self.code, re.sub(rf"(?m)^({name}|ranks) .*\n", "", self.out), self.files
+        repeated = rf"(?m)^({name}|ranks) .*\n" if name != "architecture" else r"^$"
+        return self.code, re.sub(repeated, "", self.out), self.files
 
 
 def options_of(verb: str) -> Iterator[str]:

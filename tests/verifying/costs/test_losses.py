@@ -48,7 +48,12 @@ def test_hooks_see_the_activations_with_their_loss(
     "name",
     [
         *("LlamaForCausalLM", "LlamaForTokenClassification", "GPT2ForSequenceClassification"),
-        *("BertForMaskedLM", "BertForQuestionAnswering", "BartForConditionalGeneration", "EuroBertForMaskedLM"),
+        *(
+            "BertForMaskedLM",
+            "BertForQuestionAnswering",
+            "BartForConditionalGeneration",
+            "EuroBertForMaskedLM",
+        ),
     ],
 )
 def test_a_loss_keeps_what_the_class_keeps(name: str) -> None:

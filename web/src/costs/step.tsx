@@ -13,11 +13,7 @@ export function StepOf({ step }: { step: Step }) {
   const shared = `${ranks[0]} data × ${ranks[1]} tensor × ${ranks[2]} pipeline`;
   return (
     <>
-      <StackedBar
-        room={room.value}
-        least
-        segments={step.parts}
-      />
+      <StackedBar room={room.value} least segments={step.parts} />
       <dl class="facts">
         <Fact title="ranks" value={all > 1 ? `${whole(all)}: ${shared}` : "1"} />
         <Fact
