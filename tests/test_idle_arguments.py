@@ -1,4 +1,4 @@
-"""Arguments of Python functions that have no effect are refused; those at their defaults count as not given."""
+"""Arguments of Python functions that have no effect are refused; defaults count as not given."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [  # what is given, and what of
     ("flops", {"tokens": 8, "memory": 9}, "memory"),
     ("cache", {"tokens": 8, "weights": "nf4"}, "weights"),
     ("memory", {"tokens": 8, "last": True}, "last"),
-    ("memory", {"tokens": 8, "past": 4}, "past"),
+    ("memory", {"tokens": 8, "past": 4}, "no cache"),
     ("training", {"tokens": 8, "zero": 1}, "zero"),
     ("training", {"tokens": 8, "data_parallel": 2}, "data_parallel"),
     ("training", {"tokens": 8, "memory": 9}, "memory"),

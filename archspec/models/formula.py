@@ -290,3 +290,9 @@ class Formula(Placed):
 def texts_of(fields: Mapping[str, Any]) -> list[str]:
     """Assumptions as they are typed."""
     return [f"{name}={value}" for name, value in fields.items()]
+
+
+def check_lengthless(quantity: str, lengths: Mapping[str, Any]) -> None:
+    """Errors: :class:`FormulaError` for the length of a call, on which the quantity does not depend."""
+    for name in lengths:
+        raise FormulaError(f"{name} has no effect on {quantity}", help=f"leave out {name}")

@@ -13,7 +13,7 @@ from archspec.configs.origin import RawConfig, merged
 from archspec.configs.reader import read_config
 from archspec.configs.refusals.sizes import check_sizes
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, FormulaError, printable
+from archspec.errors import ArchspecError, printable
 from archspec.models.costs import Costs
 from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import Library
@@ -177,11 +177,10 @@ class Model(Costs):
         return found
 
     def _closed_form(self, name: str, lengths: dict[str, Any]) -> Formula:
-        from archspec.models.formula import Formula
+        from archspec.models.formula import Formula, check_lengthless
 
         if name not in COSTS:
-            for length in lengths:
-                raise FormulaError(f"{length} has no effect on {name}", help=f"leave out {length}")
+            check_lengthless(name, lengths)
             return Formula.of(self.scope, self.architecture, name)
         from archspec.costs.lengths import usual_lengths
 
@@ -190,9 +189,7 @@ class Model(Costs):
             from archspec.costs.activations import Activations
 
             step = Activations(self.scope, self.architecture, **lengths).step
-            found = Formula.of(self.scope, self.architecture, name, step)
-            found.assumptions += [] if step.loss else ["a step without its loss, which is not validated"]
-            return found
+            return Formula.of(self.scope, self.architecture, name, step)
         forward = self.forward(**lengths)
         if name == "training_flops":
             forward.check_trained()

@@ -71,6 +71,8 @@ class ClosedForm:
         self.absent = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
         self.assumptions = stated(self.flags)
         self.assumptions += [text if holds else f"not ({text})" for text, holds in self.conditions.items()]
+        if isinstance(call, Step) and not call.loss:
+            self.assumptions.append("a step without its loss, which is not validated")
 
     @classmethod
     def of(
