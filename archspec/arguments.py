@@ -79,6 +79,7 @@ COLUMNS = Kind(
     "['params', 'bytes']",
     lambda v: TEXTS.fits(v) or NAMED.fits(v),
 )
+MAYBE_COLUMNS, MAYBE_WHOLE = _or_none(COLUMNS), _or_none(WHOLE)
 CALLED = Kind("a function", "print", callable)
 STATED = Kind("a text or a mapping", "'n_inner=4*n_embd'", lambda v: _is_text(v) or _mapping(v, _anything))
 MODEL = Kind("a model of archspec.load", "archspec.load('gpt2')", lambda v: hasattr(v, "scope"))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from archspec.arguments import WHOLE, checked
+from archspec.arguments import MAYBE_COLUMNS, MAYBE_WHOLE, checked
 from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Call, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
 from archspec.costs.lengths import USUAL_TOKENS
@@ -106,7 +106,7 @@ class ModelTable(Report):
         return any(isinstance(row[name], str) for row in self.rows)
 
 
-@checked(tokens=WHOLE)
+@checked(tokens=MAYBE_WHOLE, columns=MAYBE_COLUMNS)
 def table(
     models: Sequence[Source | Model],
     columns: str | Sequence[str] | None = None,

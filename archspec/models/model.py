@@ -164,8 +164,8 @@ class Model(Costs):
         """The closed form of any quantity of :data:`archspec.quantities.FORMULAS`.
 
         Costs are those of a call of the lengths that :meth:`forward` takes: they choose the case (a prefill,
-        a step on a cache), and are symbols of the formula. Of `activation_bytes` they are those that
-        :class:`archspec.costs.activations.Activations` takes, with its dtype, attention and checkpointing.
+        a step on a cache), and are symbols of the formula. Those of `activation_bytes` are the arguments of
+        :class:`archspec.costs.activations.Activations`.
 
         >>> import archspec
         >>> kept = archspec.load("DeepseekV3ForCausalLM").quantity("cache_elements")
@@ -177,13 +177,12 @@ class Model(Costs):
         return found
 
     def _closed_form(self, name: str, lengths: dict[str, Any]) -> Formula:
+        from archspec.costs.lengths import usual_lengths
         from archspec.models.formula import Formula, check_lengthless
 
         if name not in COSTS:
             check_lengthless(name, lengths)
             return Formula.of(self.scope, self.architecture, name)
-        from archspec.costs.lengths import usual_lengths
-
         lengths = usual_lengths(self.scope, self.architecture) | lengths
         if name == "activation_bytes":
             from archspec.costs.activations import Activations
