@@ -139,8 +139,8 @@ class Training(TrainingStep, Report):
 
     @cached_property
     def _lengthless(self) -> bool:
-        """Whether no figure depends on the lengths of the step: neither FLOPs nor activations are known."""
-        return self.not_described is not None and self._flops() is None
+        """Whether no figure depends on the lengths of the step: the costs of the class are not known."""
+        return self.scope.spec.library.costs(self.model_type).gap(self.architecture) is not None
 
     def check_used(self, batch: int | None, tokens: int | None, memory: int | None) -> None:
         """Errors: :class:`ArchspecError` for what is given and has no effect on any figure."""
