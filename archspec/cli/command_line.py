@@ -55,7 +55,8 @@ class Arguments:
             value = True if flag else next(texts, "-") if option else text
             if name not in told or str(value).startswith("-"):
                 return None
-            named.add(_attribute(name))
+            if option:
+                named.add(_attribute(name))
             before = values[_attribute(name)]
             values[_attribute(name)] = [*before, value] if isinstance(before, list) else value
         return Values(**values, given=named) if next(positionals, None) is None else None
@@ -63,7 +64,8 @@ class Arguments:
     def parse(self, verb: str, purpose: str, given: list[str]) -> Values:
         """The values of any command line, by argparse; ``given`` names those that are on it."""
         found = vars(self.parser(verb, purpose).parse_args(given, Values()))
-        return Values(**{**self._defaults(), **found}, given={*found})
+        options = {_attribute(name) for name, _ in self.told if name.startswith("-")}
+        return Values(**{**self._defaults(), **found}, given=options & {*found})
 
     def _defaults(self) -> dict[str, Any]:
         return {_attribute(name): about.get("default") for name, about in self.told}

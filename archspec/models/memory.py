@@ -213,7 +213,7 @@ class Training(TrainingStep, Report):
         yield Table("part|dtype|of it|>bytes|>", [*rows, totals])
         if not self.not_described and self.loss_bytes:
             yield f"the loss keeps {number(self.loss_bytes)} bytes of the activations"
-        yield f"lower bound, excluded: {'; '.join(self.excluded)}"
+        yield from ("lower bound; excluded are:", *(f"  {one}" for one in self.excluded))
         if self.not_described:
             yield f"note: {self.not_described}"
 

@@ -41,7 +41,7 @@ def taken(verb: str) -> Arguments:
 def parsed(verb: str, line: list[str]) -> dict[str, object] | None:
     """What argparse gives; None for what it refuses."""
     try:
-        return vars(taken(verb).parser(verb, "").parse_args(line))
+        return vars(taken(verb).parse(verb, "", line))
     except (SystemExit, ArchspecError):
         return None
 

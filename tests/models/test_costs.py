@@ -41,7 +41,7 @@ def test_a_step_without_activations_says_why() -> None:
     told = step.as_json()
     assert step.not_described and told["total_bytes"] == sum(part.bytes for part in step.states)
     assert told["excluded"][0] == "activations" and told["tokens"] is told["batch"] is None
-    assert "excluded: activations; the loss" in str(step) and "\ntokens" not in str(step)
+    assert "excluded are:\n  activations\n  the loss" in str(step) and "\ntokens" not in str(step)
 
 
 def test_sensitivity_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
