@@ -14,6 +14,7 @@ Random = random.Random
 CONFIGS = Path(__file__).parents[2] / "configs"
 VALUES: tuple[Any, ...] = (
     *(0, 1, -1, 2, 3, 7, 64, 10**6, 2**31, 2**63, 10**40, 0.5, -0.0, 1e300, True, False, None, "", "llama"),
+    *("\x1b[31mred", "a\nhelp: b", "\x9b2J", "a\u202e|b", "y" * 10**6, {"a\x1b[1m\n": "b"}),
     *("é", "𝔘", "\0", "\ud800", "a" * 3000, "1", [], [0], [None], [[1], [2]], ["a", 1], {}, {"0": 1}),
     *({"model_type": "bert"}, {"model_type": "none"}, {"a": {"b": {"c": []}}}),
 )
@@ -31,7 +32,15 @@ NOT_JSON = (
         '{"a": 1, "a": 2}',
         "\x00",
     ),
-    *('{"model_type": 1}', '{"model_type": "bert", }', "[" * 500, '{"a": ' * 500, "\ufeff{}", '"\\ud800"'),
+    *(
+        '{"model_type": 1}',
+        '{"model_type": "bert", }',
+        "[" * 500,
+        "[" * 30_000,
+        '{"a": ' * 500,
+        "\ufeff{}",
+        '"\\ud800"',
+    ),
 )
 
 
@@ -77,7 +86,9 @@ def mutate(raw: dict[str, Any], random: Random) -> None:
     if inner and random.random() < 0.4:
         mutate(random.choice(inner), random)
         return
-    name = random.choice([*raw, "hidden_size", "architectures", "num_hidden_layers", "dtype", "extra", "é"])
+    name = random.choice(
+        [*raw, "hidden_size", "architectures", "num_hidden_layers", "dtype", "extra", "é", "n\x1b[1m\n_size"]
+    )
     if random.random() < 0.15:
         raw.pop(name, None)
     elif isinstance(raw.get(name), int) and random.random() < 0.3:

@@ -16,6 +16,10 @@ from typing import Any, NamedTuple
 
 from archspec.cli.main import main
 
+STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+STYLES = r"\x1b\[[01]m"  # of the heads of tables
+BAR = "\x1b[?25l"  # a progress bar hides the cursor
+LONGEST = 100_000  # characters of an error, which may have many problems
 LIMIT = 20  # seconds of the processor for one line
 CODES = {0, 1, 2, 130, 141}
 DIFFERING = ("diff", "verify", "derive")  # the verbs that may say that there is a difference
@@ -103,6 +107,13 @@ def wrong(line: list[str], ended: Outcome) -> str:
         return "a difference, where none was asked for"
     if ended.code == 2 and line and not (ended.out + ended.err).strip():
         return "refused without a reason"
+    err = "" if BAR in ended.err else ended.err
+    if STEERS.search(re.sub(STYLES, "", ended.out) + err):
+        return "a character that steers a terminal"
+    if " at 0x" in ended.out + ended.err:
+        return "an address of an object"
+    if len(ended.err) > LONGEST:
+        return f"an error of more than {LONGEST:,} characters"
     if NO_NUMBER.search(ended.out):
         return "a number that is none"
     return _not_json(line, ended) or (_disagreement(line) if verb == "count" and ended.code == 0 else "")
