@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from archspec.configs.json_text import as_json, parse_json, place_of
 from archspec.configs.origin import Origin, RawConfig
-from archspec.errors import ConfigError, Source, did_you_mean
+from archspec.errors import ConfigError, FormulaError, Source, did_you_mean
 from archspec.specs.library import shipped
 from archspec.typing_light import Any
 
@@ -191,3 +191,35 @@ def _parsed(name: str, data: bytes) -> RawConfig:
         place = place_of(before, len(before.text) - 1)
         raise ConfigError(f"not UTF-8 text: {error.reason}", place, help="save the file as UTF-8") from None
     return RawConfig(parse_json(Source(name, text)), Origin(name, text))
+
+
+def indexed(path: str) -> tuple[str, list[int]]:
+    """The field and the indices of a path.
+
+    >>> indexed("depths[0]"), indexed("hidden_size")
+    (('depths', [0]), ('hidden_size', []))
+    """
+    listed = re.fullmatch(r"([^\[\]]+)((?:\[[0-9]+\])+)", path)
+    if listed is None:
+        return path, []
+    return listed[1], list(map(int, re.findall(r"\d+", listed[2])))
+
+
+def whole_fields(value: Callable[[str], Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as they are set: one item of a list changes the list, whose present items ``value`` gives.
+
+    Errors: :class:`FormulaError` for an item that the list does not have.
+    """
+    found: dict[str, Any] = {}
+    for path, item in fields.items():
+        field, indices = indexed(path)
+        if not indices:
+            found[field] = item
+            continue
+        inner = found.setdefault(field, as_json(value(field)))
+        for index in indices[:-1]:
+            inner = inner[index] if isinstance(inner, list) and index < len(inner) else None
+        if not isinstance(inner, list) or indices[-1] >= len(inner):
+            raise FormulaError(f"{path}: {field} has no such item")
+        inner[indices[-1]] = item
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -13,7 +12,7 @@ import sympy
 from archspec.configs.json_text import as_json
 from archspec.configs.origin import RawConfig, merged
 from archspec.configs.overrides import as_typed, owner
-from archspec.configs.reader import read_config
+from archspec.configs.reader import indexed, read_config, whole_fields
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.lengths import check_lengths
 from archspec.costs.records import Call, Step
@@ -95,6 +94,13 @@ def evaluated(formula: Placed, fields: Fields) -> int:
         return count
 
 
+def counted(formula: Placed, fields: Fields) -> int:
+    """The exact count at other fields, without a look at the formula. Errors: those of :func:`evaluated`."""
+    with _at_these(formula, fields):
+        spot = _spot(formula, fields)
+        return exact(spot.scope, formula.architecture, formula.quantity, spot.call) * formula.scale
+
+
 def at(formula: Form, fields: Fields) -> Form:
     """The closed form at other fields. Errors: those of :func:`evaluated`."""
     with _at_these(formula, fields):
@@ -161,7 +167,7 @@ def _said(text: str, expr: Any, named: Mapping[Any, Any]) -> str:
 
 def canonical(formula: Placed, path: str) -> str:
     """The name of a field's symbol, where other names are given: `n_embd` for `hidden_size`."""
-    scope, name, indices = formula.scope, *_indexed(path)
+    scope, name, indices = formula.scope, *indexed(path)
     prefix = scope.origin.path if name.startswith(scope.origin.path) else ""
     names = name.removeprefix(prefix).split(".")
     for place, part in enumerate(names):
@@ -173,7 +179,7 @@ def canonical(formula: Placed, path: str) -> str:
 
 def value_at(scope: Scope, path: str) -> Any:
     """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
-    field, indices = _indexed(path.removeprefix(scope.origin.path))
+    field, indices = indexed(path.removeprefix(scope.origin.path))
     try:
         scope, leaf = owner(scope, field)
     except (AttributeError, AssertionError):
@@ -195,7 +201,7 @@ def _spot(formula: Placed, fields: Fields) -> Spot:
     call = _called(formula.call, {name: value for name, value in fields.items() if name in lengths})
     fields = {name: value for name, value in fields.items() if name not in lengths}
     source = formula.source or OfScope(formula.scope)
-    given = source.at(_paths(source.scope, fields)) if fields else source
+    given = source.at(_whole(source.scope, fields)) if fields else source
     there = given
     if follows:
         known = {name: _length_or_field(given.scope, call, name) for name in read}
@@ -203,13 +209,24 @@ def _spot(formula: Placed, fields: Fields) -> Spot:
         found = {name: _size(formula, name, expr.xreplace(table)) for name, expr in follows.items()}
         call = _called(call, {name: value for name, value in found.items() if name in lengths})
         found = {name: value for name, value in found.items() if name not in lengths}
-        there = source.at(_paths(source.scope, {**fields, **found}))
+        there = source.at(_whole(source.scope, {**fields, **found}))
         kept = {name: value for name, value in known.items() if name not in {*found, *lengths}}
-        if moved := {name: value for name, value in kept.items() if value_at(there.scope, name) != value}:
-            there = source.at(_paths(source.scope, {**fields, **found, **moved}))
+        for name, value in kept.items():
+            if (other := value_at(there.scope, name)) != value:
+                raise _ambiguous(name, value, other, found)
     if call is not None:
         check_lengths(there.scope, formula.architecture, call)
     return Spot(given, there.scope, call, given.set_notes if fields else ())
+
+
+def _ambiguous(name: str, before: Any, after: Any, replaced: Fields) -> FormulaError:
+    """The error for an assumption that reads a field whose default depends on the replaced fields."""
+    given = ", ".join(f"{field} = {value}" for field, value in replaced.items())
+    return FormulaError(
+        f"the assumption reads {name}, which is computed from other fields: it is {before}, "
+        f"and with {given} it becomes {after}",
+        help=f"fix it with --set {name}={before}, or write the assumption without {name}",
+    )
 
 
 def _size(formula: Placed, name: str, number: Any) -> int | float:
@@ -275,26 +292,5 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _paths(scope: Scope, fields: Fields) -> dict[str, Any]:
-    """Fields as they are set: one item of a list changes the list."""
-    found: dict[str, Any] = {}
-    for path, value in fields.items():
-        field, indices = _indexed(path)
-        if not indices:
-            found[field] = value
-            continue
-        inner = found.setdefault(field, as_json(value_at(scope, field)))
-        for index in indices[:-1]:
-            inner = inner[index] if isinstance(inner, list) and index < len(inner) else None
-        if not isinstance(inner, list) or indices[-1] >= len(inner):
-            raise FormulaError(f"{path}: {field} has no such item")
-        inner[indices[-1]] = value
-    return found
-
-
-def _indexed(path: str) -> tuple[str, list[int]]:
-    """The field and the indices of `field[0][1]`."""
-    listed = re.fullmatch(r"([^\[\]]+)((?:\[[0-9]+\])+)", path)
-    if listed is None:
-        return path, []
-    return listed[1], list(map(int, re.findall(r"\d+", listed[2])))
+def _whole(scope: Scope, fields: Fields) -> dict[str, Any]:
+    return whole_fields(lambda path: value_at(scope, path), fields)

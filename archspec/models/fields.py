@@ -19,8 +19,9 @@ from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from archspec.models.elsewhere import Placed
-    from archspec.render.growth import Sensitivity
-    from archspec.symbolic.closed_form import ClosedForm
+
+
+MAX_STEP = 128  # how large an increase `sensitivity` tries
 
 
 class FieldValue(NamedTuple):
@@ -168,34 +169,76 @@ def entering(formula: Placed) -> Iterator[str]:
             yield one.field
 
 
+class Sensitivity(NamedTuple):
+    """How a quantity answers to one field at a config.
+
+    ``step`` is the exact change of the count for ``by`` more, the smallest increase that can be built; both
+    are None where none of those tried can be built. ``derivative`` is the partial derivative of the formula,
+    ``elasticity`` the percent that it gives for one percent more. They are None for a field without a symbol.
+    """
+
+    field: str
+    value: int | float
+    step: int | None
+    by: int | None
+    derivative: float | None
+    elasticity: float | None
+
+
 class Sensitivities(Report):
     """How a quantity answers to each field at a config, made by :meth:`archspec.Model.sensitivity`.
 
-    ``formula`` is the closed form that was looked at.
+    ``formula`` is the closed form whose partial derivatives are taken. Steps are counted, as
+    `archspec count --set` does: fields with a computed default follow, and other branches are taken.
 
     >>> import archspec
     >>> print(archspec.load("GPT2Model").sensitivity())
     params of GPT2Model = 124,439,808
     <BLANKLINE>
-    field        value   derivative  one more adds  elasticity
-    n_embd         768      198,847       +198,895      1.2272
-    n_layer         12  7.08787e+06     +7,087,872      0.6835
-    n_inner       3072       18,444        +18,444      0.4553
-    vocab_size   50257          768           +768      0.3102
-    n_positions   1024          768           +768      0.0063
+    field        value  step      change  partial derivative  elasticity
+    n_embd         768   +12  +3,292,212             198,847      1.2272
+    n_layer         12    +1  +7,087,872         7.08787e+06      0.6835
+    n_inner       3072    +1     +18,444              18,444      0.4553
+    vocab_size   50257    +1        +768                 768      0.3102
+    n_positions   1024    +1        +768                 768      0.0063
     <BLANKLINE>
+    note: change is counted like `archspec count --set`; step is the smallest increase that can be built
+    note: derivatives and elasticities are partial: all other symbols stay fixed, and roundings are ignored
+    note: they hold in the branch with add_cross_attention = False; n_embd % n_head == 0; n_embd > 0
     note: n_head does not enter the count
     """
 
-    def __init__(self, formula: ClosedForm) -> None:
+    def __init__(self, formula: Placed) -> None:
         self.formula = formula
 
     @cached_property
     def fields(self) -> list[Sensitivity]:
-        """Every field that enters, the most elastic first; derivatives ignore rounding."""
-        from archspec.render.growth import sensitivity
+        """Every field that enters, the most elastic first."""
+        from archspec.models.elsewhere import value_at
+        from archspec.render.growth import slopes
 
-        return sensitivity(self.formula)
+        formula, prefix = self.formula, self.formula.scope.origin.path
+        base, found, slope = formula.evaluate(), list[Sensitivity](), slopes(formula)
+        fields = [name for name in formula.symbols if name not in formula.definitions]
+        indirect = {prefix + name for name in {*formula.absent} - {*self.unused}} | {*formula.pinned}
+        for name in [*fields, *sorted(indirect - {*formula.definitions})]:
+            value = formula.symbols.get(name, value_at(formula.scope, name))
+            by, step = self._step(name, value, base)
+            derivative = slope.get(name)
+            elastic = None if derivative is None else derivative * float(value) / base if base else 0.0
+            found.append(Sensitivity(name, value, step, by, derivative, elastic))
+        return sorted(found, key=lambda row: -abs(row.elasticity or 0.0))
+
+    def _step(self, name: str, value: int | float, base: int) -> tuple[int | None, int | None]:
+        """The smallest increase of a field that can be built, and the exact change of the count."""
+        from archspec.models.elsewhere import counted
+
+        for by in range(1, MAX_STEP + 1):
+            try:
+                return by, counted(self.formula, {name: value + by}) - base
+            except ArchspecError:
+                continue
+        return None, None
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -210,6 +253,7 @@ class Sensitivities(Report):
             "quantity": self.formula.quantity,
             "value": self.formula.evaluate(),
             "fields": [row._asdict() for row in self.fields],
+            "branch": self.formula.assumptions,
             "unused": list(self.unused),
         }
 
@@ -218,14 +262,28 @@ class Sensitivities(Report):
         formula = self.formula
         yield f"{formula.quantity_name} of {formula.architecture} = {formula.evaluate():,}"
         yield ""
-        yield Table(
-            "field|>value|>derivative|>one more adds|>elasticity", [*map(_sensitivity_row, self.fields)]
-        )
+        head = "field|>value|>step|>change|>partial derivative|>elasticity"
+        yield Table(head, [*map(_sensitivity_row, self.fields)])
         yield ""
+        yield (
+            "note: change is counted like `archspec count --set`; "
+            "step is the smallest increase that can be built"
+        )
+        yield (
+            "note: derivatives and elasticities are partial: all other symbols stay fixed, "
+            "and roundings are ignored"
+        )
+        if formula.assumptions:
+            yield f"note: they hold in the branch with {'; '.join(formula.assumptions)}"
+        for row in self.fields:
+            if row.by is None:
+                yield f"note: {row.field}: no increase up to {MAX_STEP} can be built"
         for name in self.unused:
             yield f"note: {name} does not enter the count"
 
 
 def _sensitivity_row(one: Sensitivity) -> tuple[str, ...]:
-    step = f"{one.step:+,}" if one.step is not None else "no count"
-    return one.field, str(one.value), f"{one.derivative:,.6g}", step, f"{one.elasticity:.4f}"
+    step, change = ("-", "-") if one.by is None or one.step is None else (f"+{one.by}", f"{one.step:+,}")
+    slope = "-" if one.derivative is None else f"{one.derivative:,.6g}"
+    elasticity = "-" if one.elasticity is None else f"{one.elasticity:.4f}"
+    return one.field, str(one.value), step, change, slope, elasticity

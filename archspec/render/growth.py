@@ -215,33 +215,14 @@ def _smooth(expr: Any) -> Any:
     return expr.replace(sympy.floor, lambda x: x).replace(sympy.ceiling, lambda x: x)
 
 
-class Sensitivity(NamedTuple):
-    """How a quantity answers to one field at a config.
+def slopes(formula: ClosedForm) -> dict[str, float | None]:
+    """The partial derivative for each symbol of a formula: other symbols stay fixed, roundings are ignored.
 
-    ``derivative`` is the partial derivative, ``step`` the exact change for one more (None where that is no
-    count), ``elasticity`` the percent that one percent more adds.
+    It is None where SymPy has no derivative, as of a remainder or of the end of a loop.
     """
-
-    field: str
-    value: int | float
-    derivative: float
-    step: int | None
-    elasticity: float
-
-
-def sensitivity(formula: ClosedForm) -> list[Sensitivity]:
-    """Every field that enters, the most elastic first; derivatives ignore rounding.
-
-    Where there is no derivative, as of a remainder or of a loop's end, it is the change for one more.
-    """
-    found = []
-    base = formula.evaluate()
     smooth = _smooth(formula.expr)
-    for name, value in formula.symbols.items():
-        symbol = sympy.Symbol(name)
-        change = sympy.sympify(formula.number(formula.expr.subs(symbol, symbol + 1)) - base)
-        derivative = sympy.diff(smooth, symbol)
-        slope = float(change if derivative.has(sympy.Derivative, sympy.Subs) else formula.number(derivative))
-        step = int(change) if change.is_Integer else None
-        found.append(Sensitivity(name, value, slope, step, slope * float(value) / base if base else 0.0))
-    return sorted(found, key=lambda row: -abs(row.elasticity))
+    derivatives = {name: sympy.diff(smooth, sympy.Symbol(name)) for name in formula.symbols}
+    return {
+        name: None if found.has(sympy.Derivative, sympy.Subs) else float(formula.number(found))
+        for name, found in derivatives.items()
+    }
