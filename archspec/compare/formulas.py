@@ -9,7 +9,7 @@ import sympy
 
 from archspec.compare.alignment import Alignment, Change, key
 from archspec.errors import ArchspecError, FormulaError
-from archspec.render.code import CodePrinter
+from archspec.render.code.printer import CodePrinter
 from archspec.render.order import ordered
 from archspec.tree.ties import folded
 

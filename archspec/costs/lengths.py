@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from functools import cache
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
 from archspec.costs.records import Call, Step, axes_of
-from archspec.errors import ArchspecError, Place, Source
+from archspec.errors import ArchspecError, FormulaError, Place, Source
 from archspec.language.expression import Expression, parse
 from archspec.language.yaml_nodes import Scalar
 from archspec.specs.library import folder
@@ -117,3 +118,9 @@ def check_positive(**given: Any) -> None:
     for name, value in given.items():
         if type(value) is not int or value < 1:
             raise ArchspecError(f"{name} is {value!r}", help="give an integer of at least 1")
+
+
+def check_lengthless(quantity: str, lengths: Mapping[str, Any]) -> None:
+    """Errors: :class:`FormulaError` for the length of a call, on which the quantity does not depend."""
+    for name in lengths:
+        raise FormulaError(f"{name} has no effect on {quantity}", help=f"leave out {name}")

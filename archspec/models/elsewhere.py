@@ -17,7 +17,8 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.lengths import check_lengths
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
-from archspec.symbolic.closed_form import ClosedForm, exact, exactly
+from archspec.symbolic.closed_form import ClosedForm, exact
+from archspec.symbolic.validity.checks import exactly
 
 Fields = Mapping[str, Any]
 

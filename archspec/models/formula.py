@@ -13,8 +13,9 @@ from archspec.models.elsewhere import Placed
 from archspec.models.fields import Sensitivities, entering
 from archspec.models.parts import Excerpt, Leading, Parts
 from archspec.render.arrangements import arrangement, by_repetition, collected
-from archspec.render.assumptions import assumed, piecewise
-from archspec.render.formats import Layout, glyphs, tabled, typeset, written
+from archspec.render.assumptions import assumed, piecewise, texts_of
+from archspec.render.code.conditions import conditions, inputs_of
+from archspec.render.formats import Layout, condition_note, symbols_json, tabled, typeset, written
 from archspec.render.notation import FORMATS, own_glyphs
 
 
@@ -227,17 +228,27 @@ class Formula(Placed):
         return written(self, "mathml")
 
     def python(self) -> str:
-        """A Python expression over the field names.
-
-        What is no field, such as a number of layers of one kind, is its value at the config, under the fields
-        that it was counted from: with others of these it is a KeyError, never a wrong number.
+        """A Python expression over :attr:`inputs`, which raises ValueError where a condition does not hold.
 
         >>> import archspec
         >>> f = archspec.formula("GPT2Model")
         >>> eval(f.python(), {}, dict(f.symbols)) == f.evaluate()
         True
+        >>> eval(f.python(), {}, {**f.inputs, "add_cross_attention": True})
+        Traceback (most recent call last):
+        ValueError: the formula of GPT2Model does not hold for these fields; see its conditions
         """
         return written(self, "python")
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The fields that its code reads, as identifiers; one that is left to be computed has its value."""
+        return inputs_of(self)
+
+    @property
+    def checks(self) -> list[str]:
+        """The conditions that it holds for, as Python expressions over :attr:`inputs`."""
+        return conditions(self)
 
     @checked()
     def written(
@@ -245,39 +256,39 @@ class Formula(Placed):
     ) -> str:
         """The formula in any format of `archspec formula --format`: markdown, c, sql, spark, ….
 
+        Code checks its conditions: elsewhere Python raises ValueError, SQL gives NULL, C an error code.
+
         ``notation`` is a file of symbols of your own, ``symbol`` gives some fields theirs in LaTeX.
         Errors: :class:`FormulaError` for another format.
 
         >>> import archspec
         >>> print(archspec.formula("GPT2Model").written("markdown", symbol={"n_embd": "h"}))
         $L (4 h^2 + 2 h\\thinspace d_{\\mathrm{ff}} + 9 h + d_{\\mathrm{ff}}) + h (V + s) + 2 h$
+        <BLANKLINE>
+        It holds for `add_cross_attention = False`; `n_embd % n_head == 0`; `n_embd > 0`.
         """
         if format not in FORMATS:
             raise FormulaError(f"{format} is no format of formulas", help=f"there are {', '.join(FORMATS)}")
-        return written(self, format, own_glyphs(notation, symbol))
+        return written(self, format, own_glyphs(notation, symbol)) + condition_note(self, format)
 
     @checked()
     def as_json(self, notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Plain data, as `archspec formula --json` prints it: every format, and all that it relies on."""
         own = own_glyphs(notation, symbol)
-        symbols = glyphs(self, own)
-        listed = []
-        for name, value in self.symbols.items():
-            text, latex, meaning = symbols[name]
-            told = {"field": name, "symbol": text, "latex": latex, "meaning": meaning, "value": value}
-            listed.append(told)
         return {
             "architecture": self.architecture,
             "model_type": self.model_type,
             "quantity": self.quantity,
             "value": self.evaluate(),
             **{form: written(self, form, own) for form in FORMATS},
-            "symbols": listed,
+            "symbols": symbols_json(self, own),
+            "inputs": [{"name": name, "value": value} for name, value in self.inputs.items()],
+            "conditions": self.checks,
             "definitions": self.definitions,
             "flags": self.flags,
             "assumptions": self.assumptions,
             "unused": list(self.unused),
-            "parts": [part.as_json() for part in self.by()],
+            "parts": self.by().as_json(),
         }
 
     def __str__(self) -> str:
@@ -285,14 +296,3 @@ class Formula(Placed):
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
-
-
-def texts_of(fields: Mapping[str, Any]) -> list[str]:
-    """Assumptions as they are typed."""
-    return [f"{name}={value}" for name, value in fields.items()]
-
-
-def check_lengthless(quantity: str, lengths: Mapping[str, Any]) -> None:
-    """Errors: :class:`FormulaError` for the length of a call, on which the quantity does not depend."""
-    for name in lengths:
-        raise FormulaError(f"{name} has no effect on {quantity}", help=f"leave out {name}")

@@ -177,8 +177,8 @@ class Model(Costs):
         return found
 
     def _closed_form(self, name: str, lengths: dict[str, Any]) -> Formula:
-        from archspec.costs.lengths import usual_lengths
-        from archspec.models.formula import Formula, check_lengthless
+        from archspec.costs.lengths import check_lengthless, usual_lengths
+        from archspec.models.formula import Formula
 
         if name not in COSTS:
             check_lengthless(name, lengths)

@@ -14,9 +14,10 @@ from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, parse
 from archspec.language.yaml_nodes import Scalar
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.closed_form import ClosedForm, exactly
+from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.formal import Formal
 from archspec.symbolic.path_conditions import Number
+from archspec.symbolic.validity.checks import exactly
 
 AnyForm = TypeVar("AnyForm", bound=ClosedForm)
 
@@ -119,3 +120,8 @@ def piecewise(
     combinations = product((False, True), repeat=len(matter))  # the first flag changes fastest
     cases = [dict(zip(matter, reversed(values), strict=True)) for values in combinations]
     return [(flags, rebuild(flags)) for flags in cases]
+
+
+def texts_of(fields: Mapping[str, Any]) -> list[str]:
+    """Assumptions as they are typed."""
+    return [f"{name}={value}" for name, value in fields.items()]

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.render.arrangements import Part, by_component
-from archspec.render.code import INTEGERS, LANGUAGES, c_source, code, identifier
+from archspec.render.code.printer import LANGUAGES
+from archspec.render.code.programs import program as coded
 from archspec.render.factors import shortest
 from archspec.render.notation import Glyph, chosen
 from archspec.render.printers import mathml, text
@@ -36,16 +37,38 @@ def _explained(symbols: dict[str, Glyph], definitions: Mapping[str, str]) -> dic
 def written(formula: ClosedForm, form: str, own: Own = None, terms: Sequence[Any] = ()) -> str:
     """The formula alone, or some terms of its symbols, in one of :data:`archspec.render.notation.FORMATS`."""
     terms = terms or arranged(formula)
-    if form == "c":
-        return c_source(formula, [(formula.quantity, terms)])
     if form in LANGUAGES:
-        return code(formula, form, terms)
+        return coded(formula, form, [(formula.quantity, terms)], labeled=False)
     symbols = glyphs(formula, own)
     if form in ("text", "unicode"):
         return text(terms, symbols, form == "unicode")
     if form == "mathml":
         return mathml(terms, symbols)
     return latex(terms, symbols) if form == "latex" else in_markdown(latex(terms, symbols))
+
+
+def symbols_json(formula: ClosedForm, own: Own = None) -> list[dict[str, Any]]:
+    """The symbols of a formula as plain data."""
+    found, keys = glyphs(formula, own), ("symbol", "latex", "meaning")
+    return [
+        {"field": name, **dict(zip(keys, found[name], strict=True)), "value": value}
+        for name, value in formula.symbols.items()
+    ]
+
+
+def condition_note(formula: ClosedForm, form: str) -> str:
+    """What a formula holds for, as it is added below the formula: a comment, in Markdown a sentence."""
+    said = "; ".join(formula.assumptions)
+    if not said or form not in ("latex", "mathml", "markdown"):
+        return ""
+    if form == "markdown":
+        listed = "; ".join(f"`{text.replace('`', chr(39))}`" for text in formula.assumptions)
+        return f"\n\nIt holds for {listed}."
+    return (
+        f"\n% it holds for {said}"
+        if form == "latex"
+        else f"\n<!-- it holds for {said.replace('--', '- -')} -->"
+    )
 
 
 def in_markdown(latex: str) -> str:
@@ -60,19 +83,9 @@ def written_part(formula: ClosedForm, part: Part, form: str, own: Own = None) ->
 
 
 def program(formula: ClosedForm, parts: Sequence[Part], language: str) -> str:
-    """The parts in one of :data:`archspec.render.code.LANGUAGES`, each under its label where it has one."""
-    named = [
-        (identifier(part.label or formula.quantity), part.terms or shortest(part.expr)) for part in parts
-    ]
-    if language == "c":
-        return c_source(formula, named)
-    texts = [code(formula, language, terms) for _, terms in named]
-    if not any(part.label for part in parts):
-        return texts[0]
-    names = [name for name, _ in named]
-    if language in INTEGERS:
-        return ",\n".join(f"{text} AS {name}" for name, text in zip(names, texts, strict=True))
-    return "\n".join(f"{name} = {text}" for name, text in zip(names, texts, strict=True))
+    """The parts in one language of :mod:`archspec.render.code`, each under its label if it has one."""
+    named = [(part.label or formula.quantity, part.terms or shortest(part.expr)) for part in parts]
+    return coded(formula, language, named, labeled=any(part.label for part in parts))
 
 
 class Layout(NamedTuple):

@@ -44,6 +44,8 @@ class Loop:
         self.tests: dict[str, set[Test]] = {}  # by their text
         self.decisive: set[str] = set()  # tests, once all are known
         self.chose: set[str] = set()  # tests that chose a text, by which anything may be looked up
+        self.history: list[tuple[list[Decision], dict[Any, int]]] = []  # of each turn, with all indices
+        self.unrolled = False  # its turns were counted one by one
 
     def __str__(self) -> str:
         ends = f"{self.first}, {self.stop}" if self.start else f"{self.stop}"
@@ -146,17 +148,27 @@ class Assumptions(Path):
         self.open: list[Loop] = []
         self.guards: list[Guard] = []
         self.of_sizes: dict[tuple[str, Relation], tuple[bool, tuple[Loop, ...]]] = {}
+        self.checks: dict[tuple[str, Any, Any], None] = {}  # comparisons of SymPy expressions that hold
 
     def field(self, name: str, value: Any) -> Number:
         self.values[name] = value
         return Number(self, self.fields.field(name, isinstance(value, int)), value)
 
     def compare(self, op: str, left: Poly | Real, right: Poly | Real, holds: bool) -> None:
-        """What Python code compares has no words, but may tell turns apart; :meth:`tested` notes what a spec
-        does.
-        """
-        if self.test_of(left) is None:  # else what it is decided on is noted already
-            self.tell_apart(Condition(op, left, right, holds), left.axes | right.axes)
+        """A comparison of Python code is a condition without words, or tells turns apart."""
+        if self.test_of(left) is not None or left is right:
+            return  # what it is decided on is noted already
+        axes = left.axes | right.axes
+        if any(isinstance(axis, sympy.Dummy) for axis in axes):
+            self.tell_apart(Condition(op, left, right, holds), axes)
+        else:
+            super().compare(op, left, right, holds)
+
+    def check(self, op: str, left: Any, right: Any) -> None:
+        """Notes a comparison of SymPy expressions that the formula relies on."""
+        symbols = sympy.sympify(left).free_symbols | sympy.sympify(right).free_symbols
+        if symbols and not any(isinstance(symbol, sympy.Dummy) for symbol in symbols):
+            self.checks[op, left, right] = None
 
     def tell_apart(self, decision: Decision, axes: frozenset[Any]) -> None:
         """Notes a decision on the index of an open loop."""

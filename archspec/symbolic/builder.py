@@ -11,16 +11,20 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from archspec.configs.json_text import as_json
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.activations import is_layer, own_saves
 from archspec.costs.builder import Costed
+from archspec.costs.lengths import positions
 from archspec.costs.records import Call, Step, axes_of, training_axes
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import here
 from archspec.specs.torch_layers import Leaf, deciding
 from archspec.symbolic.assumptions import Assumptions
-from archspec.symbolic.formal import Derived, Formal
-from archspec.symbolic.path_conditions import bare, numbers_in
+from archspec.symbolic.decisions import Derived
+from archspec.symbolic.formal import Formal
+from archspec.symbolic.path_conditions import Number, bare, numbers_in
+from archspec.symbolic.validity.side import CANNOT, Decided, Side
 from archspec.tree.builder import Builder, Frame
 from archspec.tree.node import Node
 
@@ -33,10 +37,15 @@ class SymbolicBuilder(Builder):
         self.path = Assumptions()
         self.domain: Formal = Formal(self.path, opaque_floats, unroll)
         self.flags: dict[str, Any] = {}
+        self.decided = Decided(self.path.fields)
         self.symbols: dict[tuple[int, str], Any] = {}
 
     def memo_key(self, module: Any, scope: Scope, arguments: Locals) -> Any:
         return None  # a guard may hold in one place and not in another
+
+    def build(self, architecture: str) -> Node:
+        self.decided.rely(self.scope, self.scope.spec.require)
+        return super().build(architecture)
 
     def read(self, scope: Scope, name: str) -> Any:
         name = scope.canonical(name)
@@ -48,7 +57,10 @@ class SymbolicBuilder(Builder):
     def lifted(self, scope: Scope, name: str) -> Any:
         value = scope.get(name)
         path = scope.origin.path + name
+        self.decided.follows(scope, name)
         if isinstance(value, SubConfig):
+            self.decided.values[f"{path}.model_type"] = value.model_type
+            self.decided.rely(value.scope, value.scope.spec.require)
             return value.scope
         if name in scope.overridden or isinstance(value, Scope):
             return value  # given at a call: its own expression, no field's
@@ -64,13 +76,17 @@ class SymbolicBuilder(Builder):
     def derived(self, scope: Scope, expression: Expression, value: Any) -> Any:
         """A derived field is what it is derived from; no symbol of its own."""
         if isinstance(value, list) and all(isinstance(item, bool | str | None) for item in value):
+            self.decided.rely(scope, [expression])
             return Derived(value)
         self.frames.append(Frame(scope, {}, {}))
         try:
             found = self.evaluate(expression, {})
         finally:
             self.frames.pop()
-        return found if bare(found) == value else value
+        if bare(found) == value:
+            return found
+        self.decided.rely(scope, [expression])
+        return value
 
     def symbol(self, path: str, value: Any) -> Any:
         if isinstance(value, bool) or value is None or isinstance(value, str):
@@ -81,6 +97,10 @@ class SymbolicBuilder(Builder):
             self.flags[f"len({path})" if numeric else path] = len(value) if numeric else value
             return [self.symbol(f"{path}[{index}]", item) for index, item in enumerate(value)]
         if not isinstance(value, int | float):
+            self.decided.values[path] = as_json(value)
+            return value
+        if value < 0:
+            self.decided.values[path] = value
             return value
         return self.path.field(path, value)
 
@@ -148,6 +168,19 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
             self.axes = {**axes_of(call), **named, "context": named["past"] + named["tokens"]}
         if trains:
             self.axes |= {"past": 0, "context": named["tokens"], "encoded": named["memory"]}
+        lengths = call.call if isinstance(call, Step) else call
+        self.limited("tokens", named["tokens"] + named.get("past", 0), lengths.context)
+        self.limited("memory", named["memory"], lengths.memory)
+
+    def limited(self, axis: str, length: Any, value: int) -> None:
+        """Notes that a call is no longer than there are positions for."""
+        decided = self.decided
+        try:
+            most = positions(Side(self.scope, decided), axis)
+        except CANNOT:
+            return  # the call is checked where its costs are counted
+        if most is not None:
+            _ = Number(decided.path, length.expr, value) <= most
 
 
 def priced(node: Node, keeps: bool = True, checkpointing: bool = False) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import product
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from archspec.reports import stated
 from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
+from archspec.symbolic.validity.checks import Validity, exactly, validity
 from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, quantities_of
 from archspec.tree.tensors import tensors
@@ -67,6 +69,7 @@ class ClosedForm:
         self.flags = dict(builder.flags)
         self.conditions = builder.path.words
         self.pinned = builder.path.pinned - entering
+        self._relied_on = builder.path, builder.decided, builder.flags
         known = entering | self.pinned
         self.absent = tuple(name for name in _numeric_fields(builder.scope) if name not in known)
         self.assumptions = stated(self.flags)
@@ -118,6 +121,11 @@ class ClosedForm:
         return sympy.sympify(expr).xreplace(
             {symbol: sympy.Symbol(symbol.name) for symbol in sympy.sympify(expr).free_symbols}
         )
+
+    @cached_property
+    def validity(self) -> Validity:
+        """Every condition that the formula relies on, for programs to check; nothing is replaced in it."""
+        return validity(*self._relied_on)
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -250,11 +258,6 @@ def _summed(number: Any) -> Any:
         )
 
     return number.replace(sympy.Sum, terms)
-
-
-def exactly(value: int | float) -> Any:
-    """A number as SymPy has it: of a float the decimal number that it is written as."""
-    return sympy.Rational(repr(value)) if isinstance(value, float) else sympy.Integer(value)
 
 
 def _numeric_fields(scope: Scope) -> list[str]:

@@ -13,6 +13,16 @@ _CALCULATED: dict[str, Callable[..., Any]] = {**PYTHON, **ROUNDING, "int": float
 _PLAIN = (bool, int, float, str)
 
 
+class Derived(list[Any]):
+    """Flags or texts of layers that a spec derives: with other sizes they may be others."""
+
+
+class LayerText(str):
+    """A text of a :class:`Derived` list, with the index that it was found by."""
+
+    index: Any
+
+
 class Condition(NamedTuple):
     """``left op 0`` for integers, ``left op right`` for floats, and how it comes out on the path."""
 

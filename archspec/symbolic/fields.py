@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import sympy
 
 from archspec.errors import FormulaError
-from archspec.symbolic.polynomials import Monomial, Operation, Poly, Real, Space, TooLarge
+from archspec.symbolic.polynomials import ROUNDING, Monomial, Operation, Poly, Real, Space, TooLarge
 
 LARGEST = 2**64  # bounds say the sign alone
 MAX_EXPONENT = 64  # SymPy expands a constant power
@@ -110,6 +110,7 @@ class Fields(Space):
     def __init__(self) -> None:
         super().__init__(())
         self._shown: dict[tuple[type, int], Any] = {}
+        self.rounded: dict[tuple[str, Real], None] = {}  # floats that become whole numbers, and how
         self._terms = 0
 
     def spend(self, terms: int) -> None:
@@ -178,6 +179,7 @@ class Fields(Space):
         return self._real(op, (a, b), -float(LARGEST) if signed else 0.0, float(LARGEST))
 
     def whole(self, op: str, real: Real) -> Poly:
+        self.rounded[op, real] = None
         return self._atom(op, (real,), 0 if real.low >= 0 else -LARGEST, LARGEST)
 
     def at(self, expr: Any, places: Mapping[Any, int]) -> Any:
@@ -201,6 +203,8 @@ class Fields(Space):
             return self._real(expr.op, args, expr.low, expr.high)
         if expr.op in ("//", "%", "**"):
             return self.operation(expr.op, *args)
+        if expr.op in ROUNDING:
+            self.rounded[expr.op, args[0]] = None
         return self._atom(expr.op, args, expr.low, expr.high)
 
     def shown(self, expr: Poly | Operation) -> Any:

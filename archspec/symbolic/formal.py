@@ -14,7 +14,7 @@ from archspec.language.operations import FUNCTIONS as PLAIN
 from archspec.language.values import here
 from archspec.symbolic.assumptions import Assumptions, Guard, Loop
 from archspec.symbolic.counts import Turn, repeated
-from archspec.symbolic.decisions import Lookup, Seen
+from archspec.symbolic.decisions import Condition, Derived, LayerText, Lookup, Seen
 from archspec.symbolic.fields import FUNCTIONS, Relation
 from archspec.symbolic.path_conditions import Number, SymRange, bare, fixed, guards_of, numbers_in
 from archspec.symbolic.polynomials import Poly
@@ -29,16 +29,6 @@ _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
-
-
-class Derived(list[Any]):
-    """Flags or texts of layers that a spec derives: with other sizes they may be others."""
-
-
-class LayerText(str):
-    """A text of a :class:`Derived` list, with the index that it was found by."""
-
-    index: Any
 
 
 class Formal(SweptDomain):
@@ -120,6 +110,8 @@ class Formal(SweptDomain):
         """A flag or a text that is derived is one of the index: its list may be another elsewhere."""
         if isinstance(value, list) and isinstance(index, Number) and isinstance(index.expr, Poly):
             self.path.fix(index.expr)
+            if not any(loop.symbol in index.expr.axes for loop in self.path.open):
+                self.path.compare("==", index.expr, self.path.space.constant(here(index)), True)
             found = super().item(value, here(index), node, at)
             self.path.tell_apart(Lookup(value, index.expr, found), index.expr.axes)
         else:
@@ -176,6 +168,11 @@ class Formal(SweptDomain):
         for expr, there in zip(exprs, inputs, strict=True):
             self.path.compare("==", expr, there, True)
         meaning = f"{name}({', '.join(str(self.path.fields.shown(there)) for there in inputs)})"
+        for there, part in zip(
+            inputs, (part for part in flat if self.path.expr_of(part) is not None), strict=True
+        ):
+            if (value_here := self.path.expr_of(here(part))) is not None:
+                self.path.compare("==", there, value_here, True)
         made = self.path.define([meaning], meaning, value)
         return Number(self.path, made.expr, value, guards_of(found))
 
@@ -186,7 +183,8 @@ class Formal(SweptDomain):
         source = at.visit(first.iter, local)
         if isinstance(source, SymRange):
             for end in numbers_in(source):
-                self.path.compare("==", end.expr, self.path.space.constant(end.value), True)
+                same = Condition("==", end.expr, self.path.space.constant(end.value), True)
+                self.path.tell_apart(same, end.expr.axes)
             plain: Any = range(here(source.start), here(source.stop))
         else:
             plain = source
@@ -194,9 +192,11 @@ class Formal(SweptDomain):
         items = items if isinstance(items, range) and items.step == 1 else list(items)
         own = (items.start, items.stop) if isinstance(items, range) else (0, len(items))
         ends = source if isinstance(source, SymRange) else SymRange(*own)
-        loop = Loop(self.path, _variable(first.target), ends, len(items))
+        variable = first.target.id if isinstance(first.target, ast.Name) else "i"
+        loop = Loop(self.path, variable, ends, len(items))
         if not items and loop.free:
             self.path.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula
+            self.path.check("<=", loop.stop, loop.first)
         if at.alike(node) and not self.unroll:
             at.spend(len(items) // 8, node)
             return self.shared(at.visit(node.elt, local), loop, ends) if items else []
@@ -212,10 +212,13 @@ class Formal(SweptDomain):
 
     def turn(self, item: Any, items: Any, loop: Loop, node: Comprehension, local: Locals, at: Walk) -> Any:
         """What one turn of a loop gives: what an earlier one gave, where all is decided as it was there."""
+        places = {other.symbol: other.index for other in self.path.open}
         if (seen := self.path.earlier(loop)) is not None:
             loop.again(seen)
+            loop.history.append((seen.decisions, places))
             return seen.value
         loop.decisions, loops = [], len(self.path.loops)
+        loop.history.append((loop.decisions, places))
         index = self.path.fields.index(loop.symbol)
         if isinstance(items, range):
             item = Number(self.path, index, item)
@@ -287,10 +290,6 @@ def _positive(node: ast.expr, at: Walk) -> tuple[str, bool]:
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         holds, node = not holds, at.meaning(node.operand)
     return text_of(node), holds
-
-
-def _variable(target: ast.expr) -> str:
-    return target.id if isinstance(target, ast.Name) else "i"
 
 
 def _counted(value: Any) -> bool:

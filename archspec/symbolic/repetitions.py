@@ -11,6 +11,7 @@ from archspec.symbolic.assumptions import Assumptions, Guard, Loop
 from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.counts import Turn
 from archspec.symbolic.rows import Row, merged, rows
+from archspec.symbolic.validity.checks import settle_loops
 from archspec.tree.node import Node
 
 
@@ -48,9 +49,12 @@ def symbolic_tensors(root: Node, builder: SymbolicBuilder) -> list[SymbolicTenso
     for row, *_ in groups:
         alone[row.place.template, row.guards] = alone.get((row.place.template, row.guards), 0) + 1
     counter = Counter(trace)
-    return [
+    found = [
         counter.group(members, alone[members[0].place.template, members[0].guards] == 1) for members in groups
     ]
+    guards = {(guard.loop, guard.text) for members in groups for guard in members[0].guards}
+    settle_loops(trace, counter.counted, guards, counter.closed)
+    return found
 
 
 class Counter:
@@ -59,6 +63,7 @@ class Counter:
     def __init__(self, trace: Assumptions) -> None:
         self.trace = trace
         self.known: dict[Any, tuple[Any, Any] | None] = {}  # the counts of a test's turns
+        self.counted: set[tuple[Loop, str]] = set()  # tests whose turns have a closed form
 
     def group(self, members: list[Row], alone: bool) -> SymbolicTensor:
         row = members[0]
@@ -82,6 +87,7 @@ class Counter:
             active = total * (chosen / experts if few else 1)
             if (chosen - experts).free_symbols:
                 self.trace.note(f"{chosen} <= {experts}", few)
+                self.trace.check("<=" if few else ">", chosen, experts)
         return SymbolicTensor(
             row.place.template,
             row.shape,
@@ -123,10 +129,13 @@ class Counter:
                 continue
             found = closed[0] if guard.outcome else closed[1]
             if self.here(found) == members:
+                loop.unrolled |= len(guards) > 1
+                self.counted.add((loop, guard.text))
                 for other in guards:
                     if other is not guard:
                         self.trace.note(f"every {loop.variable} with {guard} has {other}")
                 return found
+        loop.unrolled = True
         after = [part for part in row.place.template.partition("}.")[2].split(".") if part.isidentifier()]
         names = ["L_" + "_".join(after[: depth + 1]) for depth in range(len(after))]
         words = f"number of {loop.variable} in range({loop.turns}) with {_said(row.guards)}"
@@ -142,6 +151,8 @@ class Counter:
     def listed(self, row: Row, members: int) -> None:
         """Notes that turns were counted one by one, where their number may depend on the config."""
         loops = [turn.loop for turn in row.place.turns]
+        for loop in loops:
+            loop.unrolled = True
         self.trace.fix_turns(loops)
         if any(self.varies(guard) for guard in row.guards):
             over = ", ".join(dict.fromkeys(map(str, loops)))
@@ -177,6 +188,8 @@ class Counter:
             free = (edge - start).free_symbols | (stop - edge).free_symbols
             if free:
                 self.trace.note(f"{edge} < {stop}" if start == edge else f"{start} <= {edge} < {stop}")
+                self.trace.check("<=", start, edge)
+                self.trace.check("<", edge, stop)
             one, others = sympy.Integer(1), stop - start - 1
             return (one, others) if op == "==" else (others, one)
         edge = edge + 1 if op in (">", "<=") else edge
@@ -193,6 +206,8 @@ class Counter:
         offset = rest - shift
         if not (rest.is_Integer and period.is_Integer):
             self.trace.note(f"{rest} < {period}")
+            self.trace.check("<", rest, period)
+        self.trace.check("<=", 0, rest)
         if start == 0 and shift == 0:
             return sympy.ceiling((stop - rest) / period)
         return sympy.floor((stop - 1 - offset) / period) - sympy.floor((start - 1 - offset) / period)

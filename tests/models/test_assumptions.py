@@ -13,9 +13,16 @@ from archspec.errors import ArchspecError, FormulaError
 FAMILIES = (
     *("LlamaForCausalLM", "MistralForCausalLM", "GPT2LMHeadModel", "Qwen3MoeForCausalLM", "T5Model"),
     *("DeepseekV3ForCausalLM", "JambaForCausalLM", "Gemma3ForCausalLM", "LlavaForConditionalGeneration"),
-    *("Qwen3NextForCausalLM", "FalconForCausalLM", "ViTModel", "WhisperModel", "BloomModel", "OPTForCausalLM"),
+    *(
+        "Qwen3NextForCausalLM",
+        "FalconForCausalLM",
+        "ViTModel",
+        "WhisperModel",
+        "BloomModel",
+        "OPTForCausalLM",
+    ),
 )
-SAMPLED = random.Random(16).sample(archspec.architectures(), 15)
+SAMPLED = random.Random(16).sample(archspec.architectures(), 6)
 
 
 def drawn(chance: random.Random, values: dict[str, Any]) -> tuple[str, str, Any]:
@@ -68,7 +75,7 @@ def check(architecture: str, seed: int, tries: int) -> int:
 
 @pytest.mark.parametrize("architecture", FAMILIES)
 def test_an_assumption_is_a_field_that_is_set(architecture: str) -> None:
-    assert check(architecture, 1, 12) > 0
+    assert check(architecture, 1, 8) > 0
 
 
 @pytest.mark.parametrize("architecture", SAMPLED)

@@ -37,7 +37,7 @@ def test_a_leading_form_prints_as_a_formula_does() -> None:
     form = formula.leading("n_embd", "n_layer")
     assert (str(form), form.text(), repr(form)) == ("≈ 12·L·d²", "12·L·d²", "<params ≈ 12·L·d²>")
     assert form._repr_latex_() == f"$\\displaystyle \\approx {form.latex()}$" and "<math" in form.mathml()
-    assert eval(form.python(), {}, dict(formula.symbols)) == form.value == 12 * 12 * 768**2
+    assert eval(form.python(), {}, formula.inputs) == form.value == 12 * 12 * 768**2
     assert form.value + form.dropped.value == formula.evaluate()
     assert [part.label for part in form.by("component")] == ["attention", "feed-forward"]
 

@@ -14,7 +14,7 @@ NAMED = (
     *("MistralLarge4TextModel", "ExaoneMoeForCausalLM", "DebertaV2Model", "MiniMaxForCausalLM"),
     *("Qwen3NextForCausalLM", "Gemma4TextModel", "LlamaForCausalLM", "SwinModel", "GPT2Model"),
 )
-SAMPLED = random.Random(17).sample(archspec.architectures(), 12)
+SAMPLED = random.Random(17).sample(archspec.architectures(), 6)
 
 
 def counted(architecture: str, fields: dict[str, object]) -> int | None:
@@ -35,7 +35,7 @@ def check_steps(architecture: str) -> int:
         if "[" in row.field:
             continue  # an item of a list has no name in `--set`
         refused = range(1, MAX_STEP + 1 if row.by is None else row.by)
-        assert not any(counted(architecture, {row.field: row.value + by}) for by in list(refused)[:8])
+        assert not any(counted(architecture, {row.field: row.value + by}) for by in list(refused)[:3])
         if row.by is not None:
             there = counted(architecture, {row.field: row.value + row.by})
             assert there is not None and there - model.params == row.step, (architecture, row)

@@ -62,8 +62,8 @@ def chosen_formula(args: Values) -> Formula:
 
 
 def run(args: Values) -> int:
-    from archspec.render.code import LANGUAGES
-    from archspec.render.formats import PLAIN, program, tabled, typeset, written_part
+    from archspec.render.code.printer import LANGUAGES
+    from archspec.render.formats import PLAIN, condition_note, program, tabled, typeset, written_part
 
     _check_arrangement(args)
     layout = _layout(args)
@@ -89,7 +89,8 @@ def run(args: Values) -> int:
         found = formula.as_json(args.notation, _own_symbols(args))
         print_json({**found, **approximate, "parts": listed})
     elif layout is not None:
-        print(typeset(formula, parts, own, layout))
+        note = "" if args.standalone else condition_note(formula, "latex")
+        print(typeset(formula, parts, own, layout) + note)
     elif args.format in ("text", "unicode"):
         _explain(formula, parts, left, args, own)
     elif args.format in LANGUAGES:
@@ -98,6 +99,8 @@ def run(args: Values) -> int:
         for part in parts:
             label = f"{part.label}: " if part.label else ""
             print(label + written_part(formula, part, args.format, own))
+        if note := condition_note(formula, args.format):
+            print(note.removeprefix("\n"))
     return 0
 
 
@@ -195,6 +198,7 @@ def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str,
 
 
 def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph], layout: Layout | None) -> None:
+    from archspec.render.code.printer import LANGUAGES
     from archspec.render.formats import typeset_cases, written
 
     cases = formula.piecewise()
@@ -207,4 +211,6 @@ def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph], layout: La
     else:
         for flags, case in cases:
             held = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
-            print(f"{held or 'always'}: {written(case, args.format, own)}")
+            comment = {"python": "# ", "c": "// "}.get(args.format, "-- " if args.format in LANGUAGES else "")
+            between = "\n" if comment else " "
+            print(f"{comment}{held or 'always'}:{between}{written(case, args.format, own)}")

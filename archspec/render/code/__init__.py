@@ -1,0 +1,1 @@
+"""A closed form as code of a programming language, which checks every condition that it relies on."""

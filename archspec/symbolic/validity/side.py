@@ -1,0 +1,92 @@
+"""A config's fields as numbers of a separate path, to learn what an expression of the spec depends on.
+
+A formula takes some values as they are at the config: lists that a spec derives, the limits of positions.
+Evaluating their expressions here notes the conditions under which they stay the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from archspec.configs.scope import Scope, SubConfig
+from archspec.errors import ArchspecError
+from archspec.language.expression import EvaluationError, Expression, Locals, names
+from archspec.symbolic.counts import Loops
+from archspec.symbolic.path_conditions import Number, Path
+from archspec.symbolic.polynomials import TooLarge
+from archspec.symbolic.swept import SweptDomain
+
+CANNOT = (ArchspecError, EvaluationError, TooLarge, Loops, TypeError, ValueError, AttributeError)
+
+
+class Decided:
+    """The path of such evaluations; ``values`` are the flags that they looked at, ``numbers`` the fields."""
+
+    def __init__(self, fields: Any) -> None:
+        self.path, self.fields = Path(fields), fields
+        self.values: dict[str, Any] = {}
+        self.numbers: dict[str, Any] = {}
+        self.computed: set[str] = set()  # fields whose values are computed from others
+
+    def follows(self, scope: Scope, name: str) -> None:
+        """Notes a field that the config leaves to be computed from others."""
+        field = scope.spec.fields.get(name)
+        if field and name not in scope.raw and field.default and names(field.default.tree):
+            self.computed.add(scope.origin.path + name)
+
+    def lifted(self, path: str, value: Any) -> Any:
+        """A value of a field: its numbers as numbers of the path, everything else noted as it is."""
+        if isinstance(value, list) and all(type(item) in (int, float) for item in value):
+            self.values[f"len({path})"] = len(value)
+            return [self.lifted(f"{path}[{index}]", item) for index, item in enumerate(value)]
+        if type(value) not in (int, float) or value < 0:
+            self.values[path] = value
+            return value
+        self.numbers[path] = value
+        return Number(self.path, self.fields.field(path, isinstance(value, int)), value)
+
+    def rely(self, scope: Scope, expressions: Iterable[Expression]) -> None:
+        """Notes what some expressions of a config depend on; all fields that they read where they are odd."""
+        for expression in expressions:
+            side = Side(scope, self)
+            try:
+                side.truth(side.read(expression), expression.tree)
+            except CANNOT:
+                for name in side.asked_for:
+                    self.values[scope.origin.path + name] = scope.get(name)
+
+
+class Side(Scope):
+    """A scope whose numbers are on the path of :class:`Decided`."""
+
+    def __init__(self, scope: Scope, decided: Decided) -> None:
+        self.__dict__.update(scope.__dict__)
+        self.plain, self.decided, self.values, self._pending = scope, decided, {}, []
+        self.domain = SweptDomain(unroll=True)
+        self.asked_for: set[str] = set()
+
+    def get(self, name: str) -> Any:
+        name = self.canonical(name)
+        if name not in self.values:
+            value = self.plain.get(name)
+            self.asked_for.add(name)
+            self.decided.follows(self.plain, name)
+            if isinstance(value, SubConfig):
+                self.values[name] = Side(value.scope, self.decided)
+            elif isinstance(value, Scope) or name in self.plain.overridden:
+                self.values[name] = value
+            elif name in self.spec.fixed:
+                self.values[name] = self.read(self.spec.fixed[name])
+            else:
+                self.values[name] = self.decided.lifted(self.origin.path + name, value)
+        return self.values[name]
+
+    def call(self, name: str, node: ast.Call, local: Locals) -> Any:
+        if name != "given":
+            return super().call(name, node, local)
+        field = str(self.visit(node.args[0], local))
+        own = self.plain.call(name, ast.Call(node.func, [ast.Constant(field)], []), {})
+        self.decided.values[f"given({self.origin.path}{field})"] = own
+        return own if own is not None or len(node.args) < 2 else self.visit(node.args[1], local)

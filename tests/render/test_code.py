@@ -1,0 +1,195 @@
+"""Generated code gives the count of any config, or refuses: another number never."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from code_at import CODES, Library, inputs_at, neighbors, run_python, sql_row
+
+import archspec
+from archspec.errors import ArchspecError
+
+OPT_350M = {
+    "hidden_size": 1024,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "ffn_dim": 4096,
+    "word_embed_proj_dim": 512,
+}
+NAMED = (
+    *("OPTForCausalLM", "LlamaForCausalLM", "Qwen3NextForCausalLM", "DeepseekV3ForCausalLM", "SwinModel"),
+    *("JambaForCausalLM", "T5ForConditionalGeneration", "LlavaForConditionalGeneration", "Wav2Vec2Model"),
+    *("MobileViTV2Model", "Gemma3ForCausalLM", "MistralLarge4TextModel", "EfficientNetModel", "BloomModel"),
+)
+SAMPLED = random.Random(14).sample(archspec.architectures(), 8)
+
+
+@pytest.fixture
+def query() -> Iterator[Callable[[str], Any]]:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        yield lambda text: connection.execute(text).fetchone()[0]
+
+
+def sql_of(formula: archspec.Formula, row: dict[str, Any]) -> str:
+    return f"SELECT {formula.written('sql')} FROM (SELECT {sql_row(row)})"
+
+
+def check(architecture: str, tries: int, folder: Path | None = None, query: Any = None) -> int:
+    """Compares code with counts at configs near the default; returns how many numbers it gave."""
+    try:
+        model = archspec.load(architecture)
+        formula = model.formula
+    except ArchspecError:
+        return 0
+    code = compile(formula.python(), "formula", "eval")
+    library = Library(formula.written("c"), folder, "params") if folder else None
+    rows = [({}, model), *neighbors(model, random.Random(architecture), tries)]
+    given = 0
+    for changed, other in rows:
+        try:
+            count = other.params
+        except ArchspecError:
+            continue
+        row = inputs_at(formula, other.scope)
+        found = run_python(code, row)
+        assert found == count or (changed and found is None), (architecture, changed, found, count)
+        if library:
+            assert library.run(row) == ((0, count) if found is not None else (CODES["condition"], None)), (
+                changed
+            )
+        if query:
+            assert query(sql_of(formula, row)) == found, changed
+        given += found is not None
+    return given
+
+
+@pytest.mark.parametrize("architecture", NAMED)
+def test_code_of_every_language_is_exact_or_refuses(
+    architecture: str, tmp_path: Path, query: Callable[[str], Any]
+) -> None:
+    assert check(architecture, 8, tmp_path, query) > 1
+
+
+@pytest.mark.parametrize("architecture", SAMPLED)
+def test_code_of_a_sample_of_classes_is_exact_or_refuses(architecture: str) -> None:
+    check(architecture, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", archspec.architectures())
+def test_code_of_every_class_is_exact_or_refuses(
+    architecture: str, tmp_path: Path, query: Callable[[str], Any]
+) -> None:
+    check(architecture, 40, tmp_path, query)
+
+
+def test_code_outside_of_its_branch_refuses(tmp_path: Path, query: Callable[[str], Any]) -> None:
+    """opt-350m has projections of its embeddings, which opt-125m does not have."""
+    formula = archspec.formula("OPTForCausalLM")
+    small = {**formula.inputs, **OPT_350M}
+    with pytest.raises(ValueError, match="does not hold for these fields"):
+        eval(formula.python(), {}, dict(small))
+    assert query(sql_of(formula, small)) is None
+    assert Library(formula.written("c"), tmp_path, "params").run(small) == (CODES["condition"], None)
+    there = archspec.formula("OPTForCausalLM", set=OPT_350M)
+    assert eval(there.python(), {}, there.inputs) == query(sql_of(there, there.inputs)) == 331_198_464
+    for language in ("python", "sql", "c"):
+        assert "word_embed_proj_dim == hidden_size" in formula.written(language)
+
+
+def test_c_code_does_not_overflow(tmp_path: Path) -> None:
+    formula = archspec.load("LlamaForCausalLM").quantity("training_flops", tokens=10**7, batch=1000)
+    library = Library(formula.written("c"), tmp_path, "training_flops")
+    assert library.run(formula.inputs) == (0, 157_682_824_642_560_000_000_000)
+    huge = {**formula.inputs, "tokens": 2**62, "batch": 2**62}
+    assert library.run(huge) == (CODES["overflow"], None)
+    assert library.run({**formula.inputs, "tokens": -1}) == (CODES["condition"], None)
+
+
+def test_sql_that_overflows_is_an_error(query: Callable[[str], Any]) -> None:
+    formula = archspec.load("LlamaForCausalLM").quantity("training_flops", tokens=10**7, batch=1000)
+    assert query(sql_of(formula, formula.inputs)) == 157_682_824_642_560_000_000_000
+    with pytest.raises(Exception, match=r"(?i)overflow|out of range"):
+        query(sql_of(formula, {**formula.inputs, "tokens": 2**62, "batch": 2**62}))
+
+
+def test_code_of_costs_knows_the_positions() -> None:
+    formula = archspec.load("GPT2LMHeadModel").quantity("flops", tokens=8)
+    code = compile(formula.python(), "formula", "eval")
+    for tokens in (8, 1024):
+        expected = archspec.load("GPT2LMHeadModel").forward(tokens=tokens).flops
+        assert run_python(code, {**formula.inputs, "tokens": tokens}) == expected
+    assert run_python(code, {**formula.inputs, "tokens": 1025}) is None
+    assert run_python(code, {**formula.inputs, "tokens": 1024, "past": 1}) is None
+
+
+@pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "T5Model", "MistralForCausalLM", "BertModel"])
+@pytest.mark.parametrize("quantity", ["flops", "cache_elements", "training_flops"])
+def test_code_of_costs_is_exact_or_refuses(architecture: str, quantity: str) -> None:
+    model, chance = archspec.load(architecture), random.Random(quantity)
+    try:
+        formula = model.quantity(quantity, tokens=4)
+    except ArchspecError:
+        return
+    code, given = compile(formula.python(), "formula", "eval"), 0
+    assert formula.call is not None
+    for _ in range(12):
+        lengths = {"batch": chance.choice((1, 2)), "tokens": chance.choice((1, 3, 5000)), "past": 0}
+        if formula.call.lengths()["memory"]:
+            lengths["memory"] = chance.choice((2, 512, 513))
+        try:
+            there = model.quantity(quantity, **lengths)
+        except ArchspecError:
+            continue
+        assert there.call is not None
+        row = {**inputs_at(formula, model.scope, there.call.lengths())}
+        found = run_python(code, row)
+        assert found in (None, there.evaluate()), lengths
+        given += found is not None
+    assert given
+
+
+def test_code_under_assumptions_checks_them_too() -> None:
+    formula = archspec.formula("LlamaForCausalLM").assume("intermediate_size=7*hidden_size/2")
+    code = compile(formula.python(), "formula", "eval")
+    assert run_python(code, formula.inputs) == formula.evaluate()
+    fields = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 224}
+    other = archspec.load("LlamaForCausalLM", set=fields)
+    assert run_python(code, inputs_at(formula, other.scope)) == other.params
+    odd = {**formula.inputs, "hidden_size": 63, "num_attention_heads": 1, "num_key_value_heads": 1}
+    assert run_python(code, odd) is None
+
+
+def test_fields_that_only_decide_keep_the_values_of_the_config() -> None:
+    """Sizes alone are enough, as with `count --set`; a field that follows from others has to be given."""
+    formula = archspec.formula("OPTForCausalLM")
+    assert eval(formula.python(), {}, dict(formula.symbols)) == formula.evaluate()
+    assert run_python(formula.python(), {**formula.symbols, **OPT_350M}) is None
+    tied = {**formula.symbols, "tie_word_embeddings": False}
+    assert run_python(formula.python(), tied) is None
+    without = {name: value for name, value in formula.symbols.items() if name != "ffn_dim"}
+    assert run_python(formula.python(), without) is None
+
+
+def test_conditions_are_expressions_over_the_inputs() -> None:
+    found = archspec.formula("OPTForCausalLM").as_json()
+    inputs = {one["name"]: one["value"] for one in found["inputs"]}
+    assert all(eval(text, {}, inputs) for text in found["conditions"])
+    elsewhere = {**inputs, **OPT_350M}
+    failed = [text for text in found["conditions"] if not eval(text, {}, elsewhere)]
+    assert failed == ["word_embed_proj_dim == hidden_size"]
+
+
+def test_numbers_that_are_not_whole_are_refused(query: Callable[[str], Any]) -> None:
+    formula = archspec.formula("GPT2Model")
+    for wrong in (768.5, -768, None, "768", True):
+        row = {**formula.inputs, "n_inner": wrong}
+        assert run_python(formula.python(), row) is None
+        if not isinstance(wrong, bool | str):
+            assert query(sql_of(formula, row)) is None
