@@ -15,7 +15,7 @@ from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.models.elsewhere import value_at
 from archspec.render.code.conditions import ready
-from archspec.render.code.printer import identifier
+from archspec.render.code.printer import identifier, written_name
 from archspec.symbolic.closed_form import others
 
 CODES = {"ok": 0, "condition": 1, "overflow": 2}
@@ -86,7 +86,8 @@ class Library:
         kinds = {"long long": ctypes.c_longlong, "double": ctypes.c_double, "bool": ctypes.c_bool}
         values: list[Any] = []
         for kind, name in self.takes:
-            value, pointer = row[name.lstrip("*")], name.startswith("*")
+            plain, pointer = name.lstrip("*"), name.startswith("*")
+            value = row[plain] if plain in row else row[plain.removesuffix("_field")]
             if not pointer:
                 fits = type(value) is bool if kind == "bool" else type(value) in (int, float)
                 if not fits or (kind == "long long" and type(value) is not int):
@@ -104,7 +105,10 @@ class Library:
 
 def sql_row(row: dict[str, Any]) -> str:
     """A table of one row."""
-    return ", ".join(f"{sql_literal(value)} AS {name}" for name, value in row.items()) or "1 AS one"
+    return (
+        ", ".join(f"{sql_literal(value)} AS {written_name('sql', name)}" for name, value in row.items())
+        or "1 AS one"
+    )
 
 
 def sql_literal(value: Any) -> str:

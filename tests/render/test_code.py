@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from code_at import CODES, Library, inputs_at, neighbors, run_python, sql_row
 
 import archspec
 from archspec.errors import ArchspecError
+from archspec.render.code.printer import written_name
+from archspec.specs.library import shipped
+from archspec.verifying.campaign import everything
 
 OPT_350M = {
     "hidden_size": 1024,
@@ -23,7 +27,14 @@ OPT_350M = {
 NAMED = (
     *("OPTForCausalLM", "LlamaForCausalLM", "Qwen3NextForCausalLM", "DeepseekV3ForCausalLM", "SwinModel"),
     *("JambaForCausalLM", "T5ForConditionalGeneration", "LlavaForConditionalGeneration", "Wav2Vec2Model"),
-    *("MobileViTV2Model", "Gemma3ForCausalLM", "MistralLarge4TextModel", "EfficientNetModel", "BloomModel"),
+    *(
+        "FlaubertModel",
+        "MobileViTV2Model",
+        "Gemma3ForCausalLM",
+        "MistralLarge4TextModel",
+        "EfficientNetModel",
+        "BloomModel",
+    ),
 )
 SAMPLED = random.Random(14).sample(archspec.architectures(), 8)
 
@@ -184,6 +195,16 @@ def test_conditions_are_expressions_over_the_inputs() -> None:
     elsewhere = {**inputs, **OPT_350M}
     failed = [text for text in found["conditions"] if not eval(text, {}, elsewhere)]
     assert failed == ["word_embed_proj_dim == hidden_size"]
+
+
+def test_fields_that_are_named_like_reserved_words(tmp_path: Path, query: Callable[[str], Any]) -> None:
+    """No field of a spec is a keyword of C or SQL as it is written."""
+    names = {name for kind in everything() for name in shipped().load(kind).fields}
+    listed = ", ".join(f"1 AS {name}" for name in sorted({written_name("sql", name) for name in names}))
+    query(f"SELECT {', '.join(written_name('sql', name) for name in sorted(names))} FROM (SELECT {listed})")
+    takes = ", ".join(f"int {name}" for name in sorted({written_name("c", name) for name in names}))
+    (tmp_path / "names.c").write_text(f"int f({takes}) {{ return 0; }}\n")
+    subprocess.run(["cc", "-c", "names.c"], cwd=tmp_path, check=True)
 
 
 def test_numbers_that_are_not_whole_are_refused(query: Callable[[str], Any]) -> None:

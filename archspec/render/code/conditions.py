@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.render.code.printer import CodePrinter, fraction, identifier
+from archspec.render.code.printer import CodePrinter, fraction, identifier, written_name
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.validity.checks import Check, exactly
 from archspec.symbolic.validity.floats import BITS
@@ -33,9 +33,9 @@ class Ready(NamedTuple):
     inputs: dict[str, Any]
     optional: tuple[str, ...]
 
-    def identifiers(self) -> dict[str, str]:
-        """Each input's identifier."""
-        return {name: identifier(name) for name in self.inputs}
+    def identifiers(self, language: str = "python") -> dict[str, str]:
+        """Each input's identifier in a language."""
+        return {name: written_name(language, name) for name in self.inputs}
 
 
 class _Conditions:

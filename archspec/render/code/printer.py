@@ -20,6 +20,18 @@ LANGUAGES = ("python", "c", "sql", "spark")  # `sql` is DuckDB's
 # columns of a table that a formula is for, and 64 bits wrap around in Spark where ANSI mode is off.
 INTEGERS = {"sql": "HUGEINT", "spark": "DECIMAL(38, 0)"}
 _SIGNS = {"==": "=", "!=": "<>"}
+_C_WORDS = (  # reserved words of C that may be names of fields, in lines that are split
+    "asm auto bool break case char const continue default do double else enum extern false float for goto "
+    "if inline int linux long NULL register restrict return short signed sizeof static strcmp struct switch "
+    "true typedef typeof union unix unsigned void volatile while"
+)
+_SQL_WORDS = (
+    "all and any array as asc between both case cast check column cross default desc distinct do else end "
+    "except false for foreign freeze from full group having in initially inner intersect into is join "
+    "lateral leading left like limit natural not null offset on only or order outer pivot primary qualify "
+    "references right select semi show similar some summarize table then to trailing true union unique "
+    "unpivot user using values variadic verbose when where window with"
+)
 
 
 class CodePrinter(StrPrinter):  # type: ignore[misc]
@@ -205,6 +217,19 @@ def literal(language: str, value: Any) -> str:
     if language == "spark":
         return json.dumps(text)
     return "'" + text.replace("'", "''") + "'"
+
+
+def written_name(language: str, name: str) -> str:
+    """A field's identifier in a language: reserved words are quoted in SQL, and longer in C.
+
+    >>> written_name("c", "asm"), written_name("sql", "freeze"), written_name("spark", "n_embd")
+    ('asm_field', '"freeze"', 'n_embd')
+    """
+    text = identifier(name)
+    if language == "c":
+        return f"{text}_field" if text in _C_WORDS.split() else text
+    quote = {"sql": '"', "spark": "`"}.get(language, "") if text.lower() in _SQL_WORDS.split() else ""
+    return f"{quote}{text}{quote}"
 
 
 def identifier(name: str) -> str:

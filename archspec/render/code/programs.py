@@ -86,13 +86,14 @@ def _python(formula: ClosedForm, found: Ready, labeled: bool) -> str:
                 f"    else {raised})(**{{**globals(), **locals()}})",
             ]
         )
-    lines = [f"if not ({test}):\n    raise ValueError({message!r} + {': ' + test!r})" for test in tests]
+    short = f"the formula of {formula.architecture} holds only for"
+    lines = [f"if not ({test}):\n    raise ValueError({f'{short} {test}'!r})" for test in tests]
     lines += [f"{identifier(label)} = {prints.whole(terms)}" for label, terms in found.parts]
     return "\n".join([*comment, *lines])
 
 
 def _sql(formula: ClosedForm, found: Ready, language: str, labeled: bool) -> str:
-    names, wide = found.identifiers(), INTEGERS[language]
+    names, wide = found.identifiers(language), INTEGERS[language]
     shown = {name: f"CAST({names[name]} AS {wide})" for name in found.whole}
     shown |= {name: f"CAST({names[name]}*{2**BITS} AS {wide})" for name in found.floats}
     prints = printer(language, shown)
@@ -131,7 +132,7 @@ def _c(formula: ClosedForm, found: Ready) -> str:
 
 
 def _c_function(formula: ClosedForm, found: Ready, label: str, terms: Sequence[Any]) -> str:
-    names = found.identifiers()
+    names = found.identifiers("c")
     shown = {**names, **{name: f"{names[name]}_scaled_" for name in found.floats}}
     prints = CPrinter(shown)
     kinds = {**dict.fromkeys(found.whole, "long long "), **dict.fromkeys(found.floats, "double ")}
