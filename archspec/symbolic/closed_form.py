@@ -20,6 +20,7 @@ from archspec.quantities import COSTS, FORMULAS
 from archspec.reports import stated
 from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
 from archspec.symbolic.counts import Loops
+from archspec.symbolic.fields import MAX_TERMS
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.symbolic.validity.checks import Validity, exactly, validity
 from archspec.tree.builder import Builder
@@ -125,7 +126,8 @@ class ClosedForm:
     @cached_property
     def validity(self) -> Validity:
         """Every condition that the formula relies on, for programs to check; nothing is replaced in it."""
-        return validity(*self._relied_on)
+        with self._relied_on[0].fields.allowance(MAX_TERMS):
+            return validity(*self._relied_on)
 
     @property
     def unused(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import TooLarge
 from archspec.symbolic.swept import SweptDomain
 
+MAX_TERMS = 30_000  # of one expression
 CANNOT = (ArchspecError, EvaluationError, TooLarge, Loops, TypeError, ValueError, AttributeError)
 
 
@@ -52,7 +53,8 @@ class Decided:
         for expression in expressions:
             side = Side(scope, self)
             try:
-                side.truth(side.read(expression), expression.tree)
+                with self.fields.allowance(MAX_TERMS):
+                    side.truth(side.read(expression), expression.tree)
             except CANNOT:
                 for name in side.asked_for:
                     self.values[scope.origin.path + name] = scope.get(name)
