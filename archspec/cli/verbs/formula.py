@@ -106,7 +106,7 @@ def run(args: Values) -> int:
 
 def _check_arrangement(args: Values) -> None:
     """Errors: :class:`ArchspecError` for options that have no effect together."""
-    from archspec.render.code import LANGUAGES
+    from archspec.render.code.printer import LANGUAGES
 
     excludes(args, "--piecewise", "--by", "--depth", "--collect", "--table")
     excludes(args, "--collect", "--by", "--depth")
