@@ -64,7 +64,7 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
     if step.checkpointing:
         if not model.supports_gradient_checkpointing:
             raise Unavailable("the class has no gradient checkpointing")
-        model.gradient_checkpointing_enable()
+        model.activation_checkpointing_enable()
     return model
 
 
@@ -146,11 +146,11 @@ def recomputed(model: Any, step: Step) -> int:
     from transformers.modeling_layers import GradientCheckpointingLayer
 
     layers = [name for name, one in model.named_modules() if isinstance(one, GradientCheckpointingLayer)]
-    model.gradient_checkpointing_disable()
+    model.activation_checkpointing_disable()
     try:
         kept = saved(model, step._replace(checkpointing=False))
     finally:
-        model.gradient_checkpointing_enable()
+        model.activation_checkpointing_enable()
     return max((_within(kept, layer) for layer in layers), default=0)
 
 
