@@ -108,7 +108,7 @@ _KINDS = {  # of the parameters that have one meaning wherever they are
     **dict.fromkeys(("top", "samples", "seed", "rows", "limit"), WHOLE),
     **dict.fromkeys(("notation", "output"), MAYBE_PATH),
     **dict.fromkeys(("specs", "files"), FOLDERS),
-    "columns": COLUMNS,
+    "columns": _or_none(COLUMNS),
     "assume": TEXTS,
     "folder": PATH,
 }
@@ -137,6 +137,7 @@ def checked(**kinds: Kind) -> Callable[[F], F]:
                     )
             return function(*given, **named)
 
+        call.kinds = known  # type: ignore[attr-defined]  # for the test of defaults
         return call  # type: ignore[return-value]
 
     return decorate

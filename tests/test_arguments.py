@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import sys
 from collections.abc import Callable
@@ -107,6 +108,28 @@ def test_odd_arguments_of_methods_are_refused(
                 if said := ended_well(bound, *([value] if positional else []), **named):
                     wrong.append(f"{name}({parameter}={value!r}): {said}")
     assert wrong == []
+
+
+def test_defaults_are_of_the_kinds_that_are_accepted() -> None:
+    package = Path(archspec.__file__).parent
+    seen = 0
+    for path in sorted(package.rglob("*.py")):
+        if "@checked(" not in path.read_text(encoding="utf-8"):
+            continue
+        name = ".".join(["archspec", *path.relative_to(package).with_suffix("").parts]).removesuffix(
+            ".__init__"
+        )
+        module = importlib.import_module(name)
+        holders = [module, *(one for one in vars(module).values() if isinstance(one, type))]
+        functions = [one for holder in holders for one in vars(holder).values() if hasattr(one, "kinds")]
+        for function in functions:
+            for parameter, about in inspect.signature(function).parameters.items():
+                if about.default is not about.empty and parameter in function.kinds:
+                    assert function.kinds[parameter].fits(about.default), (
+                        f"{function.__qualname__}({parameter})"
+                    )
+                    seen += 1
+    assert seen > 50
 
 
 def test_several_conditions_of_a_sweep_hold_together() -> None:

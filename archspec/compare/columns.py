@@ -152,7 +152,7 @@ def _costs(call: Call) -> dict[str, Column]:
 
     per_token = read(lambda forward, _: round(forward.flops / call.tokens))
     listed = (
-        Column("bytes", "bytes", "", at, bytes_of),
+        Column("bytes", "bytes", "", f"in {call.dtype or 'the format of each config'}", bytes_of),
         Column("flops", "FLOPs", "", of_call, read(lambda forward, _: forward.flops)),
         Column("flops_per_token", "FLOPs a token", "", of_call, per_token),
         Column("cache_bytes", "cache bytes", "", f"{of_call}, {at}", read(cache)),

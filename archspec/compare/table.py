@@ -11,6 +11,7 @@ from archspec.arguments import MAYBE_COLUMNS, MAYBE_WHOLE, checked
 from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Call, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
 from archspec.costs.lengths import USUAL_TOKENS
+from archspec.costs.notes.excess import notes_of
 from archspec.errors import ArchspecError, Problem, printable
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Report
@@ -152,7 +153,11 @@ V: vocabulary size
     for name, model in loaded:
         found = {column.name: column.read(model) for column in chosen}
         rows.append({key: name if key == "model" else one.value for key, one in found.items()})
-        told = [*model.chosen, *_said_of(found)]
+        told = [
+            *model.chosen,
+            *_said_of(found),
+            *_excess(model, found, USUAL_TOKENS if tokens is None else tokens),
+        ]
         if dtype is None and any("bytes" in key and one.value is not None for key, one in found.items()):
             told += filter(None, [model.dtype_note])
         notes += [text if name in text else f"{name}: {text}" for text in told]
@@ -165,6 +170,12 @@ def _check_used(columns: set[str], tokens: int | None, dtype: str | None) -> Non
         if given is not None and not columns & {*needed}:
             message = f"{name} has no effect: no column depends on it"
             raise ArchspecError(message, help=f"add a column ({', '.join(needed)}), or leave out {name}")
+
+
+def _excess(model: Model, found: dict[str, Found], tokens: int) -> list[str]:
+    """Why eager code spends more FLOPs than a model's active parameters need, of a table that has FLOPs."""
+    asked = any(found[name].value is not None for name in ("flops", "flops_per_token") if name in found)
+    return notes_of(model.forward(tokens=tokens)) if asked else []
 
 
 def _loaded(models: Sequence[Source | Model], specs: Specs) -> list[tuple[str, Model]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.refusals.sizes import check_sizes, gives_size
-from archspec.configs.scope import Scope
+from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError
 from archspec.language.trees import callee
 from archspec.language.values import describe, shown
@@ -17,6 +18,7 @@ from archspec.specs.search_path import is_own, library_of
 from archspec.typing_light import Any, NamedTuple
 
 _NAMES = "pass --architecture CLASS or --set model_type=TYPE; archspec list prints both"
+_TEXT = "^(text|language|llm)_config$"
 _GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
 
 
@@ -79,6 +81,18 @@ def _autos(model_type: str, name: str) -> tuple[str, ...]:
 
     found = exported().get(model_type)
     return found.classes[name].autos if found and name in found.classes else ()
+
+
+def text_class(scope: Scope, is_supported: Callable[[str, str], bool]) -> str:
+    """The class of a config's text part that is supported, by model type and name; '' if there is none."""
+    for name in (name for name in scope.spec.fields if re.search(_TEXT, name)):
+        part = scope.get(name)
+        if isinstance(part, SubConfig):
+            listed = part.scope.spec.architectures
+            found = [one for one in listed if is_supported(part.model_type, one)]
+            if found:
+                return next((one for one in found if one.endswith("ForCausalLM")), found[0])
+    return ""
 
 
 class _Chooser:
@@ -245,7 +259,12 @@ class _Chooser:
         types = self.library.types_of(name)
         for field in spec.fields.values():
             value, call = self.raw.get(field.name), field.sub_config
-            if call is None or not isinstance(value, Mapping):
+            if call is None:
+                continue
+            if value is None and self.raw.keys() <= {"model_type", "architectures"}:  # a default config
+                default = Scope(spec, self.raw, self.config.origin).get(field.name)
+                value = {"model_type": default.model_type, **default.raw} if default else None
+            if not isinstance(value, Mapping):
                 continue
             fixed = model_types(call) if callee(call) == "Config" else []
             own = value.get("model_type") or (fixed[0] if len(fixed) == 1 else "")

@@ -24,7 +24,7 @@ from archspec.typing_light import Any
 LOSSES = "losses.json"
 WHOLE, TENSOR, PIPELINE = "whole", "tensor", "pipeline"  # the ranks that a loss was measured on
 CHECKPOINT = "checkpoint"  # in `saves:`, what a layer keeps of its inputs where it is run again
-_HELP = "its parameters are counted as ever"
+_HELP = "archspec count reports its parameters"
 
 
 class StepActivations:

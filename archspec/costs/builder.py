@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.scope import Scope
+from archspec.costs.notes.cache_keys import check_cache_keys
 from archspec.costs.records import (
     Axes,
     Cost,
@@ -46,6 +47,7 @@ class Costed(Builder):
 
     axes: Axes | None = None
     encoder = False  # whether an encoder was built whose positions are `encoded`
+    returned = False  # whether the class returns a cache that it does not take
     attends = False  # whether anything depends on an encoder's positions
 
     def __init__(self, scope: Scope, **options: Any) -> None:
@@ -200,6 +202,7 @@ class Costed(Builder):
         if built.cache is None or module.cache is None:
             built.cache = None
             return
+        self.returned |= module.returned
         kept = [tensor for product in done for tensor in product.kept]
         built.cache = [*built.cache, *kept, *self.kept(module.cache, "state")]
 
@@ -210,7 +213,7 @@ class Costed(Builder):
         given = self.arguments(found, node, local)
         defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
         if found.cache:
-            self.known_cache(frame.scope, node)
+            check_cache_keys(frame.scope)
         inner = Frame(frame.scope, given, {**defaults, **found.where})
         inner.axes, inner.layer_idx = frame.axes, frame.layer_idx
         self.frames.append(inner)
@@ -250,12 +253,6 @@ class Costed(Builder):
         if found.backward_flops is not None:
             backward = self.evaluate(found.backward_flops, given)
         return Cost(found.name, whole * times, masked * times, backward * trained)
-
-    def known_cache(self, scope: Scope, node: ast.Call) -> None:
-        """Transformers' cache goes by these names of any config, also where the model's class has none."""
-        for name in ("layer_types", "sliding_window", "attention_chunk_size"):
-            if not scope.has(name) and scope.raw.get(name) is not None:
-                self.fail(f"{name} is no field of {scope.spec.model_type}, and a cache would go by it", node)
 
     def arguments(self, found: Contraction, node: ast.Call, local: Locals) -> Locals:
         """The arguments of a contraction by its parameters."""

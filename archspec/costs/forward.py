@@ -7,11 +7,13 @@ from functools import cached_property
 from math import prod
 
 from archspec.arguments import TEXT, checked
+from archspec.configs.choice import text_class
 from archspec.configs.notes import brought
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
 from archspec.costs.records import Call, Cost, Kept, axes_of
 from archspec.errors import ArchspecError
+from archspec.language.values import here
 from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node, Routed
 from archspec.typing_light import Any, NamedTuple
@@ -95,11 +97,10 @@ class Forward:
             raise ArchspecError(
                 "more encoder positions are computed than there are", help="encoded is at most memory"
             )
-        if self.call.past and not self.cache:
-            raise ArchspecError(
-                f"{self.architecture} hands no cache on to a next call",
-                help="past is 0: give all tokens at once",
-            )
+        if self.call.past and (builder.returned or not self.cache):
+            takes_none = "returns a cache, but its forward does not take one"
+            why = takes_none if builder.returned else "hands no cache on to a next call"
+            raise ArchspecError(f"{self.architecture} {why}", help="past is 0: give all tokens at once")
 
     @cached_property
     def flops(self) -> int:
@@ -215,7 +216,16 @@ def held_to_transformers(scope: Scope, architecture: str, training: bool = False
     if gap is not None:
         what = "training FLOPs" if training else "costs"
         message = f"the {what} of {architecture} ({model_type}) are not given: {gap}"
-        raise ArchspecError(message, help="its parameters are counted as ever")
+        raise ArchspecError(message, help=supported_instead(scope, training))
+
+
+def supported_instead(scope: Scope, training: bool = False) -> str:
+    """The help line for a class without costs: the class of its text part, or its parameters."""
+    library = scope.spec.library
+    text = text_class(scope, lambda model_type, name: library.costs(model_type).gap(name, training) is None)
+    if text:
+        return f"pass --architecture {text} for the costs of its text model"
+    return "archspec count reports its parameters"
 
 
 def parts_gap(scope: Scope) -> str | None:
@@ -226,7 +236,7 @@ def parts_gap(scope: Scope) -> str | None:
 
 def _whole(least: int = 1, **lengths: Any) -> None:
     for name, value in lengths.items():
-        if type(value) is not int or value < least:
+        if type(here(value)) is not int or value < least:
             raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
 
 

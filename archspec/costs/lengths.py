@@ -12,6 +12,7 @@ from functools import cache
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
+from archspec.costs.forward import Forward, held_to_transformers
 from archspec.costs.records import Call, Step, axes_of
 from archspec.errors import ArchspecError, FormulaError, Place, Source
 from archspec.language.expression import Expression, parse
@@ -38,6 +39,28 @@ def usual_tokens(scope: Scope, past: int = 0) -> int:
     most = positions(scope, "tokens")
     left: int = USUAL_TOKENS if most is None or type(past) is not int else most - past
     return max(1, min(USUAL_TOKENS, left))
+
+
+def called(
+    scope: Scope,
+    architecture: str,
+    batch: int = 1,
+    tokens: int | None = None,
+    past: int = 0,
+    memory: int | None = None,
+    encoded: int | None = None,
+) -> Forward:
+    """A call by the rule of every verb: :func:`usual_tokens` unless tokens are given, no usual memory.
+
+    Errors: :class:`ArchspecError` for a class whose costs are not given, and for a call that is too long.
+    """
+    held_to_transformers(scope, architecture)
+    held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
+    if tokens is None:
+        tokens = usual_tokens(scope, past)
+    call = Forward(scope, architecture, batch, tokens, past, memory, encoded, held)
+    check_lengths(scope, architecture, call.call)
+    return call
 
 
 def positions(scope: Scope, axis: str) -> Any:

@@ -15,7 +15,7 @@ EXCLUDED = (  # of the memory of a training step, always
     "memory that CUDA and its allocator reserve",
 )
 _KEEP_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
-_PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
+PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
 
 
 class Call(NamedTuple):
@@ -159,7 +159,7 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
 
 def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
     """The products of a layer: 2 FLOPs for each element of its weight, sequence and position."""
-    if layer not in _PRODUCTS:
+    if layer not in PRODUCTS:
         return []
     once = 2 * axes["batch"] * axes["tokens"]
     for size in tensors[0].shape:

@@ -122,7 +122,7 @@ class Weights:
     def _pack(self, scheme: Scheme) -> Iterator[tuple[str, int]]:
         tied = {end for one in self.tensors if one.tied_to for end in (one.name, one.tied_to)}
         copies = {one.name for one in self.tensors if one.tied_to}
-        start = block_prefix(self.tree) if scheme.blocks_only else ""
+        start = scheme.block or (block_prefix(self.tree) if scheme.blocks_only else "")
         for path, node, model_type in _typed_modules(self.tree):
             if not path.startswith(start) or not is_converted(path, self.left_out):
                 continue

@@ -37,9 +37,9 @@ _GPTQ = (
     f"{_CALIBRATION} bits group_size checkpoint_format format pack_dtype lm_head dynamic "
     "block_name_to_quantize modules_in_block_to_quantize is_marlin_format"
 )
-_AWQ = (
-    f"{_CALIBRATION} bits w_bit group_size q_group_size zero_point version format modules_to_not_convert "
-    "do_fuse fuse_max_seq_len modules_to_fuse"
+_AWQ = (  # AwqConfig extends GPTQConfig
+    f"{_GPTQ} w_bit q_group_size zero_point version modules_to_not_convert do_fuse fuse_max_seq_len "
+    "modules_to_fuse"
 )
 _FP8 = (
     "activation_scheme fmt weight_block_size scale_fmt expert_dtype modules_to_not_convert ignored_layers "
@@ -73,25 +73,22 @@ def bitsandbytes(given: Given) -> Scheme:
 def gptq(given: Given) -> Scheme:
     """GPTQ: the Linears and Conv1Ds of the decoder's layers, each expert like a Linear."""
     check_keys(given, _GPTQ)
-    refuse_set(
-        given,
-        "lm_head",
-        "dynamic",
-        "modules_in_block_to_quantize",
-        "block_name_to_quantize",
-        "is_marlin_format",
-    )
+    refuse_set(given, "lm_head", "dynamic", "modules_in_block_to_quantize", "is_marlin_format")
+    block = given.get("block_name_to_quantize") or ""
+    if not isinstance(block, str):
+        raise KeyProblem("block_name_to_quantize", "block_name_to_quantize is not the path of a module")
     for key in ("checkpoint_format", "format"):
         one_of({key: given.get(key) or "gptq"}, key, "gptq", ("gptq", "gptq_v2"))
     one_of({"pack_dtype": given.get("pack_dtype") or "int32"}, "pack_dtype", "int32", ("int32",))
     bits, group = one_of(given, "bits", None, (4, 8)), _group(given, "group_size")
     choose = same_for((LINEAR, CONV1D), lambda rows, columns: grouped_bytes(rows, columns, bits, group, True))
-    return Scheme(f"gptq, {bits} bits", choose, each=True, blocks_only=True)
+    return Scheme(f"gptq, {bits} bits", choose, each=True, blocks_only=True, block=block)
 
 
 def awq(given: Given) -> Scheme:
     """AWQ: nn.Linear, each expert like a Linear; the output embeddings stay in the model's dtype."""
     check_keys(given, _AWQ)
+    refuse_set(given, "lm_head", "dynamic", "modules_in_block_to_quantize", "block_name_to_quantize")
     for key in ("version", "format"):
         one_of({key: str(given.get(key) or "gemm").lower()}, key, "gemm", ("gemm",))
     bits = one_of(given, "bits" if "bits" in given else "w_bit", 4, (4, 8))

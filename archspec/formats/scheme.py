@@ -43,6 +43,7 @@ class Scheme(NamedTuple):
         defaults: Leave transformers' defaults alone in addition to ``skipped``.
         subclasses: Which subclasses of nn.Linear are quantized: none, "grouped" ones, or "all".
         blocks_only: Quantize the layers of the decoder only.
+        block: The path of these layers, if the config states it.
         own_names: ``choose`` decides alone; transformers' lists of modules do not apply.
         patterns: The patterns that ``choose`` matches modules against.
         ties: Tied weights are quantized, once.
@@ -61,6 +62,7 @@ class Scheme(NamedTuple):
     defaults: bool = False
     subclasses: str = ""
     blocks_only: bool = False
+    block: str = ""
     own_names: bool = False
     patterns: tuple[str, ...] = ()
     ties: bool = False

@@ -52,7 +52,7 @@ _RESERVED: dict[str, tuple[Schema, str]] = {
     "runs": (_mapping(_RUNS), "attribute: on how many positions it works, or the axes of a call inside it"),
     "ops": (_EXPRESSIONS, "contractions: what is multiplied beside the layers"),
     "cache": (
-        {"anyOf": [_mapping(_TEXT), {"const": "none"}]},
+        {"anyOf": [_mapping(_TEXT), {"enum": ["none", "returned"]}]},
         "name: shape of what the next call is given",
     ),
     "saves": (_mapping(_EXPRESSION), "attribute, or tensor: bytes that autograd keeps of it"),

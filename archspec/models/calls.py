@@ -8,13 +8,14 @@ from functools import cached_property
 
 from archspec.costs.forward import CacheTensor, Forward
 from archspec.costs.lengths import positions
+from archspec.costs.notes.excess import notes_of
 from archspec.errors import ArchspecError
 from archspec.models.report import Report
 from archspec.reports import Block, Table
 from archspec.terminal import number, share, size
 from archspec.typing_light import Any, NamedTuple
 
-MOST_TOKENS = 2**40
+_MANY = 2**40  # tokens: a cache that is as large at twice as many does not grow with them
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 
 
@@ -61,6 +62,11 @@ class Flops(Report):
         lengths = self.call.call
         return self.flops / (lengths.batch * lengths.tokens)
 
+    @cached_property
+    def notes(self) -> list[str]:
+        """Why eager code spends more than 2 × active parameters × tokens plus attention, where it does."""
+        return notes_of(self.call)
+
     def as_json(self) -> dict[str, Any]:
         """Plain data; the FLOPs of a module are without its children's."""
         modules = self.call.flops_by_module.items()
@@ -71,6 +77,7 @@ class Flops(Report):
             "flops_per_token": self.flops_per_token,
             "params": self.params,
             "modules": [{"module": name, "flops": flops} for name, flops in modules],
+            "notes": self.notes,
         }
 
     def blocks(self) -> Iterator[Block]:
@@ -94,12 +101,18 @@ class Flops(Report):
             for name, (flops, count) in together.items()
         ]
         yield Table("module|>of them|>FLOPs|>share", rows)
+        if self.notes:
+            yield ""
+            yield from (f"note: {note}" for note in self.notes)
 
 
 class Held(NamedTuple):
-    """What a budget holds: the most tokens at the call's batch, the largest batch at its number of tokens."""
+    """The most tokens that a budget fits at the call's batch, and the largest batch at its number of tokens.
 
-    tokens: int
+    ``tokens`` is None where any number fits: the cache does not grow with them.
+    """
+
+    tokens: int | None
     batch: int
 
 
@@ -158,13 +171,15 @@ class Cache(Report):
     def _held(self, left: int, allocation: str) -> Held:
         lengths = self.call.call
 
-        def fits(batch: int, tokens: int) -> bool:
-            if self._most is not None and tokens > self._most:
-                return False
-            return self._lengthened(batch, tokens).cache_bytes(self.dtype, allocation) <= left
+        def needed(batch: int, tokens: int) -> int:
+            return self._lengthened(batch, tokens).cache_bytes(self.dtype, allocation)
 
-        tokens = largest(lambda value: fits(lengths.batch, value))
-        return Held(tokens, largest(lambda value: fits(value, lengths.tokens)))
+        def fits(tokens: int) -> bool:
+            return (self._most is None or tokens <= self._most) and needed(lengths.batch, tokens) <= left
+
+        grows = self._most is not None or needed(1, _MANY) < needed(1, 2 * _MANY)
+        tokens = largest(fits) if grows or not fits(_MANY) else None
+        return Held(tokens, largest(lambda batch: needed(batch, lengths.tokens) <= left))
 
     def as_json(self) -> dict[str, Any]:
         """Plain data; what a budget holds is there where one was given."""
@@ -205,8 +220,8 @@ class Cache(Report):
         yield f"{size(budget)} hold the weights ({weights}) and"
         lengths = self.call.call
         for allocation, held in self.holds.items():
-            tokens = "any number of" if held.tokens * 2 > MOST_TOKENS else number(held.tokens)
-            ends = ", all that it has positions for," if held.tokens == self._most else ""
+            tokens = "any number of" if held.tokens is None else number(held.tokens)
+            ends = ", all that it has positions for," if held.tokens == self._most is not None else ""
             yield (
                 f"  {allocation}: {tokens} tokens{ends} at batch {lengths.batch}, "
                 f"or a batch of {number(held.batch)} at {number(lengths.tokens)} tokens"
@@ -254,13 +269,13 @@ def layers_together(found: dict[str, int]) -> dict[str, tuple[int, int]]:
 
 
 def largest(fits: Callable[[int], bool]) -> int:
-    """The largest number that fits, of those below :data:`MOST_TOKENS`; 0 where none does.
+    """The largest number that fits, of those up to which all fit; 0 where 1 does not.
 
     >>> largest(lambda value: value <= 1000)
     1000
     """
     low, high = 0, 1
-    while high < MOST_TOKENS and fits(high):
+    while fits(high):
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2

@@ -89,11 +89,11 @@ class Costs:
         if isinstance(chosen, str):
             return Weights(self.root, self._tensors, chosen)
         rest = dtype_name(dtype or self.dtype)
-        if dtype_bytes(rest) == 1 and dtype is not None:
+        if dtype_bytes(rest) == 1:
             message = f"weights in {rest} need scales: {rest} is not a format of whole models"
-            raise ArchspecError(
-                message, help=f"use --weights {'int8' if 'int' in rest else 'fp8'}, and a 16-bit --dtype"
-            )
+            name = "int8" if "int" in rest else "fp8"
+            option = "--set dtype=bfloat16" if dtype is None else "a 16-bit --dtype"
+            raise ArchspecError(message, help=f"use --weights {name}, and {option}")
         scheme = scheme_of(self._quantized) if chosen is None else chosen.scheme()
         return Weights(self.root, self._tensors, rest, scheme)
 
@@ -119,15 +119,9 @@ class Costs:
         >>> step.flops, step.cache_bytes("bfloat16")
         (14287896576, 1073741824)
         """
-        from archspec.costs.forward import Forward, held_to_transformers
-        from archspec.costs.lengths import check_lengths, check_memory, usual_tokens
+        from archspec.costs.lengths import called, check_memory
 
-        held_to_transformers(self.scope, self.architecture)
-        held = self.scope.spec.library.costs(self.model_type).held(self.architecture)
-        if tokens is None:
-            tokens = usual_tokens(self.scope, past)
-        call = Forward(self.scope, self.architecture, batch, tokens, past, memory, encoded, held)
-        check_lengths(self.scope, self.architecture, call.call)
+        call = called(self.scope, self.architecture, batch, tokens, past, memory, encoded)
         check_memory(self.scope, self.architecture, memory)
         return call
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from archspec.costs.forward import Forward
+from archspec.costs.notes.excess import notes_of
 from archspec.costs.outputs import Room, room
 from archspec.costs.records import Row
 from archspec.costs.training import ATTENTION, TrainingStep
@@ -177,6 +178,7 @@ class Training(TrainingStep, Report):
             **self._ranks(),
             "zero": self.zero,
             "flops": self._flops(),
+            "notes": self.notes,
             "parts": [part._asdict() for part in self.parts],
             "loss_bytes": None if self.not_described or self._loss else self.loss_bytes,
             "not_described": self.not_described,
@@ -188,6 +190,13 @@ class Training(TrainingStep, Report):
     def excluded(self) -> list[str]:
         """What is not counted, activations included if :attr:`not_described` says why."""
         return ["activations", *super().excluded] if self.not_described else super().excluded
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Why the forward spends more FLOPs than its active parameters need, where it does."""
+        if self._flops() is None:
+            return []
+        return notes_of(Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory))
 
     def _ranks(self) -> dict[str, int]:
         return {name: getattr(self.ranks, name.removesuffix("_parallel")) for name in PARALLEL}
@@ -216,6 +225,7 @@ class Training(TrainingStep, Report):
         yield from ("lower bound; excluded are:", *(f"  {one}" for one in self.excluded))
         if self.not_described:
             yield f"note: {self.not_described}"
+        yield from (f"note: {note}" for note in self.notes)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield from (("architecture", self.architecture), ("model type", self.model_type))

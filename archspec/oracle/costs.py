@@ -150,7 +150,7 @@ def output_of(
 
 def cache_tensors(model: Any, output: Any) -> dict[str, Any]:
     """The tensors that a call hands on to the next one, by their paths in the cache."""
-    found = tensors(_cache(model, output)[1])
+    found = tensors(_cache(output)[1])
     return {path: tensor for path, tensor in found.items() if tensor.ndim and tensor.numel()}
 
 
@@ -186,10 +186,9 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
     return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
 
 
-def _cache(model: Any, output: Any) -> tuple[str, Any]:
-    """What a call gives and the next one takes: heads of encoder-decoders give more than they take."""
-    taken = parameters_of(model) if encodes(model) else _CACHES
-    named = ((name, getattr(output, name, None)) for name in _CACHES if name in taken)
+def _cache(output: Any) -> tuple[str, Any]:
+    """The cache that a call returns, with its name."""
+    named = ((name, getattr(output, name, None)) for name in _CACHES)
     return next(((name, cache) for name, cache in named if cache is not None), ("", None))
 
 
@@ -197,9 +196,9 @@ def handed_on(model: Any, output: Any) -> dict[str, Any]:
     """What a first call hands on to the next one."""
     from transformers.modeling_outputs import MoEModelOutput
 
-    name, cache = _cache(model, output)
-    if cache is None:
-        raise ValueError(NO_CACHE)
+    name, cache = _cache(output)
+    if cache is None or (encodes(model) and name not in parameters_of(model)):
+        raise ValueError(NO_CACHE)  # heads of encoder-decoders return a cache that they do not take
     encoded = getattr(output, "encoder_last_hidden_state", None)
     return {name: cache} if encoded is None else {name: cache, "encoder_outputs": MoEModelOutput(encoded)}
 

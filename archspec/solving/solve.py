@@ -12,9 +12,10 @@ from archspec.configs.choice import source_of
 from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
+from archspec.costs.notes.excess import notes_of
 from archspec.errors import SweepError
 from archspec.formats.stated import assumed_note, check_unquantized
-from archspec.models.model import load
+from archspec.models.model import Model, load
 from archspec.quantities import BUDGETS
 from archspec.solving.budgets import MEMORY, Budgets, Counted, Plan, exact, goals_of, planned
 from archspec.solving.diagnosis import Obstacles
@@ -188,6 +189,8 @@ class Solving:
             raise SweepError(obstacles.far(found[0], float(limit)))
         listed = [self._solution(whole, one) for one in found if limit is None or one.miss <= limit]
 
+        plan = self.asked.plan
+
         def notes() -> Iterator[str]:
             yield from self.outlook.notes
             if (
@@ -203,15 +206,23 @@ class Solving:
                 yield _DEFAULTS
             if near and not shaped:
                 yield f"nothing comes within {float(100 * near):g} % of the budget: these are the nearest"
+            if plan.flops is not None or plan.memory is not None:
+                lengths = ", ".join(f"{name} {length:,}" for name, length in plan.lengths.items())
+                yield f"costs are those of a call with {lengths}"
+            if plan.flops is not None:
+                yield from notes_of(self._model(whole, found[0]).forward(**plan.lengths))
             if listed[0].miss > FAR:
                 yield from (problem.message for problem in obstacles.nearer(found[0]))
 
-        order_told, law = self._order(near) if shaped else "", self.asked.plan.optimum
+        order_told, law = self._order(near) if shaped else "", plan.optimum
         return Solutions(listed, order_told, law, self._columns(listed), notes)
+
+    def _model(self, subject: Subject, found: Found) -> Model:
+        return load(subject.config, subject.architecture, subject.settled(found.values), subject.library)
 
     def _solution(self, subject: Subject, found: Found) -> Solution:
         settled, dtype, plan = subject.settled(found.values), subject.dtype, self.asked.plan
-        model = load(subject.config, subject.architecture, settled, subject.library)
+        model = self._model(subject, found)
         for one, size in zip(subject.columns.values(), found.sizes, strict=True):
             counted = exact(model, one.text, dtype, plan.lengths)
             if counted != size:

@@ -55,7 +55,8 @@ class Inheritance:
                 **module.runs,
             },
             ops=module.ops or base.ops,
-            cache=base.cache if module.cache == {} else module.cache,
+            cache=base.cache if module.cache == {} and not module.returned else module.cache,
+            returned=module.returned or (base.returned and module.cache == {}),
             saves={**base.saves, **module.saves},
         )
         needed = _used(merged) | module.where.keys()  # what only a replaced attribute needed goes with it

@@ -80,6 +80,7 @@ class ModuleParser:
             ops=tuple(self.expressions(node, "ops", f"{name}.")),
             cache=self.cache(node, f"{name}.cache"),
             saves=self.named(self.mapping(node, "saves"), f"{name}.saves"),
+            returned=self.says(node, "returned"),
         )
 
     def named(self, mapping: Mapping, path: str) -> dict[str, Expression]:
@@ -91,11 +92,15 @@ class ModuleParser:
         return found
 
     def cache(self, node: Mapping, path: str) -> dict[str, Expression] | None:
-        """What a module keeps by name, or None for `cache: none`."""
-        value = node.items.get("cache")
-        if isinstance(value, Scalar) and self.scalar(value) == "none":
+        """The tensors that a module keeps by name, or None for `cache: none`."""
+        if self.says(node, "none"):
             return None
-        return self.shapes(self.mapping(node, "cache"), path)
+        return {} if self.says(node, "returned") else self.shapes(self.mapping(node, "cache"), path)
+
+    def says(self, node: Mapping, word: str) -> bool:
+        """Return True if `cache:` is a word."""
+        value = node.items.get("cache")
+        return isinstance(value, Scalar) and self.scalar(value) == word
 
     def shapes(self, mapping: Mapping, path: str) -> dict[str, Expression]:
         """`name: batch, size, size`, a line each."""

@@ -126,7 +126,8 @@ class Module(NamedTuple):
     ``layer`` is the torch layer that the class is a subclass of, whose own tensors come before the
     attributes; ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the
     attribute `lm_head`. ``runs`` says on how many positions attributes work, ``ops`` what is multiplied
-    beside them, ``cache`` what is kept for the next call; None says that nothing inside is handed on.
+    beside them, ``cache`` what is kept for the next call; None says that nothing inside is handed on, and
+    ``returned`` that the class returns a cache that it does not take.
     ``saves`` are bytes that autograd keeps: of an attribute, in place of what its layer keeps, or of another
     tensor that the module makes.
     """
@@ -145,6 +146,7 @@ class Module(NamedTuple):
     ops: tuple[Expression, ...] = ()
     cache: Mapping[str, Expression] | None = _NOTHING
     saves: Mapping[str, Expression] = _NOTHING
+    returned: bool = False
 
 
 def leaves(part: Body) -> Iterator[Expression]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
-from archspec.costs.forward import Forward, held_to_transformers
-from archspec.costs.lengths import USUAL_TOKENS, check_lengths, check_memory, usual_lengths
-from archspec.errors import ArchspecError, SweepError
+from archspec.costs.forward import Forward
+from archspec.costs.lengths import USUAL_TOKENS, called, check_memory
+from archspec.costs.notes.excess import Excess
+from archspec.errors import SweepError
 from archspec.language.expression import Expression
 from archspec.models.model import Model
 from archspec.quantities import COST_COLUMNS
@@ -18,6 +19,10 @@ from archspec.symbolic.counts import Loops
 from archspec.symbolic.swept import SweptDomain
 from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node
+
+LENGTHS = ("batch", "tokens", "past", "memory", "encoded")
+FLOPS_COLUMNS = ("flops", "masked_flops", "training_flops")
+TOKENS = "tokens"  # the length that differs between configs where it was not given
 
 
 class Sums(NamedTuple):
@@ -42,37 +47,36 @@ class Sums(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The columns that are asked for, of which call: one for all points."""
+    """The cost columns that are asked for, and the lengths that were given for their calls.
+
+    Lengths that were not given are resolved for each config, by the rule of :meth:`archspec.Model.forward`.
+    """
 
     names: frozenset[str]
     lengths: dict[str, int]
 
-    def settled(self, scopes: Sequence[Scope], architecture: str) -> Wanted:
-        """The same; what is not given of its lengths is as usual at the first config that can be built.
-
-        Errors: :class:`ArchspecError` for a class whose costs are not given.
-        """
-        held_to_transformers(scopes[0], architecture)
-        if memory := self.lengths.get("memory"):
-            check_memory(scopes[0], architecture, memory)
-        for scope in scopes:
-            try:
-                return self._replace(lengths={**usual_lengths(scope, architecture), **self.lengths})
-            except ArchspecError:
-                continue
-        return self._replace(lengths={"batch": 1, "tokens": USUAL_TOKENS, **self.lengths})
-
     def of(self, scope: Scope, architecture: str) -> Forward:
         """The call of one config. Errors: :class:`ArchspecError` for columns that are not given of it."""
-        held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
-        lengths: dict[str, Any] = self.lengths
-        call = Forward(scope, architecture, **lengths, held=held)
-        check_lengths(scope, architecture, call.call)
+        call = called(scope, architecture, **self.lengths)
+        if memory := self.lengths.get("memory"):
+            check_memory(scope, architecture, memory)
         if "masked_flops" in self.names:
             call.check_held("masked")
         if "training_flops" in self.names:
             call.check_trained()
         return call
+
+    def said(self, tokens: set[Any]) -> str:
+        """The lengths of the calls, as a note; ``tokens`` are those of the closed forms of all rows."""
+        given = {"batch": 1, **self.lengths}
+        if len(tokens) == 1 and type(only := next(iter(tokens))) is int:
+            given["tokens"] = only
+        names = [name for name in LENGTHS if given.get(name)]
+        lengths = [f"{name} {given[name]:,}" for name in names]
+        if "tokens" not in given:
+            lengths.append(f"and as many tokens as a config has positions for, at most {USUAL_TOKENS:,}")
+        column = "" if "tokens" in given or "tokens" in self.names else "; the column tokens shows how many"
+        return f"costs are those of a call with {', '.join(lengths)}{column}"
 
 
 def exact_costs(model: Model, wanted: Wanted, dtype: str) -> dict[str, int]:
@@ -84,8 +88,10 @@ def exact_costs(model: Model, wanted: Wanted, dtype: str) -> dict[str, int]:
         "training_flops": lambda: call.training_flops,
         "cache_elements": call.cache_elements,
         "cache_bytes": lambda: call.cache_bytes(dtype),
+        TOKENS: lambda: call.call.tokens,
     }
-    return {name: known[name]() for name in wanted.names}
+    asked = {*wanted.names, TOKENS}
+    return {name: known[name]() for name in asked}
 
 
 def swept_costs(scope: Scope, architecture: str, wanted: Wanted, dtype: str) -> dict[str, Any]:
@@ -96,7 +102,17 @@ def swept_costs(scope: Scope, architecture: str, wanted: Wanted, dtype: str) -> 
         plainly = Scope(scope.spec, scope.raw, scope.origin, SweptDomain(unroll=True))
         call = wanted.of(plainly, architecture)
     columns = _sums(call.tree, dtype_bytes(dtype)).columns()
-    return {name: columns[name] for name in wanted.names}
+    return {name: columns[name] for name in columns if name in wanted.names} | {TOKENS: call.call.tokens}
+
+
+def excess_notes(rows: Mapping[str, Model], wanted: Wanted) -> list[str]:
+    """The note on the row, of some rows by name, whose eager code spends most beyond what is expected."""
+    if not wanted.names & {*FLOPS_COLUMNS} or not rows:
+        return []
+    found = {name: Excess(wanted.of(model.scope, model.architecture)) for name, model in rows.items()}
+    name = max(found, key=lambda one: found[one].ratio)
+    note = found[name].note
+    return [] if note is None else [f"at {name}, {note}"]
 
 
 def _sums(node: Node, element: int, keeps: bool = True) -> Sums:

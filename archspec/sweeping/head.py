@@ -7,6 +7,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from archspec.reports import Block, Table
+from archspec.sweeping.costs import excess_notes
+from archspec.sweeping.engine import Engine
+
+_EXAMPLES = 4  # rows that are looked at for a note on their FLOPs
 
 
 class Head(NamedTuple):
@@ -42,6 +46,19 @@ class Head(NamedTuple):
         if self.more:
             yield self.more
         yield from self.remarks
+
+
+def cost_notes(engine: Engine) -> list[str]:
+    """The lengths of the calls whose costs are given, and FLOPs in excess of what is expected of one."""
+    subject, kept = engine.subject, [region for region in engine.regions if region.keep]
+    if not subject.costs.names or not kept:
+        return []
+    rows = {}
+    for region in kept[:_EXAMPLES]:
+        values = subject.values(region.point).items()
+        rows[", ".join(f"{name} = {value}" for name, value in values)] = subject.model(region.point)
+    lengths = subject.costs.said({region.tokens for region in kept})
+    return [lengths, *excess_notes(rows, subject.costs)]
 
 
 def remarks(points: int, looked: int, filtered: int, refused: Mapping[str, int]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from archspec.models.model import Model, load
 from archspec.quantities import COST_COLUMNS
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.costs import Wanted, exact_costs, swept_costs
+from archspec.sweeping.costs import TOKENS, Wanted, exact_costs, swept_costs
 from archspec.symbolic.decisions import Condition
 from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
@@ -44,7 +44,8 @@ CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # where numbers are 
 class Region(NamedTuple):
     """Where the conditions hold: each column's closed form or value, or the reason why there is no count.
 
-    ``keep`` is false where `where` does not hold; ``point`` is the point at which the region was found.
+    ``keep`` is false where `where` does not hold; ``point`` is the point at which the region was found;
+    ``tokens`` is the length of the call whose costs are asked for, None without any.
     """
 
     conditions: tuple[Condition, ...]
@@ -52,6 +53,7 @@ class Region(NamedTuple):
     keep: bool
     refusal: ArchspecError | None
     point: tuple[int, ...]
+    tokens: Any = None
 
 
 def expression(text: str, name: str) -> Expression:
@@ -135,11 +137,7 @@ class Subject:
         chosen = choose(read_config(found), architecture, self.library)
         self.model_type, self.architecture, self.config, _ = chosen
         first = {axis.name: axis.values[0] for axis in self.axes}
-        config = read_config(self.config, first)
         self.spec = self.library.load(self.model_type)
-        if self.costs.names:
-            scopes = [Scope(self.spec, one.raw, one.origin) for one in (config, self.config)]
-            self.costs = self.costs.settled(scopes, self.architecture)
         settings = self.settled(first)
         try:
             check_overrides(self.spec, settings, self.configured(settings))
@@ -252,7 +250,8 @@ class Subject:
         columns = Columns(scope, quantities)
         keep = all(bool(columns.read(condition)) for condition in self.where)
         values = tuple(_node(columns.read(wanted)) for wanted in self.columns.values()) if keep else ()
-        return Region(tuple(path.conditions), values, keep, None, point)
+        tokens = _node(quantities[TOKENS]) if self.costs.names else None
+        return Region(tuple(path.conditions), values, keep, None, point, tokens)
 
     def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
         path = Path(self.space)
@@ -267,7 +266,7 @@ class Subject:
 def _costs_in(wanted: Sequence[Expression]) -> frozenset[str]:
     """The costs of a call that expressions name."""
     nodes = (node for one in wanted for node in ast.walk(one.tree))
-    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) & frozenset(COST_COLUMNS)
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) & {*COST_COLUMNS, TOKENS}
 
 
 def _limited(refusal: ArchspecError) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.arguments import GRID, MAYBE_PATH, PATH, SWEEPS, checked
+from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, PATH, SWEEPS, checked
 from archspec.configs.overrides import idle_fields, override_notes
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
@@ -19,7 +19,7 @@ from archspec.sweeping.axes import axes_of, named_columns
 from archspec.sweeping.costs import check_used, subject_names
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, whole_file, write
-from archspec.sweeping.head import Head, plainly, remarks
+from archspec.sweeping.head import Head, cost_notes, plainly, remarks
 from archspec.sweeping.limits import Estimate, check, check_memory, check_writing, free_memory, patient
 from archspec.sweeping.subject import Subject
 from archspec.sweeping.table import Table, arrow
@@ -164,7 +164,7 @@ class Sweep(Report):
 
     @property
     def notes(self) -> list[str]:
-        """Swept and tied fields that no count depends on, and a dtype that bytes assume."""
+        """The lengths of the calls, fields without effect, an assumed dtype, and FLOPs in excess."""
         subject = self.subject
         fields = [*(axis.name for axis in subject.axes), *subject.ties]
         config = subject.configured(subject.settled(subject.values([0] * len(subject.axes))))
@@ -172,6 +172,7 @@ class Sweep(Report):
         told = [*idle(subject.spec, fields, config).values()]
         if subject.dtype is None and subject_names(subject.columns, subject.where) & {"bytes", "cache_bytes"}:
             told += filter(None, [assumed_note(subject.config)])
+        told += cost_notes(self.engine)
         return [f"note: {text}" for text in told]
 
     @checked()
@@ -245,7 +246,7 @@ class Sweep(Report):
         return f"<sweep of {self.architecture} over {sizes}>"
 
 
-@checked(set=GRID)
+@checked(set=GRID, columns=COLUMNS)
 def sweep(
     config: Any,
     set: Mapping[str, Any] | Sequence[str],
@@ -266,13 +267,13 @@ def sweep(
     `active_params`, `trainable_params`, `embedding_params`, `non_embedding_params`, `buffers`, `bytes` at
     ``dtype``), fields, or expressions over them, by name where a mapping is given, or in one text as on the
     command line; and costs of one call (`flops`, `masked_flops`, `training_flops`, `cache_elements`,
-    `cache_bytes` at ``dtype``), whose ``lengths`` are those of :meth:`archspec.Model.forward`. ``tie`` makes
-    fields follow others, ``where`` keeps the points for which it, or each of several, holds; both are
-    expressions of the spec language. Fields that the config leaves out are computed again at every point, as
-    reading that config would. Each row equals ``archspec.load(config, set=point).params``.
+    `cache_bytes` at ``dtype``), whose ``lengths`` are those of :meth:`archspec.Model.forward`, with its
+    defaults for each row (`tokens` is a column, too). ``tie`` makes fields follow others, ``where`` keeps the
+    points for which it, or each of several, holds; both are expressions of the spec language. Fields that the
+    config leaves out are computed again at every point, as reading that config would. Each row equals
+    ``archspec.load(config, set=point).params``.
 
-    Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits, ``wide`` makes all of
-    them that.
+    Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits; all are if ``wide``.
 
     Errors: :class:`archspec.ArchspecError` for fields, values, columns and conditions that make no sense.
 
@@ -293,8 +294,7 @@ def sweep(
     if where is not None and not isinstance(where, str):
         where = " and ".join(f"({one})" for one in where) or None
     subject = Subject(config, axes, architecture, tied, taken, where, dtype, lengths, specs)
-    names = subject_names(subject.columns, subject.where)
-    check_used(names, dtype, lengths)
+    check_used(names := subject_names(subject.columns, subject.where), dtype, lengths)
     if dtype is None and "bytes" in names:
         check_unquantized(subject.config, "sweeps")
     return Sweep(subject, list(named), wide)

@@ -30,7 +30,10 @@ LINES = {  # verb -> command lines
         *("LlamaForCausalLM --quantity flops --by module", "JambaModel --collect hidden_size --dtype bf16"),
     ],
     "flops": [f"{LLAMA} --tokens 8", "t5 --tokens 4 --memory 9", "Mamba2Model --tokens 4"],
-    "cache": [f"{LLAMA} --budget 1GiB", "Mamba2Model", "GptOssForCausalLM --weights mxfp4 --budget 80GiB"],
+    "cache": [
+        *(f"{LLAMA} --budget 1GiB", "Mamba2Model --budget 80GiB"),
+        "GptOssForCausalLM --weights mxfp4 --budget 80GiB",
+    ],
     "memory": [
         *("BertModel", f"{LLAMA} --weights nf4 --last", "t5 --memory 4 --tokens 2", "BertModel --train"),
         f"{LLAMA} --train --checkpointing --data-parallel 2 --zero 3",
@@ -65,7 +68,15 @@ CASES = [(verb, line) for verb, lines in LINES.items() for line in lines]
 def documents(verb: str, line: str, capsys: pytest.CaptureFixture[str]) -> list[Any]:
     assert main([verb, *line.split(), "--json"]) in (0, 1, 2)
     text = capsys.readouterr().out
-    return [json.loads(one) for one in text.splitlines()] if verb == "sweep" else [json.loads(text)]
+    lines = text.splitlines() if verb == "sweep" else [text]
+    return [json.loads(one, parse_constant=no_sentinel, parse_int=no_sentinel) for one in lines]
+
+
+def no_sentinel(text: str) -> int:
+    """An integer of a document: NaN, Infinity and numbers that only stand for "no limit" fail."""
+    value = int(text)
+    assert value < 2**31 - 1 or (value + 1).bit_count() > 1, f"{text} is a sentinel"
+    return value
 
 
 def validator(verb: str) -> Draft202012Validator:

@@ -18,6 +18,24 @@ VALUES: tuple[Any, ...] = (
     *("é", "𝔘", "\0", "\ud800", "a" * 3000, "1", [], [0], [None], [[1], [2]], ["a", 1], {}, {"0": 1}),
     *({"model_type": "bert"}, {"model_type": "none"}, {"a": {"b": {"c": []}}}),
 )
+_GROUP = {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}}
+QUANTIZATIONS: tuple[tuple[str, dict[str, Any]], ...] = (  # a key of a config, and its value
+    ("quantization_config", {"quant_method": "bitsandbytes", "load_in_8bit": True}),
+    ("quantization_config", {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}),
+    ("quantization_config", {"quant_method": "gptq", "bits": 4, "group_size": 32}),
+    ("quantization_config", {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm"}),
+    ("quantization_config", {"quant_method": "fp8", "weight_block_size": [128, 128]}),
+    ("quantization_config", {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}),
+    (
+        "quantization_config",
+        {"quant_method": "modelopt", "quant_algo": "NVFP4", "exclude_modules": ["lm_head"]},
+    ),
+    (
+        "quantization_config",
+        {"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": {"0": _GROUP}},
+    ),
+    ("quantization", {"bits": 4, "group_size": 64}),
+)
 NOT_JSON = (
     *(
         "",
@@ -55,6 +73,9 @@ def text(random: Random, sound: bool) -> tuple[str, str]:
         raw = _of_a_type(random)
     model_type = str(raw["model_type"])
     shrunk(raw)
+    if random.random() < 0.2:
+        key, value = random.choice(QUANTIZATIONS)
+        raw[key] = deepcopy(value)
     for _ in range(0 if sound else random.choice((0, 1, 1, 2, 5))):
         mutate(raw, random)
     return json.dumps(raw), model_type

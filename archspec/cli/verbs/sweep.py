@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, excludes, given, needs, pairs
 from archspec.cli.command_line import Arguments, Values
+from archspec.cli.costs.lengths import USUAL
 from archspec.errors import SweepError
 from archspec.quantities import COST_COLUMNS, QUANTITIES
 from archspec.terminal import progress, say, table
@@ -29,9 +30,14 @@ def add_arguments(takes: Arguments) -> None:
     add_dtype(takes)
     about_costs = f"of the call whose costs columns may name: {', '.join(COST_COLUMNS)}"
     takes.value("--batch", "B", f"sequences {about_costs}", type=int)
-    takes.value("--tokens", "N", "positions that this call computes (default: 2048)", type=int)
+    takes.value(
+        "--tokens",
+        "N",
+        f"positions that this call computes {USUAL}",
+        type=int,
+    )
     takes.value("--past", "P", "positions in its cache before (default: 0)", type=int)
-    takes.value("--memory", "M", "positions of its encoder (default: 512)", type=int)
+    takes.value("--memory", "M", "positions of its encoder; required if it has one", type=int)
     takes.value("--out", "FILE", "write all rows to a .csv, .parquet, .jsonl or .arrow file")
     takes.value("--plot", "FILE", "draw the sweep as a .png, .svg, .pdf or .html file")
     takes.value("--kind", None, "what to draw: auto (default), lines, contour or pareto", default="auto")

@@ -49,6 +49,25 @@ def test_a_budget_holds_weights_and_cache(capsys: Captured) -> None:
     assert "do not hold the weights" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [
+        ("Mamba2Model", None),
+        ("MistralModel --weights nf4", None),  # every layer keeps the window alone
+        ("GPT2Model", 1024),
+        ("LlamaModel --dtype bf16", (2**60 - 2 * 6_607_343_616) // 524_288),
+    ],
+)
+def test_a_cache_that_does_not_grow_fits_any_number_of_tokens(
+    model: str, tokens: int | None, capsys: Captured
+) -> None:
+    budget = "--budget", "1048576TiB" if "Llama" in model else "80GiB"
+    assert main(["cache", *model.split(), *budget, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["holds"]["exact"]["tokens"] == tokens
+    assert main(["cache", *model.split(), *budget]) == 0
+    assert ("any number of tokens" in capsys.readouterr().out) == (tokens is None)
+
+
 def test_what_cannot_be_answered_is_refused(capsys: Captured) -> None:
     assert main(["cache", "BertModel"]) == 2
     assert "hands no cache on" in capsys.readouterr().err

@@ -26,7 +26,7 @@ export interface Cache {
   cache_elements: Whole;
   cache_bytes: Record<string, Whole>;
   weights_bytes: Whole;
-  holds: Record<string, { tokens: number; batch: number }>;
+  holds: Record<string, { tokens: Whole | null; batch: Whole }>; // null: any number of tokens
   tables: ReportTable[];
 }
 

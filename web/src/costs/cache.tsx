@@ -9,7 +9,6 @@ const ALLOCATIONS: Record<string, string> = {
   static: "static (StaticCache)",
   pages: "pages (serving engines)",
 };
-const ANY = 2 ** 39; // tokens: so many are as many as one likes, for a cache that does not grow with them
 
 export function CacheOf({ cache }: { cache: Cache }) {
   return (
@@ -40,7 +39,7 @@ const told = (count: Whole) => [whole(count), bytes(count)];
 function held({ holds }: Cache, name: string): string[] {
   const most = holds[name];
   if (!most) return [];
-  return [most.tokens >= ANY ? "any number" : whole(most.tokens), whole(most.batch)];
+  return [most.tokens === null ? "any number" : whole(most.tokens), whole(most.batch)];
 }
 
 function heldBeside({ weights_bytes }: Cache): string {
