@@ -164,6 +164,9 @@ class Weights:
         elif set(node.children) not in (_GATED, _UNGATED) or set(node.children) != set(shapes):
             raise ArchspecError(f"the experts {path} of {self.tree.cls} in {scheme.name} are not supported")
         transposed = _is_transposed(shapes)
+        if scheme.sized and not _has_sizes(node, shapes, transposed):
+            message = f"{scheme.name} of transformers builds {path} of {self.tree.cls} in another shape"
+            raise ArchspecError(message, help="choose another weight format, or a dtype")
         for name in sorted(_GATED | _UNGATED):
             if name not in shapes:
                 continue
@@ -214,6 +217,23 @@ def _is_transposed(shapes: dict[str, tuple[int, ...]]) -> bool:
     return (
         first == down_last and last == 2 * down_first and not (last == down_first and first == 2 * down_last)
     )
+
+
+def _has_sizes(node: Node, shapes: dict[str, tuple[int, ...]], transposed: bool) -> bool:
+    """Return True if experts have the sizes that transformers' FP8Experts takes from the config."""
+    names = (("num_local_experts", "num_experts"), ("moe_intermediate_size", "intermediate_size"))
+    scope = node.scope
+    if scope is None:
+        return False
+    read = [next((scope.get(scope.canonical(n)) for n in both if scope.has(n)), None) for both in names]
+    wide = scope.get("hidden_size") if scope.has("hidden_size") else None
+    for name, (experts, *sizes) in shapes.items():
+        rows, columns = reversed(sizes) if transposed else sizes
+        inner, outer = (columns, rows) if name == "down_proj" else (rows, columns)
+        inner = inner // 2 if name == "gate_up_proj" else inner
+        if [experts, inner, outer] != [*read, wide]:
+            return False
+    return True
 
 
 def _is_plain(tensor: Tensor, scheme: Scheme) -> bool:

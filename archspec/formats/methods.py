@@ -123,7 +123,7 @@ def fp8(given: Given) -> Scheme:
 
     name = "fp8, experts in fp4" if four else "fp8"
     choose = _linear_or_table(tables, blocks, scale, static)
-    return Scheme(name, choose, expert, skipped=skipped, subclasses="grouped")
+    return Scheme(name, choose, expert, sized=True, skipped=skipped, subclasses="grouped")
 
 
 def _linear_or_table(tables: tuple[str, ...], blocks: Any, scale: int, static: bool) -> Choose:

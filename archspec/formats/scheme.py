@@ -36,6 +36,7 @@ class Scheme(NamedTuple):
         name: The format as reports print it.
         choose: The layout of a Linear, Conv1D or Embedding by its path and class; None leaves it alone.
         fused: The bytes of one expert in a fused tensor by the tensor's name, outputs and inputs.
+        sized: ``fused`` holds for experts of the sizes that transformers' FP8Experts reads in the config.
         each: Every expert is stored as separate Linears, which ``choose`` knows by their paths.
         split_class: The only class of experts that is stored as separate Linears without ``each``.
         experts_class: The only class of experts that ``fused`` quantizes.
@@ -55,6 +56,7 @@ class Scheme(NamedTuple):
     name: str
     choose: Choose
     fused: Callable[[str, int, int], int] | None = None
+    sized: bool = False
     each: bool = False
     split_class: str = ""
     experts_class: str = ""

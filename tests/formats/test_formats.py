@@ -421,3 +421,10 @@ def test_deepseek_v4_is_what_transformers_makes() -> None:
             quantization = transformers.FineGrainedFP8Config.from_dict(config.quantization_config)
             replace_with_fp8_linear(model, left, quantization)
             assert archspec.load(raw).params_bytes() == sum(one.nbytes for one in model.parameters())
+
+
+@pytest.mark.parametrize("name", ["LongcatFlashForCausalLM", "AriaTextForCausalLM", "GptOssForCausalLM"])
+def test_experts_that_transformers_builds_in_another_shape_in_fp8_are_refused(name: str) -> None:
+    """FP8Experts takes sizes from the config, and has no biases."""
+    with pytest.raises(ArchspecError, match=r"another shape|not supported"):
+        _ = archspec.load(name).weights("fp8", "bf16").bytes
