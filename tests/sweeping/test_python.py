@@ -38,7 +38,7 @@ def test_a_sweep_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str
     grid = archspec.sweep("LlamaForCausalLM", fields)
     assert str(grid).splitlines()[:41] == said.out.splitlines()
     assert str(grid).splitlines()[41].startswith("59 more rows") and "59 more rows" in said.err
-    assert main(["sweep", "LlamaForCausalLM", *options, "--json", "--wide"]) == 0
+    assert main(["sweep", "LlamaForCausalLM", *options, "--json"]) == 0
     lines = capsys.readouterr().out.splitlines()
     wide = archspec.sweep("LlamaForCausalLM", fields, wide=True)
     assert wide.as_json() == [json.loads(line) for line in lines]
