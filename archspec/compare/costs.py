@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from archspec.costs.notes.excess import notes_of
 from archspec.errors import ArchspecError
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ class CostChange(NamedTuple):
     quantity: str
     before: int
     after: int
+
+
+def cost_notes(a: Model, b: Model, lengths: Mapping[str, int]) -> list[str]:
+    """Why the eager code of each model spends more FLOPs than its active parameters need, where it does."""
+    sides = (("A", a), ("B", b))
+    return [f"in {label}, {note}" for label, model in sides for note in notes_of(model.forward(**lengths))]
 
 
 def cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> list[CostChange]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from archspec.arguments import checked
 from archspec.compare.alignment import Alignment, aligned
-from archspec.compare.costs import TITLES, CostChange, cost_changes
+from archspec.compare.costs import TITLES, CostChange, cost_changes, cost_notes
 from archspec.configs.origin import merged
 from archspec.errors import ArchspecError
 from archspec.models.model import Model, Source, load
@@ -31,11 +31,13 @@ class Diff:
     ``a`` and ``b`` are the models, ``alignment`` how their tensors stand to each other, with the ``prefixes``
     of what is aligned. ``changes`` are the modules that differ, ``totals`` are the parameters of both and
     ``buffers`` the elements of their buffers, ``fields`` the fields of both configs whose values differ,
-    ``costs`` those of the call that was asked for.
+    ``costs`` those of the call that was asked for, ``notes`` are on their FLOPs.
     """
 
-    def __init__(self, alignment: Alignment, costs: Sequence[CostChange] = ()) -> None:
-        self.alignment, self.costs = alignment, tuple(costs)
+    def __init__(
+        self, alignment: Alignment, costs: Sequence[CostChange] = (), notes: Sequence[str] = ()
+    ) -> None:
+        self.alignment, self.costs, self.notes = alignment, tuple(costs), [*notes]
         self.a, self.b, self.prefixes, self.changes, self.totals, self.buffers, self.fields = alignment
 
     @property
@@ -77,7 +79,7 @@ class Diff:
             "values": self.forms.values,
             "fields": {name: {"a": one, "b": other} for name, (one, other) in self.fields.items()},
         }
-        return found | {"costs": [change._asdict() for change in self.costs]}
+        return found | {"costs": [change._asdict() for change in self.costs], "notes": self.notes}
 
     def _side(self, index: int) -> dict[str, Any]:
         model, total = (self.a, self.b)[index], self.totals[index]
@@ -112,6 +114,7 @@ class Diff:
                 for one in self.costs
             ]
             yield Table("of a call|>A|>B|>B - A", rows)
+            yield from (f"note: {note}" for note in self.notes)
 
     def _changes(self) -> Iterator[tuple[str, ...]]:
         for change, form in zip(self.changes, self.forms.changes, strict=True):
@@ -185,8 +188,10 @@ def diff(
     library = library_of(specs)
     before = _loaded(a, config, architecture, merged(set, set_a), library)
     after = _loaded(b, config, architecture, merged(set, set_b), library)
-    costs = cost_changes(before, after, lengths) if lengths else ()
-    return Diff(aligned(before, after, checked_depth(depth)), costs)
+    found = aligned(before, after, checked_depth(depth))
+    if not lengths:
+        return Diff(found)
+    return Diff(found, cost_changes(before, after, lengths), cost_notes(before, after, lengths))
 
 
 def _loaded(

@@ -111,17 +111,16 @@ class Excess:
         if routed is not None and times > 1:
             computed = float(times * routed.chosen)
             return f"computes {computed:g} experts for each token, whose router chooses {routed.chosen}"
-        if lengths.past and positions == lengths.context:
-            holder = name.rpartition(".")[0]
-            latent = any(
-                kept.kind == "latent" and together(path) == holder
-                for path, kept in kept_tensors(self.call.tree)
-            )
+        holder, kept = name.rpartition(".")[0], kept_tensors(self.call.tree)
+        latent = any(one.kind == "latent" and together(path) == holder for path, one in kept)
+        if lengths.past and (latent or positions == lengths.context):
             what = "expands the latent cache again" if latent else "runs again"
-            return f"{what}, for all {lengths.context:,} positions"
+            if positions == lengths.context:
+                return f"{what}, for all {lengths.context:,} positions"
+            return f"{what}, for {float(positions):,.6g} positions in an average layer"  # some have windows
         if times.denominator == 1:
             return f"runs {int(times)} times with the same weights"
-        return f"runs on {float(positions):,.6g} positions for {lengths.tokens:,} tokens"
+        return f"multiplies its weights {float(times):.4g} times for each token"
 
 
 def notes_of(call: Forward) -> list[str]:

@@ -17,6 +17,7 @@ export interface Flops {
   flops: Whole;
   masked_flops: Whole | null;
   flops_per_token: number;
+  notes: string[];
   tables: ReportTable[];
 }
 
@@ -47,6 +48,7 @@ export interface Step {
   parts: { name: string; dtype: string; shared_by: number; bytes: Whole }[];
   loss_bytes: Whole | null;
   not_described: string | null;
+  notes: string[];
   total_bytes: Whole;
   excluded: string[];
 }

@@ -20,6 +20,11 @@ export function FlopsOf({ flops }: { flops: Flops }) {
         />
         <Fact title="a token" value={whole(Math.round(flops_per_token))} />
       </dl>
+      {flops.notes.map((note) => (
+        <p class="note" key={note}>
+          {note}
+        </p>
+      ))}
       {tables.slice(1).map((one) => (
         <div key={one.columns}>
           <Icicle

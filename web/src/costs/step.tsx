@@ -29,6 +29,11 @@ export function StepOf({ step }: { step: Step }) {
         {step.not_described ? ` No activations: ${step.not_described}.` : ""}
         {step.loss_bytes ? ` The loss keeps ${bytes(step.loss_bytes)} of the activations.` : ""}
       </p>
+      {step.notes.map((note) => (
+        <p class="note" key={note}>
+          {note}
+        </p>
+      ))}
       <ReportTable
         name="parts of the memory"
         table={{
