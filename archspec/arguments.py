@@ -89,6 +89,8 @@ PARTS = Kind("a list of parts", "[*formula.by()]", lambda v: _several(v, lambda 
 MAPPING = Kind("a mapping", "{symbol: 2}", lambda v: isinstance(v, Mapping))
 CLASS = Kind("a text or a class", "'module:Class'", lambda v: isinstance(v, str | type))
 PATH = Kind("a path", "'folder/file'", is_path)
+DEPTH = _or_none(WHOLE)
+ARRANGEMENT = _or_none(TEXT)
 MAYBE_PATH = _or_none(PATH)
 FOLDERS = Kind(
     "a path or a list of paths",
@@ -102,7 +104,6 @@ _KINDS = {  # of the parameters that have one meaning wherever they are
     **dict.fromkeys(("set", "set_a", "set_b", "kwargs", "multiple"), _or_none(FIELDS)),
     **dict.fromkeys(("tie", "ratio", "symbol"), _or_none(NAMED)),
     **dict.fromkeys(("where", "free"), _or_none(TEXTS)),
-    **dict.fromkeys(("depth", "by_depth"), _or_none(WHOLE)),
     "progress": _or_none(CALLED),
     **dict.fromkeys(("tolerance", "within", "width"), _or_none(NUMBER)),
     **dict.fromkeys(("top", "samples", "seed", "rows", "limit"), WHOLE),

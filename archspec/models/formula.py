@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from archspec.arguments import STATED, TEXT, checked
+from archspec.arguments import ARRANGEMENT, STATED, TEXT, checked
 from archspec.configs.origin import merged
 from archspec.errors import FormulaError
 from archspec.models import elsewhere
@@ -115,7 +115,7 @@ class Formula(Placed):
         """
         return Leading(self, fields)
 
-    @checked(by=TEXT)
+    @checked(by=ARRANGEMENT)
     def by(self, by: str = "repetition", depth: int = 1) -> Parts:
         """Its parts by `component`, `module` down to a depth, `layer`, `repetition` or as a `polynomial`.
 
@@ -138,7 +138,7 @@ class Formula(Placed):
         (part,) = collected(self, field)
         return Excerpt(self, part)
 
-    @checked(by=TEXT)
+    @checked(by=ARRANGEMENT)
     def table(
         self,
         format: str = "markdown",

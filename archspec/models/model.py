@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from archspec.arguments import TEXT, checked
+from archspec.arguments import DEPTH, TEXT, checked
 from archspec.configs.choice import choose, default_note, source_of
 from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig, merged
@@ -121,7 +121,7 @@ class Model(Costs):
             raise ArchspecError(f"unknown quantity {quantity!r}; choose one of {', '.join(self._counts)}")
         return self._counts[quantity]
 
-    @checked()
+    @checked(depth=DEPTH)
     def counts(self, dtype: str | None = None, depth: int | None = None) -> Counts:
         """All counts, bytes and notes, as `archspec count` shows them, with the modules down to a depth.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from archspec.arguments import PARTS, TEXT, checked
+from archspec.arguments import PARTS, checked
 from archspec.models.report import Report
 from archspec.render.arrangements import Part, arrangement
 from archspec.render.formats import PLAIN, Layout, typeset, written_part
@@ -155,7 +155,7 @@ class Leading(Excerpt):
         """What is left of each of some parts; those of which nothing is are left out."""
         return [left for part in parts if (left := self.found.part(part)).expr != 0]
 
-    @checked(by=TEXT)
+    @checked(by=ARRANGEMENT)
     def by(self, by: str, depth: int = 1) -> Parts:
         """What is left of each part of the formula; those of which nothing is are left out.
 
