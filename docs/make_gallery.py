@@ -42,5 +42,5 @@ if __name__ == "__main__":
     with contextlib.chdir(PAGE.parent.parent):
         for arguments in commands(PAGE.read_text(encoding="utf-8")):
             os.makedirs(os.path.dirname(arguments[-1]), exist_ok=True)
-            if main(arguments):
+            if main([*arguments, "--overwrite"]):
                 raise SystemExit(f"failed: archspec {shlex.join(arguments)}")

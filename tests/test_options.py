@@ -43,6 +43,7 @@ OTHERWISE = {  # option -> what it is in Python
     "train": "Model.training",
     "format": "latex(), markdown()",
     "out": "Sweep.write(path), Solution.save(folder)",
+    "overwrite": "of the methods that write files",
     "no_verify": "verify=False",
     "schema": "archspec.spec_schema()",
     **dict.fromkeys(("output", "coverage", "check", "costs", "formulas"), "of the checkout"),  # of verify

@@ -14,6 +14,7 @@ from archspec.errors import ArchspecError, SpecError
 from archspec.extras import optional
 from archspec.models.report import Report
 from archspec.reports import Block
+from archspec.sweeping.files import refuse_existing
 from archspec.verifying.campaign import outcome_json
 from archspec.verifying.verifier import Outcome
 
@@ -48,9 +49,12 @@ class Derived(Report):
         return is_wrong or bool(self.unread) or self.refusal is not None
 
     @checked()
-    def save(self, folder: str) -> list[str]:
-        """Writes each spec to a file in a folder; gives the files. Errors: :class:`ArchspecError`."""
-        return save(self._drafts, folder)
+    def save(self, folder: str, overwrite: bool = False) -> list[str]:
+        """Writes each spec to a file in a folder; returns the files.
+
+        Errors: :class:`ArchspecError`, also if a file exists, unless ``overwrite``.
+        """
+        return save(self._drafts, folder, overwrite)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as `archspec derive --json` prints it."""
@@ -87,19 +91,23 @@ def derive(
     samples: int = 10,
     seed: int = 0,
     verify: bool = True,
+    overwrite: bool = False,
 ) -> Derived:
     """Drafts a spec from the constructor of a class, and verifies it at ``samples`` random configs.
 
     ``name`` is a class, its name in transformers, a model type, or `module:Class` for your own, with
     ``config`` (a class or `module:Class`) its config class where that is not annotated, or ``kwargs`` what it
     takes by keyword.
-    ``output`` is a folder that the specs are written to.
+    ``output`` is a folder that the specs are written to; files that exist there are replaced only with
+    ``overwrite``.
 
     Needs the extra `verify`. Errors: :class:`ArchspecError` for what is not there, or cannot be read.
     """
     with optional():
         target = find(_named(name), _named(config), dict(kwargs or {}))
         drafts = draft(target.model_type, target.config, target.classes)
+        if output:
+            _refuse_existing(undescribed(drafts), output, overwrite)
         outcomes: list[Outcome] = []
         counts: dict[str, int | None] = {}
         refusal: SpecError | None = None
@@ -120,7 +128,7 @@ def derive(
         drafts[0].refuse()
     found = Derived(drafts, outcomes, refusal)
     if output:
-        found.save(output)
+        found.save(output, overwrite)
     return found
 
 
@@ -141,8 +149,15 @@ def undescribed(drafts: Sequence[Draft]) -> list[Draft]:
     return [part for index, part in enumerate(drafts) if not index or part.model_type not in described]
 
 
-def save(drafts: Sequence[Draft], folder: str) -> list[str]:
-    """Writes drafts; gives the files. Errors: :class:`ArchspecError`."""
+def _refuse_existing(drafts: Sequence[Draft], folder: str, overwrite: bool) -> None:
+    """Errors: :class:`ArchspecError` if the file of a draft exists, unless ``overwrite``."""
+    for part in drafts:
+        refuse_existing(os.path.join(folder, part.model_type + ".yaml"), overwrite)
+
+
+def save(drafts: Sequence[Draft], folder: str, overwrite: bool = False) -> list[str]:
+    """Writes drafts; returns the files. Errors: :class:`ArchspecError`, also if a file exists."""
+    _refuse_existing(drafts, folder, overwrite)
     paths = []
     try:
         os.makedirs(folder, exist_ok=True)

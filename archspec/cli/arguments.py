@@ -154,6 +154,11 @@ def natural(text: str) -> int:
     return int(text)
 
 
+def add_overwrite(takes: Arguments) -> None:
+    """`--overwrite`, without which no verb replaces a file."""
+    takes.flag("--overwrite", "replace files that exist; without it they are an error")
+
+
 def add_samples(takes: Arguments, default: int, help: str) -> None:
     """`--samples` and `--seed`, of the random configs that specs are held to."""
     takes.value("--samples", "N", help, type=samples, default=default)

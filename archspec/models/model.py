@@ -23,6 +23,7 @@ from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_of, quantities_of, stated_dtype
 from archspec.tree.node import Node
 from archspec.tree.outline import outline
+from archspec.tree.runnable import warnings
 from archspec.tree.tensors import Tensor, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
 
@@ -43,8 +44,8 @@ class Model(Costs):
 
     Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
     ``architecture`` is the class, ``model_type`` its type, ``config`` the config with its origin, ``scope``
-    this as its ``spec`` reads it, ``whole`` what it is a part of; ``chosen`` is what is to be said of how the
-    class was found, ``set_notes`` and ``idle`` of fields that were set and enter no count, or nothing at all.
+    this as its ``spec`` reads it, ``whole`` what it is a part of; ``chosen`` notes how the class was found,
+    ``set_notes`` and ``idle`` name fields that were set and enter no count, or nothing at all.
 
     >>> import archspec
     >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
@@ -56,8 +57,7 @@ class Model(Costs):
         self, config: RawConfig, spec: Spec, architecture: str, chosen: tuple[str, ...] = ()
     ) -> None:
         self.chosen = chosen
-        self.set_notes: tuple[str, ...] = ()
-        self.idle: tuple[str, ...] = ()
+        self.set_notes, self.idle = tuple[str, ...](), tuple[str, ...]()
         self.whole = config
         self.config, self.spec, self.architecture = config, spec, architecture
         self.model_type = spec.model_type
@@ -149,10 +149,10 @@ class Model(Costs):
     @property
     def notes(self) -> list[str]:
         """What a user should know of this count: ties, buffers, parts that are not built."""
-        scope = self.scope
-        conditions = ((c, text) for c, text in self.spec.notes if scope.truth(scope.read(c), c.tree))
-        found = [*self.chosen, *notes(self.config, self.spec, scope), *(text for _, text in conditions)]
-        return [printable(note, 1_000) for note in found]
+        scope, known = self.scope, self.spec.notes
+        conditions = ((c, text) for c, text in known if scope.truth(scope.read(c), c.tree))
+        found = [*self.chosen, *warnings(scope, self.root), *notes(self.config, self.spec, scope)]
+        return [printable(note, 1_000) for note in [*found, *(text for _, text in conditions)]]
 
     @property
     def formula(self) -> Formula:

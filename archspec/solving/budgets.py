@@ -13,15 +13,14 @@ from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
 from archspec.quantities import BUDGETS, QUANTITIES
 from archspec.sizes import number_of
-from archspec.solving.goals import MAX_BUDGET, Goal, goal, size_of
+from archspec.solving.goals import MAX_BUDGET, MEMORY, TRAINING, Goal, goal, size_of
 from archspec.solving.laws import Optimum, optimum
 from archspec.solving.searching.regions import Regions
 from archspec.specs.library import Library
 from archspec.sweeping.axes import axes_of
 from archspec.sweeping.subject import Subject
+from archspec.tree.runnable import unrunnable
 
-MEMORY = "bytes + cache_bytes"  # what is held while a model serves
-TRAINING = "training_flops"
 Size = Callable[[Mapping[str, int]], int | None]  # with some fields set; None where that is refused
 
 
@@ -60,7 +59,24 @@ class Plan(NamedTuple):
     @property
     def sequences(self) -> int:
         """How many sequences are trained on."""
-        return -(-_whole(self.tokens, "tokens", "--tokens 2e11") // self.length)
+        return -(-self.trained // self.length)
+
+    @property
+    def trained(self) -> int:
+        """The tokens that are trained on."""
+        return _whole(self.tokens, "tokens", "--tokens 2e11")
+
+    @property
+    def training(self) -> int:
+        """The budget of training FLOPs, on all tokens."""
+        return _whole(self.flops, "FLOPs", "--flops 1e22")
+
+    def shown(self, goal: Goal, size: int) -> str:
+        """A goal's quantity of one config in the unit of its budget."""
+        if goal.quantity != TRAINING:
+            return f"{goal.name} = {size:,}"
+        spent = f"training FLOPs = {size * self.sequences:,} on {self.trained:,} tokens"
+        return f"{spent} (budget: {self.training:,})"
 
     @property
     def optimum(self) -> Optimum | None:
@@ -79,9 +95,14 @@ class Plan(NamedTuple):
         if self.law is not None and self.compute is None:
             raise SweepError(f"{self.law} has no compute to share out", help="give --compute 1e21")
         if self.flops is not None:
-            target = _whole(self.flops, "FLOPs", "--flops 1e22") // self.sequences
+            target = self.training // self.sequences
             if not 0 < target <= MAX_BUDGET:
-                raise SweepError(f"{target:,} FLOPs a sequence are no budget", help="give other --tokens")
+                wrong = "many" if target else "few"
+                message = f"{self.training:,} training FLOPs are too {wrong} for {self.trained:,} tokens"
+                help_ = (
+                    "give fewer --flops or more --tokens" if target else "give more --flops or fewer --tokens"
+                )
+                raise SweepError(message, help=help_)
             found.append(Goal(TRAINING, target))
         if self.memory is not None:
             most = size_of(self.memory, "bytes")
@@ -198,6 +219,8 @@ class Counted(NamedTuple):
             try:
                 settings = subject.settled({**self.settled, **values})
                 model = load(subject.config, subject.architecture, settings, subject.library)
+                if next(unrunnable(model.scope, model.root), None) is not None:
+                    return None
                 return exact(model, self.goal.quantity, self.dtype, self.lengths)
             except ArchspecError:
                 return None

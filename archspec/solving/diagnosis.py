@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from archspec.errors import Problem
+from archspec.solving.budgets import Plan
 from archspec.solving.goals import Goal
 from archspec.solving.searching.order import Found, Searched
 from archspec.sweeping.axes import Axis
@@ -17,13 +18,19 @@ Searching = Callable[[Sequence[Goal], Mapping[str, str], int], Searched]
 class Obstacles:
     """The constraints of a search, which are dropped one by one to see what there is without them.
 
-    ``search`` looks for goals under conditions, which come by name; ``conditions`` are all of them.
+    ``search`` looks for goals under conditions, which come by name; ``conditions`` are all of them, and
+    ``plan`` shows sizes in the unit of their budget.
     """
 
     def __init__(
-        self, search: Searching, axes: Sequence[Axis], goals: Sequence[Goal], conditions: Mapping[str, str]
+        self,
+        search: Searching,
+        axes: Sequence[Axis],
+        goals: Sequence[Goal],
+        conditions: Mapping[str, str],
+        plan: Plan,
     ) -> None:
-        self.search, self.axes, self.goals, self.conditions = search, axes, goals, conditions
+        self.search, self.axes, self.goals, self.conditions, self.plan = search, axes, goals, conditions, plan
         self.bounds = {str(goal): goal for goal in goals if goal != goal.open}
 
     def _nearest(self, goals: Sequence[Goal], names: Iterable[str]) -> Found | None:
@@ -38,14 +45,14 @@ class Obstacles:
 
     def _described(self, found: Found) -> str:
         pairs = zip(self.goals, found.sizes, strict=True)
-        return f"{_values(found)} with {', '.join(f'{goal.quantity} = {size:,}' for goal, size in pairs)}"
+        return f"{_values(found)} with {', '.join(self.plan.shown(goal, size) for goal, size in pairs)}"
 
     def none(self) -> list[Problem]:
         """Why no config keeps all constraints."""
         open_goals = [goal.open for goal in self.goals]
         anything = self.search(open_goals, {}, 1)
         if not anything.found:
-            message = "transformers builds none of the configs of the search:"
+            message = "transformers can build and run none of the configs of the search:"
             return [Problem(message), *(anything.refusal.problems if anything.refusal else ())]
         return [*self._alone(open_goals)] or [*self._in_the_way()] or [Problem(_EXCLUDE, help=_ONE_BY_ONE)]
 

@@ -12,6 +12,9 @@ from archspec.sizes import number_of
 from archspec.sweeping.subject import expression
 
 MAX_BUDGET = 2**62
+MEMORY = "bytes + cache_bytes"  # what is held while a model serves
+TRAINING = "training_flops"  # of one sequence
+_NAMES = {MEMORY: "memory in bytes", TRAINING: "training FLOPs per sequence"}
 
 
 class Goal(NamedTuple):
@@ -22,14 +25,19 @@ class Goal(NamedTuple):
     low: int | None = None
     high: int | None = None
 
+    @property
+    def name(self) -> str:
+        """The quantity as messages name it."""
+        return _NAMES.get(self.quantity, self.quantity)
+
     def __str__(self) -> str:
         if self.low is not None and self.high is not None:
-            return f"{self.quantity} in {self.low:,}..{self.high:,}"
+            return f"{self.name} in {self.low:,}..{self.high:,}"
         if self.high is not None:
-            return f"{self.quantity} <= {self.high:,}"
+            return f"{self.name} <= {self.high:,}"
         if self.low is not None:
-            return f"{self.quantity} >= {self.low:,}"
-        return f"{self.quantity} near {self.target:,}"
+            return f"{self.name} >= {self.low:,}"
+        return f"{self.name} near {self.target:,}"
 
     @property
     def open(self) -> Goal:

@@ -6,6 +6,7 @@ what lies around it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import lcm
@@ -122,7 +123,7 @@ class Planner:
         self.given = {*self.settled, *(part.canonical(name) for name in tied)}
         self.width, self.inner = self._free([part.width]), ""
         self.depth = self._free(part.depths[:1])
-        self.experts = self._free(_experts(part)) if experts else ""
+        self.experts = self._free(part.expert_counts) if experts else ""
 
     @property
     def free_inner(self) -> list[str]:
@@ -187,10 +188,13 @@ class Planner:
         part, found = self.part, dict[str, str]()
         if self.width or part.width in self.settled:
             for name in part.heads:
+                if number := self._fitting(name):
+                    found[name] = str(number)
+                    continue
                 round_ = usual_step(part.own(name), (8, 4, 2)) if part.own(name) > 8 else 1
                 found[name] = self._of_width(name, self._whole(name), round_)
             found |= {name: self._of_width(name, 1, inner_step(part.own(name))) for name in part.feed_forward}
-            found |= dict.fromkeys([*_embeddings(part), *self.others], part.width)
+            found |= dict.fromkeys([*part.embedding_widths, *self.others], part.width)
         if self.inner:
             own = part.own(self.inner)
             same = [name for name in part.feed_forward if part.own(name) % own == 0]
@@ -202,6 +206,16 @@ class Planner:
                 found[shared] = f"{heads} // {self.groups[heads]}" if self.groups[heads] > 1 else heads
         chosen = {self.width, self.depth, self.inner, *self.given}
         return {name: text for name, text in found.items() if name not in chosen}
+
+    def _fitting(self, heads: str) -> int:
+        """The number of heads that divides a given width and is nearest the config's proportion, or 0."""
+        width, part = self.settled.get(self.part.width), self.part
+        if not isinstance(width, int) or width < 1 or width > LARGEST:
+            return 0
+        wanted, whole = width * part.own(heads) / part.own(part.width), self._whole(heads)
+        fitting = [number for number in range(whole, width + 1, whole) if width % number == 0]
+        even = [number for number in fitting if width // number % 2 == 0]  # rotary positions come in pairs
+        return min(even or fitting, key=lambda number: abs(math.log(number / wanted)), default=0)
 
     def _of_width(self, name: str, whole: int, round_: int) -> str:
         """A field that keeps its proportion to the width: a multiple of ``whole``, and better a round one."""
@@ -280,13 +294,3 @@ def _scaled(name: str, other: str, part: Roles, step: int) -> str:
     """A field that keeps its proportion to another, rounded up to whole steps."""
     own, base = part.own(name), part.own(other)
     return other if own == base else f"-(-{other} * {own} // {base * step}) * {step}"
-
-
-def _embeddings(part: Roles) -> list[str]:
-    """The widths of embeddings that are as wide as the model."""
-    names = [part.prefix + name for name in alike(part.scope, "embedding_size")]
-    return [name for name in names if part.own(name) == part.own(part.width)]
-
-
-def _experts(part: Roles) -> list[str]:
-    return [part.prefix + name for name in alike(part.scope, "num_experts")]

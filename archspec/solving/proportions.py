@@ -58,6 +58,16 @@ class Roles(NamedTuple):
         named = [(_SHARED.sub("attention_heads", name), name) for name in self.key_value_heads]
         return [(one if one in self.heads else self.heads[0], name) for one, name in named if self.heads]
 
+    @property
+    def embedding_widths(self) -> list[str]:
+        """The widths of embeddings that are as wide as the model."""
+        names = [self.prefix + name for name in alike(self.scope, "embedding_size")]
+        return [name for name in names if self.own(name) == self.own(self.width)]
+
+    @property
+    def expert_counts(self) -> list[str]:
+        return [self.prefix + name for name in alike(self.scope, "num_experts")]
+
     def ratios(self) -> Iterator[tuple[str, str]]:
         """The pairs of fields whose quotients are the proportions."""
         for depth in self.depths[:1]:

@@ -54,14 +54,17 @@ class Solution(NamedTuple):
         return f"{values} with {self.params:,} parameters, {self.off} off"
 
     @checked()
-    def save(self, folder: str) -> str:
-        """Writes the config.json into a folder, which is made where it is missing; gives its path."""
+    def save(self, folder: str, overwrite: bool = False) -> str:
+        """Writes the config.json into a folder, which is created if it is missing; returns the file's path.
+
+        Errors: :class:`SweepError`, also if the file exists, unless ``overwrite``.
+        """
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as error:
             raise SweepError(f"{folder}: {error.strerror or error}") from None
         path = os.path.join(folder, "config.json")
-        with whole_file(path) as partial, open(partial, "w", encoding="utf-8") as file:
+        with whole_file(path, overwrite) as partial, open(partial, "w", encoding="utf-8") as file:
             json.dump(self.config, file, indent=2, ensure_ascii=False)
             file.write("\n")
         return path

@@ -13,14 +13,14 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
 from archspec.costs.notes.excess import notes_of
-from archspec.errors import SweepError
+from archspec.errors import Problem, SweepError
 from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.model import Model, load
 from archspec.quantities import BUDGETS
-from archspec.solving.budgets import MEMORY, Budgets, Counted, Plan, exact, goals_of, planned
+from archspec.solving.budgets import Budgets, Counted, Plan, exact, goals_of, planned
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import Grid, free_grid, scope_of
-from archspec.solving.goals import Goal, ratio_condition
+from archspec.solving.goals import MEMORY, Goal, ratio_condition
 from archspec.solving.planning import Planned, plan_around
 from archspec.solving.proportions import parts, shape_of, told, usual_steps
 from archspec.solving.searching.order import Found, Order, Searched
@@ -33,6 +33,7 @@ from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis, axes_of, axis
 from archspec.sweeping.subject import Subject
 from archspec.tree.counts import dtype_name
+from archspec.tree.runnable import unrunnable
 
 _DEFAULTS = "no config is given: the proportions are transformers' defaults, which need not be a checkpoint's"
 NEAR = Fraction(1, 100)  # a miss that a config of the usual shape may have, unless said otherwise
@@ -162,7 +163,9 @@ class Solving:
         ties, architecture, dtype = self.outlook.ties, self.asked.architecture, self.asked.dtype
         lengths, library = self.asked.plan.lengths, self.asked.library
         config = self.outlook.config
-        return Subject(config, axes, architecture, ties, columns, under, dtype, lengths, library)
+        subject = Subject(config, axes, architecture, ties, columns, under, dtype, lengths, library)
+        subject.runs = True
+        return subject
 
     def solutions(self, near: Fraction, limit: Fraction | None, top: int) -> Solutions:
         """The best configs: those of the usual shape that miss the goals by no more than ``near``.
@@ -182,7 +185,7 @@ class Solving:
             found = search(whole, banded, order._replace(by_shape=True)).found
         shaped = bool(found)
         found = found or searched(self.goals, self.conditions, top).found
-        obstacles = Obstacles(searched, axes, self.goals, self.conditions)
+        obstacles = Obstacles(searched, axes, self.goals, self.conditions, self.asked.plan)
         if not found:
             raise SweepError(obstacles.none())
         if limit is not None and found[0].miss > limit:
@@ -228,6 +231,8 @@ class Solving:
             if counted != size:
                 message = f"a bug of archspec: {one.text} is {counted:,} at {found.values}, and not {size:,}"
                 raise SweepError(message)
+        if (problem := next(unrunnable(model.scope, model.root), None)) is not None:
+            raise SweepError([Problem("a bug of archspec: a proposed config cannot run"), problem])
         varied = [one.name for one in subject.axes if len(one.values) > 1 and one.name not in self.free]
         chosen = [*self.free, *(name for name in self.outlook.ties if name not in self.asked.tie)]
         if not self.asked.free:  # as people write shapes: width, depth, heads, feed-forward width

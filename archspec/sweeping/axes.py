@@ -13,6 +13,7 @@ from archspec.configs.overrides import one_by_one, owner, parse_override, split_
 from archspec.configs.scope import Scope
 from archspec.errors import Place, Source, SweepError
 
+Columns = str | Sequence[str] | Mapping[str, str]
 MAX_POINTS = 10**12
 MAX_LISTED = 1_000_000
 MAX_VALUE = 2**63 - 1

@@ -79,6 +79,12 @@ class Wanted(NamedTuple):
         return f"costs are those of a call with {', '.join(lengths)}{column}"
 
 
+def costs_in(wanted: Iterable[Expression]) -> frozenset[str]:
+    """The costs of a call that expressions name."""
+    nodes = (node for one in wanted for node in ast.walk(one.tree))
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) & {*COST_COLUMNS, TOKENS}
+
+
 def exact_costs(model: Model, wanted: Wanted, dtype: str) -> dict[str, int]:
     """The columns of one config."""
     call = wanted.of(model.scope, model.architecture)

@@ -126,9 +126,12 @@ class Engine:
             True if whole else valid,
         )
 
-    def fill(self, number: int) -> Array:
-        """One column over the whole grid. Errors: :class:`SweepError` where a point has no count."""
-        whole: Array = np.empty(self.grid.shape, dtype=np.int64)
+    def fill(self, number: int, dtype: Any = np.int64) -> Array:
+        """One column over the whole grid, as objects where values have another type than ``dtype``.
+
+        Errors: :class:`SweepError` where a point has no count.
+        """
+        whole: Array = np.empty(self.grid.shape, dtype=dtype)
         for box in boxes(self.grid):
             with np.errstate(all="ignore"):
                 regions = list(self.assigned(box))

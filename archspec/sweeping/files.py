@@ -15,16 +15,27 @@ from archspec.extras import required
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
 _GROUP = 1 << 18  # rows to a row group of Parquet
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet's formula starts
 Batches = Iterable[Any]  # of Arrow records
 
 
+def refuse_existing(path: str, overwrite: bool) -> None:
+    """Errors: :class:`SweepError` if a file would be overwritten without ``overwrite``."""
+    if not overwrite and os.path.lexists(path) and not os.path.isdir(path):  # the system refuses a directory
+        help_ = "write to another path, or add --overwrite (overwrite=True) to replace it"
+        raise SweepError(f"{path} already exists", help=help_)
+
+
 @contextmanager
-def whole_file(path: str) -> Iterator[str]:
+def whole_file(path: str, overwrite: bool = False) -> Iterator[str]:
     """A path to write to in the place of another, which it becomes when all went well, and else disappears.
 
     Where the system can, what is written has no name until it is whole: not even a process that is killed
     leaves it.
+
+    Errors: :class:`SweepError` for a path that cannot be written, or that exists without ``overwrite``.
     """
+    refuse_existing(path, overwrite)
     target = os.path.abspath(path)
     folder, name = os.path.split(target)
     hidden = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.partial")
@@ -39,6 +50,7 @@ def whole_file(path: str) -> Iterator[str]:
                 yield partial
                 # given a descriptor, os.link is linkat, which follows the link in /proc
                 os.link(partial, hidden, src_dir_fd=number, follow_symlinks=True)
+            refuse_existing(path, overwrite)  # the file may have appeared while this one was written
             os.replace(hidden, target)
         finally:
             if number is not None:
@@ -69,18 +81,45 @@ def format_of(path: str) -> str:
     return ending
 
 
-def write(rows: Batches, schema: Any, swept: list[str], path: str, ending: str) -> int:
-    """Writes rows to a file in the format of an ending; gives their number."""
+def write(
+    rows: Batches, schema: Any, swept: list[str], path: str, ending: str, csv_safe: bool = False
+) -> int:
+    """Writes rows to a file in the format of an ending; returns their number.
+
+    ``csv_safe`` puts an apostrophe before texts that a spreadsheet would take for a formula.
+    """
     if ending == ".jsonl":
         with open(path, "w", encoding="utf-8") as file:
             return write_lines(rows, file)
     written = 0
+    if csv_safe and ending == ".csv":
+        schema = schema.empty_table().rename_columns([_safe_text(name) for name in schema.names]).schema
+        rows = (_safe_batch(batch, schema) for batch in rows)
     with _writer(schema, swept, path, ending) as writer:
         for group in _groups(rows):
             writer.write_table(required("pyarrow").Table.from_batches(group, schema))
             written += sum(batch.num_rows for batch in group)
             group.clear()  # not to be held while the next ones are counted
     return written
+
+
+def _safe_text(text: str) -> str:
+    """A text with an apostrophe before a formula.
+
+    >>> _safe_text("=1+1"), _safe_text("gelu")
+    ("'=1+1", 'gelu')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _safe_batch(batch: Any, schema: Any) -> Any:
+    pa, columns = required("pyarrow"), []
+    for column in batch.columns:
+        if pa.types.is_string(column.type):
+            texts = [text if text is None else _safe_text(text) for text in column.to_pylist()]
+            column = pa.array(texts, type=column.type)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def bytes_of(batch: Any, schema: Any, swept: list[str], ending: str) -> int:

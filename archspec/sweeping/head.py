@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from archspec.configs.overrides import idle_fields, override_notes
+from archspec.formats.stated import assumed_note
 from archspec.reports import Block, Table
-from archspec.sweeping.costs import excess_notes
+from archspec.sweeping.costs import excess_notes, subject_names
 from archspec.sweeping.engine import Engine
 
 _EXAMPLES = 4  # rows that are looked at for a note on their FLOPs
@@ -46,6 +48,18 @@ class Head(NamedTuple):
         if self.more:
             yield self.more
         yield from self.remarks
+
+
+def notes_of(engine: Engine) -> Iterator[str]:
+    """The lengths of the calls, fields without effect, an assumed dtype, and FLOPs in excess."""
+    subject = engine.subject
+    fields = [*(axis.name for axis in subject.axes), *subject.ties]
+    config = subject.configured(subject.settled(subject.values([0] * len(subject.axes))))
+    idle = idle_fields if subject.costs.names else override_notes
+    yield from idle(subject.spec, fields, config).values()
+    if subject.dtype is None and subject_names(subject.columns, subject.where) & {"bytes", "cache_bytes"}:
+        yield from filter(None, [assumed_note(subject.config)])
+    yield from cost_notes(engine)
 
 
 def cost_notes(engine: Engine) -> list[str]:

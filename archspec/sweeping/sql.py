@@ -19,8 +19,9 @@ from archspec.sweeping.boxes import boxes
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region
+from archspec.sweeping.table import ColumnKinds
 from archspec.symbolic.decisions import Condition
-from archspec.symbolic.polynomials import Atom, Poly, Real, Space
+from archspec.symbolic.polynomials import EXACT_FLOAT, Atom, Poly, Real, Space
 
 DIALECTS = ("duckdb", "spark")
 MAX_FORMS = 2_000
@@ -51,7 +52,7 @@ class _Query:
     def __init__(self, sweep: Asked, dialect: str, table: str | None) -> None:
         self.sweep, self.dialect, self.table = sweep, dialect, table
         self.axes, self.space = sweep.subject.axes, sweep.subject.space
-        self.forms = self._forms()
+        self.forms, self.kinds = self._forms(), ColumnKinds(sweep.subject)
         size = max((self.space.magnitude(poly) for poly in _polys(self.space, self.forms)), default=0)
         if size >= MAX_HUGE:
             message = "the counts of this grid can have more than 38 digits"
@@ -150,11 +151,44 @@ class _Query:
         return f"{self.node(condition.left)} {signs[condition.op, condition.holds]} {right}"
 
     def column(self, number: int, cases: list[str]) -> str:
-        texts = [self.node(region.values[number]) for region in self.forms]
+        texts = self.texts(number)
         if cases == ["TRUE"]:
             return texts[0]
         forms = "\n".join(f"    WHEN {case} THEN {text}" for case, text in zip(cases, texts, strict=True))
         return f"CASE\n{forms}\n  END"
+
+    def texts(self, number: int) -> list[str]:
+        """A column's form in each region, all of the type that follows from its expression."""
+        name, wanted = list(self.sweep.subject.columns.items())[number]
+        kinds = self.kinds.of(wanted) - {"null"}
+        values = [region.values[number] for region in self.forms]
+        if kinds & {"text", "list"} or ("bool" in kinds and len(kinds) > 1):
+            return [self.as_text(value, name) for value in values]
+        if "float" in kinds:
+            return [self.as_double(value, name) for value in values]
+        plain = all(type(value) is int for value in values)
+        return (
+            [f"CAST({value} AS {self.integer})" for value in values] if plain else [*map(self.node, values)]
+        )
+
+    def as_text(self, value: Any, name: str) -> str:
+        """A value as in a column of texts, where a number is as in JSON."""
+        if isinstance(value, Real):
+            raise SweepError(f"{name} has texts and floats", help="write it in str(...) or float(...)")
+        if isinstance(value, Poly):
+            return f"CAST({self.poly(value)} AS {'VARCHAR' if self.dialect == 'duckdb' else 'STRING'})"
+        return self.literal(value if value is None or isinstance(value, str) else json.dumps(value))
+
+    def as_double(self, value: Any, name: str) -> str:
+        """A value as in a column of floats. Errors: :class:`SweepError` for integers that no float holds."""
+        most = self.space.magnitude(value) if isinstance(value, Poly) else 0
+        if max(most, abs(value) if type(value) is int else 0) > EXACT_FLOAT:
+            raise SweepError(f"{name} has floats, and integers that no float holds", help="round it")
+        return (
+            f"CAST({self.poly(value)} AS DOUBLE)"
+            if isinstance(value, Poly)
+            else self.node(float(value) if type(value) is int else value)
+        )
 
     def node(self, node: Any) -> str:
         if isinstance(node, Poly):

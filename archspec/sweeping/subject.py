@@ -24,15 +24,15 @@ from archspec.language.expression import EvaluationError, Expression, Locals, pa
 from archspec.language.values import here
 from archspec.language.yaml_nodes import Scalar
 from archspec.models.model import Model, load
-from archspec.quantities import COST_COLUMNS
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.costs import TOKENS, Wanted, exact_costs, swept_costs
+from archspec.sweeping.costs import TOKENS, Wanted, costs_in, exact_costs, swept_costs
 from archspec.symbolic.decisions import Condition
 from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
-from archspec.tree.counts import dtype_bytes, dtype_of, quantities_of
+from archspec.tree.counts import dtype_bytes, dtype_of, known_bytes, quantities_of
+from archspec.tree.runnable import unrunnable
 
 _NOT_SWEPT = {
     **dict.fromkeys(("model_type", "architectures"), "sweep one architecture at a time"),
@@ -44,8 +44,9 @@ CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # where numbers are 
 class Region(NamedTuple):
     """Where the conditions hold: each column's closed form or value, or the reason why there is no count.
 
-    ``keep`` is false where `where` does not hold; ``point`` is the point at which the region was found;
-    ``tokens`` is the length of the call whose costs are asked for, None without any.
+    ``keep`` is false where `where` does not hold: then the values show only how large columns can be.
+    ``point`` is the point at which the region was found; ``tokens`` is the length of the call whose costs are
+    asked for, None without any.
     """
 
     conditions: tuple[Condition, ...]
@@ -102,7 +103,10 @@ class Subject:
 
     ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and
     quantities, costs of a call of ``lengths`` too, ``where`` the conditions that a point has to meet.
+    With ``runs`` a point is also refused if transformers builds it but cannot run it.
     """
+
+    runs = False
 
     def __init__(
         self,
@@ -125,7 +129,7 @@ class Subject:
         named = {where: where} if isinstance(where, str) else where or {}
         self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
         self.dtype = dtype
-        self.costs = Wanted(_costs_in([*self.columns.values(), *self.where]), dict(lengths or {}))
+        self.costs = Wanted(costs_in([*self.columns.values(), *self.where]), dict(lengths or {}))
         self.element = dtype_bytes(dtype) if dtype is not None else None
         for name in self.ties:
             if any(axis.name == name for axis in self.axes):
@@ -220,7 +224,7 @@ class Subject:
                 exact |= exact_costs(model, self.costs, self.dtype or model.dtype)
         except ArchspecError as error:
             return {}, error
-        self.element = self.element or _element(model.dtype)
+        self.element = self.element or known_bytes(model.dtype)
         return exact, None
 
     def _run(self, point: tuple[int, ...]) -> tuple[Path, Any]:
@@ -245,13 +249,21 @@ class Subject:
             return path, error
 
     def _region(self, path: Path, scope: Scope, quantities: dict[str, Any], point: tuple[int, ...]) -> Region:
+        if self.runs and (problem := next(unrunnable(scope), None)) is not None:
+            return Region(tuple(path.conditions), (), False, SweepError(problem), point)
         if self.element:
             quantities["bytes"] = quantities["params"] * self.element
         columns = Columns(scope, quantities)
         keep = all(bool(columns.read(condition)) for condition in self.where)
-        values = tuple(_node(columns.read(wanted)) for wanted in self.columns.values()) if keep else ()
+        conditions = tuple(path.conditions)
+        try:
+            values = tuple(_node(columns.read(wanted)) for wanted in self.columns.values())
+        except (SweepError, *CANNOT):
+            if keep:
+                raise
+            values = ()  # the filter may be there to keep a column from failing
         tokens = _node(quantities[TOKENS]) if self.costs.names else None
-        return Region(tuple(path.conditions), values, keep, None, point, tokens)
+        return Region(tuple(path.conditions) if keep else conditions, values, keep, None, point, tokens)
 
     def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
         path = Path(self.space)
@@ -263,22 +275,9 @@ class Subject:
         return self._region(path, self.model(point).scope, dict(exact), point)
 
 
-def _costs_in(wanted: Sequence[Expression]) -> frozenset[str]:
-    """The costs of a call that expressions name."""
-    nodes = (node for one in wanted for node in ast.walk(one.tree))
-    return frozenset(node.id for node in nodes if isinstance(node, ast.Name)) & {*COST_COLUMNS, TOKENS}
-
-
 def _limited(refusal: ArchspecError) -> bool:
     """Whether a count was given up, which says nothing on whether transformers builds the model."""
     return f"more than {MAX_WORK:,} steps" in str(refusal)
-
-
-def _element(dtype: str) -> int | None:
-    try:
-        return dtype_bytes(dtype)
-    except ArchspecError:
-        return None  # there are no bytes then
 
 
 def _settled(value: Any) -> Any:

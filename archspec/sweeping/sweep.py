@@ -7,27 +7,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, PATH, SWEEPS, checked
-from archspec.configs.overrides import idle_fields, override_notes
 from archspec.errors import Problem, SweepError
 from archspec.extras import required
-from archspec.formats.stated import assumed_note, check_unquantized
+from archspec.formats.stated import check_unquantized
 from archspec.models.report import Report
 from archspec.render.html import blocks_html
 from archspec.reports import Block
 from archspec.specs.search_path import Specs
-from archspec.sweeping.axes import axes_of, named_columns
+from archspec.sweeping.axes import Columns, axes_of, named_columns
 from archspec.sweeping.costs import check_used, subject_names
 from archspec.sweeping.engine import Engine
-from archspec.sweeping.files import format_of, whole_file, write
-from archspec.sweeping.head import Head, cost_notes, plainly, remarks
+from archspec.sweeping.files import format_of, refuse_existing, whole_file, write
+from archspec.sweeping.head import Head, notes_of, plainly, remarks
 from archspec.sweeping.limits import Estimate, check, check_memory, check_writing, free_memory, patient
 from archspec.sweeping.subject import Subject
-from archspec.sweeping.table import Table, arrow
+from archspec.sweeping.table import Table, arrow, as_array, dtype_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-Columns = str | Sequence[str] | Mapping[str, str]
 Progress = Callable[[int, int], None]
 
 
@@ -114,12 +112,7 @@ class Sweep(Report):
         return required("polars").from_arrow(self.to_arrow(yes))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The points as dictionaries, one at a time; so does iteration.
-
-        >>> import archspec
-        >>> list(archspec.sweep("GPT2LMHeadModel", {"n_layer": [12, 24]}))
-        [{'n_layer': 12, 'params': 124439808}, {'n_layer': 24, 'params': 209494272}]
-        """
+        """The points as dictionaries, one at a time; so does iteration."""
         for batch in self.batches():
             yield from batch.to_pylist()
 
@@ -165,19 +158,13 @@ class Sweep(Report):
     @property
     def notes(self) -> list[str]:
         """The lengths of the calls, fields without effect, an assumed dtype, and FLOPs in excess."""
-        subject = self.subject
-        fields = [*(axis.name for axis in subject.axes), *subject.ties]
-        config = subject.configured(subject.settled(subject.values([0] * len(subject.axes))))
-        idle = idle_fields if subject.costs.names else override_notes
-        told = [*idle(subject.spec, fields, config).values()]
-        if subject.dtype is None and subject_names(subject.columns, subject.where) & {"bytes", "cache_bytes"}:
-            told += filter(None, [assumed_note(subject.config)])
-        told += cost_notes(self.engine)
-        return [f"note: {text}" for text in told]
+        return [f"note: {text}" for text in notes_of(self.engine)]
 
     @checked()
     def array(self, column: str = "params", yes: bool = False) -> np.ndarray[Any, Any]:
-        """One column as an array with a dimension for each swept field.
+        """One column as an array with a dimension for each swept field: of int64, float64 or bool.
+
+        Texts, integers beyond 64 bits, and a column with nulls are Python's objects; in floats null is NaN.
 
         Errors: :class:`SweepError` where a point has no value, for a column that was not asked for, and for
         an array that is larger than what is free of the memory, unless ``yes``.
@@ -188,34 +175,47 @@ class Sweep(Report):
         if column not in columns:
             help_ = f"there are {', '.join(columns)}"
             raise SweepError(f"{column} is no column of this sweep", help=help_)
-        whole = self.engine.fill(columns.index(column))
+        type_ = self.schema.types[len(self.subject.axes) + columns.index(column)]
+        whole = as_array(self.engine.fill(columns.index(column), dtype_of(type_)), column, type_)
         return whole.reshape([len(axis.values) for axis in self.subject.axes])
 
     @checked(path=PATH)
-    def write(self, path: str, progress: Progress | None = None, yes: bool = False) -> int:
+    def write(
+        self,
+        path: str,
+        progress: Progress | None = None,
+        yes: bool = False,
+        overwrite: bool = False,
+        csv_safe: bool = False,
+    ) -> int:
         """Writes the rows to a .csv, .parquet, .jsonl or .arrow file, which is there whole or not at all.
 
-        Gives the number of rows. Errors: :class:`SweepError`, also where a sample says that it takes more
-        than a minute, or more of the disk than is free, unless ``yes``.
+        Returns the number of rows. Errors: :class:`SweepError`, for a file that exists too, unless
+        ``overwrite``, and if it takes more than a minute or than the free disk space, unless ``yes``.
         """
         ending, swept = format_of(path), [axis.name for axis in self.subject.axes]
+        refuse_existing(path, overwrite)
         if not yes:
             check_writing(self.table, ending, path, path)
-        with whole_file(path) as target:
-            return write(self.batches(progress), self.schema, swept, target, ending)
+        with whole_file(path, overwrite) as target:
+            return write(self.batches(progress), self.schema, swept, target, ending, csv_safe)
 
     @checked(path=MAYBE_PATH, beside=SWEEPS)
     def plot(
-        self, path: str | None = None, kind: str = "auto", log: str = "", beside: Sequence[Sweep] = ()
+        self,
+        path: str | None = None,
+        kind: str = "auto",
+        log: str = "",
+        beside: Sequence[Sweep] = (),
+        overwrite: bool = False,
     ) -> Any:
-        """A matplotlib figure of the sweep, and a .png, .svg, .pdf or .html file where a path is given.
+        """A matplotlib figure, and a file of it; see :func:`archspec.sweeping.pictures.plot.draw`.
 
-        See :func:`archspec.sweeping.pictures.plot.draw`; ``beside`` are sweeps of other models over the same
-        fields, for the same picture.
+        ``beside`` are sweeps of other models over the same fields, for the same picture.
         """
         from archspec.sweeping.pictures.plot import draw
 
-        return draw([self, *beside], path, kind, log)
+        return draw([self, *beside], path, kind, log, overwrite)
 
     @checked()
     def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:
@@ -273,7 +273,7 @@ def sweep(
     config leaves out are computed again at every point, as reading that config would. Each row equals
     ``archspec.load(config, set=point).params``.
 
-    Integers are exact: a column whose bound exceeds 64 bits is a decimal of 38 digits; all are if ``wide``.
+    Integers are exact: beyond 64 bits a column is a decimal of 38 digits, with ``wide`` each one.
 
     Errors: :class:`archspec.ArchspecError` for fields, values, columns and conditions that make no sense.
 

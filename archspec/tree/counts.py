@@ -80,3 +80,11 @@ def stated_dtype(raw: Mapping[str, Any]) -> str | None:
 def dtype_of(raw: Mapping[str, Any]) -> str:
     """The dtype that a config states; float32 if it states none."""
     return stated_dtype(raw) or ASSUMED
+
+
+def known_bytes(dtype: str) -> int | None:
+    """The bytes of a dtype; None for one that is not known."""
+    try:
+        return dtype_bytes(dtype)
+    except ArchspecError:
+        return None

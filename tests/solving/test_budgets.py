@@ -9,7 +9,7 @@ import pytest
 
 import archspec
 from archspec.cli.main import main
-from archspec.errors import ArchspecError
+from archspec.errors import ArchspecError, SweepError
 from archspec.solving.budgets import Plan
 from archspec.solving.solve import solve
 
@@ -79,3 +79,29 @@ def test_a_law_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "LlamaForCausalLM", "--compute", "5.76e23", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["law"]["law"], found["law"]["params"]) == ("chinchilla", 67_000_000_000)
+
+
+def test_a_failing_budget_of_flops_speaks_of_all_tokens() -> None:
+    """The nearest config and the budget have one unit: FLOPs on all tokens, not those of one sequence."""
+    with pytest.raises(SweepError) as caught:
+        archspec.solve(
+            "GPT2LMHeadModel", "n_layer", flops="1e22", tokens="26e9", set=["n_layer=1:3"], within=1
+        )
+    one = archspec.load("GPT2LMHeadModel", set={"n_layer": 3}).forward(tokens=1024).training_flops
+    spent = one * -(-26_000_000_000 // 1024)
+    shown = f"training FLOPs = {spent:,} on 26,000,000,000 tokens (budget: 10,000,000,000,000,000,000,000)"
+    assert shown in str(caught.value)
+    assert f"{one:,}" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flops", "tokens", "wrong"), [("10", "26e9", "too few"), ("1e38", "1000", "too many")]
+)
+def test_flops_that_no_sequence_can_spend_are_refused(flops: str, tokens: str, wrong: str) -> None:
+    with pytest.raises(SweepError, match=wrong):
+        archspec.solve("GPT2LMHeadModel", flops=flops, tokens=tokens)
+
+
+def test_a_memory_budget_is_called_by_its_name() -> None:
+    with pytest.raises(SweepError, match="memory in bytes <= 100: the nearest has 192,184,320"):
+        archspec.solve("GPT2LMHeadModel", "n_layer", memory="100")

@@ -67,7 +67,7 @@ def test_pictures_have_labels_units_and_prefixes(name: str, tmp_path: Path) -> N
     assert "<script" not in page and "src=" not in page and page.count("<svg") == 1
     for ending in ("svg", "pdf"):
         first = (tmp_path / f"picture.{ending}").read_bytes()
-        grid.plot(str(tmp_path / f"picture.{ending}"), kind)
+        grid.plot(str(tmp_path / f"picture.{ending}"), kind, overwrite=True)
         assert (tmp_path / f"picture.{ending}").read_bytes() == first, "pictures are the same every time"
 
 

@@ -438,7 +438,7 @@ def test_an_interrupted_file_is_not_there(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"rows.{ending}"
     path.write_text("what was there before")
     with pytest.raises(KeyboardInterrupt):
-        grid.write(str(path), interrupt)
+        grid.write(str(path), interrupt, overwrite=True)
     assert os.listdir(tmp_path) == [path.name] and path.read_text() == "what was there before"
 
 
@@ -469,7 +469,8 @@ def interrupted(folder: Path, ending: str, number: int, before: str | None = Non
         "--set",
         "hidden_size=32:3200000:32",
     ]
-    command += ["--set", "num_hidden_layers=1:900", "--set", "vocab_size=1:1000", "--yes", "--out", str(path)]
+    command += ["--set", "num_hidden_layers=1:900", "--set", "vocab_size=1:1000", "--yes", "--overwrite"]
+    command += ["--out", str(path)]
     process = (
         subprocess.Popen(  # a parent may ignore SIGINT, as a shell's background jobs do, and hand that down
             command,
@@ -518,11 +519,11 @@ def test_a_file_is_there_whole_or_not_at_all(
         monkeypatch.setattr(files, "_nameless", lambda folder: None)
     path = tmp_path / "a.txt"
     for text in ("one", "two"):
-        with files.whole_file(str(path)) as partial:
+        with files.whole_file(str(path), overwrite=True) as partial:
             Path(partial).write_text(text)
             assert not path.exists() or path.read_text() == "one"
         assert path.read_text() == text and oct(path.stat().st_mode & 0o777) == oct(0o666 & ~_umask())
-    with pytest.raises(KeyboardInterrupt), files.whole_file(str(path)) as partial:
+    with pytest.raises(KeyboardInterrupt), files.whole_file(str(path), overwrite=True) as partial:
         Path(partial).write_text("three")
         raise KeyboardInterrupt
     (tmp_path / "folder").mkdir()
@@ -564,7 +565,7 @@ def test_a_long_sweep_shows_how_far_it_is_on_a_terminal(
     monkeypatch.setattr("archspec.terminal.PATIENCE", patience)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "xterm")
-    options = ["--set", "hidden_size=32:6400:32", "--set", "num_hidden_layers=1:2", "--out"]
+    options = ["--set", "hidden_size=32:6400:32", "--set", "num_hidden_layers=1:2", "--overwrite", "--out"]
     for screen in (Terminal(), io.StringIO()):
         monkeypatch.setattr(sys, "stderr", screen)
         assert main(["sweep", "LlamaForCausalLM", *options, str(tmp_path / "rows.csv")]) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from archspec.cli.arguments import add_json, add_samples, excludes, parsed, print_json
+from archspec.cli.arguments import add_json, add_overwrite, add_samples, excludes, needs, parsed, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.terminal import say
 
@@ -19,6 +19,7 @@ def add_arguments(takes: Arguments) -> None:
     takes.repeated("--kwargs", "NAME=VALUE,...", about_kwargs)
     about_output = "write <model_type>.yaml there, and those of its parts, instead of printing"
     takes.value("--output", "DIR", about_output)
+    add_overwrite(takes)
     add_samples(takes, 10, "random configs to verify the draft with (10; 0: the default only)")
     takes.flag("--no-verify", "only draft")
     add_json(takes)
@@ -28,6 +29,7 @@ def run(args: Values) -> int:
     from archspec.authoring.derive import derive
 
     excludes(args, "--no-verify", "--samples", "--seed")
+    needs(args, "--output", "--overwrite")
     found = derive(
         args.name,
         config=args.config,
@@ -36,6 +38,7 @@ def run(args: Values) -> int:
         samples=args.samples,
         seed=args.seed,
         verify=not args.no_verify,
+        overwrite=args.overwrite,
     )
     if args.json:
         print_json(found.as_json())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from glob import glob
 from typing import Any, NamedTuple
 
 from archspec.authoring.derive import save, undescribed
 from archspec.errors import ArchspecError
 from archspec.specs.exported import exported
 from archspec.specs.library import TRANSFORMERS_VERSION, shipped
+from archspec.sweeping.files import refuse_existing
 
 Key = tuple[str, str]  # a model type and a class
 SAMPLES = 2  # random configs for each class: a release is looked over in minutes
@@ -44,11 +47,21 @@ def changes() -> Changes:
 
 
 def run(
-    samples: int, seed: int, jobs: int, output: str, done: Callable[[list[Any]], None] | None = None
+    samples: int,
+    seed: int,
+    jobs: int,
+    output: str,
+    done: Callable[[list[Any]], None] | None = None,
+    overwrite: bool = False,
 ) -> tuple[Any, list[str]]:
-    """The verification of what both releases have, and the lines on what only one has."""
+    """The verification of what both releases have, and the lines on what only one has.
+
+    Errors: :class:`ArchspecError` if ``output`` has drafts already, unless ``overwrite``.
+    """
     from archspec.verifying import campaign
 
+    for path in glob(os.path.join(output, "*.yaml")):
+        refuse_existing(path, overwrite)
     found = changes()
     report = campaign.run(found.both, samples, seed, jobs, done)
     new = _listed("new", found.new, drafted(found.new, output))
@@ -75,7 +88,7 @@ def drafted(new: list[Key], output: str) -> dict[str, str]:
         try:
             target = find(model_type, "")
             drafts = draft(target.model_type, target.config, target.classes)
-            paths = save(undescribed(drafts), output)
+            paths = save(undescribed(drafts), output, overwrite=True)  # parts may be shared
         except ArchspecError as error:
             told[model_type] = f"no draft: {error.problems[0].message}"
         else:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from archspec.cli.arguments import add_json, add_samples, add_specs, excludes, needs, print_json
+from archspec.cli.arguments import (
+    add_json,
+    add_overwrite,
+    add_samples,
+    add_specs,
+    excludes,
+    needs,
+    print_json,
+)
 from archspec.cli.command_line import Arguments, Values
 from archspec.errors import ArchspecError
 from archspec.terminal import progress, say, show
@@ -28,6 +36,7 @@ def add_arguments(takes: Arguments) -> None:
     add_samples(takes, 20, "random configs beside the default one (20); from 10 on also some for each branch")
     about_output = "with --changed beside another transformers: where drafts of new classes go (drafts)"
     takes.value("--output", "DIR", about_output, default="drafts")
+    add_overwrite(takes)
     takes.value("--jobs", "J", "processes (one a core)", type=int, default=0)
     takes.flag("--coverage", "verify what has changed and write docs/coverage.md")
     takes.flag("--check", "with --coverage: write nothing, fail where it is stale")
@@ -84,7 +93,7 @@ def _verified(args: Values, jobs: int) -> Verification:
         if args.changed == RELEASE and not (args.names or args.all) and release.is_another():
             excludes(args, "another transformers", "--samples", met=True)
             done = telling(told, 0)
-            report, lines = release.run(release.SAMPLES, args.seed, jobs, args.output, done)
+            report, lines = release.run(release.SAMPLES, args.seed, jobs, args.output, done, args.overwrite)
             return Verification(report, listed=lines)
         return verify(
             args.names,

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from archspec.cli.arguments import add_dtype, add_json, needs, pairs, print_json
+from archspec.cli.arguments import add_dtype, add_json, add_overwrite, needs, pairs, print_json
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.verbs.sweep import add_class_and_config, add_grid, class_and_config, ties_of
 from archspec.quantities import BUDGETS, QUANTITIES
@@ -31,6 +31,7 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--within", "PERCENT", "only what misses the budget by no more than this", type=float)
     takes.value("--top", "N", "how many configs (default: 10)", type=int, default=10)
     takes.value("--out", "FOLDER", "write each config to FOLDER/1/config.json, FOLDER/2/config.json, ...")
+    add_overwrite(takes)
     add_json(takes)
 
 
@@ -50,8 +51,10 @@ def add_plan(takes: Arguments) -> None:
 def run(args: Values) -> int:
     from archspec.solving.budgets import Plan
     from archspec.solving.solve import solve
+    from archspec.sweeping.files import refuse_existing
 
     needs(args, "--memory", "--batch")
+    needs(args, "--out", "--overwrite")
     needs(args, "--flops or --memory", "--sequence", met=bool(args.flops or args.memory))
     needs(args, "--bytes, --memory or --json", "--dtype", met=bool(args.bytes or args.memory or args.json))
     source, architecture = class_and_config(args)
@@ -79,7 +82,9 @@ def run(args: Values) -> int:
         **budgets,
     )
     folders = [os.path.join(args.out, str(rank)) for rank in range(1, len(found) + 1)] if args.out else []
-    paths = [one.save(folder) for one, folder in zip(found, folders, strict=False)]
+    for folder in folders:
+        refuse_existing(os.path.join(folder, "config.json"), args.overwrite)  # all or none are written
+    paths = [one.save(folder, args.overwrite) for one, folder in zip(found, folders, strict=False)]
     if args.json:
         print_json(found.as_json(paths))
     else:

@@ -7,7 +7,17 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from archspec.cli.arguments import MODEL_HELP, add_dtype, add_json, add_specs, excludes, given, needs, pairs
+from archspec.cli.arguments import (
+    MODEL_HELP,
+    add_dtype,
+    add_json,
+    add_overwrite,
+    add_specs,
+    excludes,
+    given,
+    needs,
+    pairs,
+)
 from archspec.cli.command_line import Arguments, Values
 from archspec.cli.costs.lengths import USUAL
 from archspec.errors import SweepError
@@ -40,6 +50,9 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--memory", "M", "positions of its encoder; required if it has one", type=int)
     takes.value("--out", "FILE", "write all rows to a .csv, .parquet, .jsonl or .arrow file")
     takes.value("--plot", "FILE", "draw the sweep as a .png, .svg, .pdf or .html file")
+    add_overwrite(takes)
+    about_safe = "with --out FILE.csv: put ' before text cells that start with =, +, - or @"
+    takes.flag("--csv-safe", about_safe)
     takes.value("--kind", None, "what to draw: auto (default), lines, contour or pareto", default="auto")
     takes.value("--log", "AXES", "with --plot: the axes that are logarithmic, x, y or xy", default="")
     takes.repeated("--beside", "ARCH|CONFIG", "with --plot: a model to draw in the same picture")
@@ -90,17 +103,7 @@ def run(args: Values) -> int:
     if not 0 <= args.rows <= _MOST_SHOWN:
         help_ = f"up to {_MOST_SHOWN:,} are printed; --out FILE writes all"
         raise SweepError(f"--rows {args.rows}: no number of rows to print", help=help_)
-    if args.out:
-        with progress("sweeping") as show:
-            rows = grid.write(args.out, show, args.yes)
-        say(f"{args.out}: {rows:,} rows", sys.stderr)
-        _say(grid.remarks())
-    if args.plot:
-        others = [_sweep(args, given(model), None) for model in args.beside]
-        grid.plot(args.plot, args.kind, args.log, others)
-        say(args.plot, sys.stderr)
-    if args.out or args.plot:
-        _say(grid.notes)
+    _write(args, grid)
     if args.json and not args.out and not args.plot:
         _print_lines(grid, args.yes)
     if not args.json and not args.out and not args.plot:
@@ -118,6 +121,27 @@ def _check_outputs(args: Values) -> None:
     excludes(args, "--json", "--rows")
     binary = (args.out or "").endswith((".parquet", ".arrow"))
     needs(args, "--out FILE.parquet or FILE.arrow", "--wide", met=binary)
+    needs(args, "--out or --plot", "--overwrite", met=bool(args.out or args.plot))
+    needs(args, "--out FILE.csv", "--csv-safe", met=(args.out or "").lower().endswith(".csv"))
+
+
+def _write(args: Values, grid: Sweep) -> None:
+    """Writes the table and the picture that are asked for."""
+    from archspec.sweeping.files import refuse_existing
+
+    for path in filter(None, (args.out, args.plot)):
+        refuse_existing(path, args.overwrite)
+    if args.out:
+        with progress("sweeping") as show:
+            rows = grid.write(args.out, show, args.yes, args.overwrite, args.csv_safe)
+        say(f"{args.out}: {rows:,} rows", sys.stderr)
+        _say(grid.remarks())
+    if args.plot:
+        others = [_sweep(args, given(model), None) for model in args.beside]
+        grid.plot(args.plot, args.kind, args.log, others, args.overwrite)
+        say(args.plot, sys.stderr)
+    if args.out or args.plot:
+        _say(grid.notes)
 
 
 def _stop(*_: Any) -> NoReturn:

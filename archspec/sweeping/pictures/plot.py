@@ -19,7 +19,7 @@ import numpy as np
 from archspec.errors import SweepError
 from archspec.extras import required
 from archspec.sweeping.engine import Asked
-from archspec.sweeping.files import whole_file
+from archspec.sweeping.files import refuse_existing, whole_file
 from archspec.sweeping.pictures.panels import FINE, Panel, Picture, contour, lines, pareto
 from archspec.sweeping.pictures.scales import unit_of
 from archspec.sweeping.pictures.view import View, centre_of, names_of, nothing_to_draw, short
@@ -48,7 +48,13 @@ _CSS = (
 )
 
 
-def draw(sweeps: Sequence[Asked], path: str | None = None, kind: str = "auto", log: str = "") -> Any:
+def draw(
+    sweeps: Sequence[Asked],
+    path: str | None = None,
+    kind: str = "auto",
+    log: str = "",
+    overwrite: bool = False,
+) -> Any:
     """The picture as a matplotlib Figure, and in a file where a path is given.
 
     ``auto`` has a panel for each field that varies and each unit of the columns, and lines of equal size over
@@ -56,8 +62,8 @@ def draw(sweeps: Sequence[Asked], path: str | None = None, kind: str = "auto", l
     the first, and marks the points that have the most of it for their size. ``log`` names the axes that are
     logarithmic: x, y or xy. More sweeps than one are over the same fields and values.
 
-    Errors: :class:`SweepError` for a kind, an axis or an ending that is not known, and for a sweep with
-    nothing to draw.
+    Errors: :class:`SweepError` for a kind, an axis or an ending that is not known, for a sweep with nothing
+    to draw, and for a file that exists, unless ``overwrite``.
     """
     if kind not in KINDS:
         raise SweepError(f"{kind} is no kind of picture", help=f"there are {', '.join(KINDS)}")
@@ -66,6 +72,8 @@ def draw(sweeps: Sequence[Asked], path: str | None = None, kind: str = "auto", l
     if path is not None and _ending(path) not in ENDINGS:
         message = f"{path}: the ending says no format of a picture"
         raise SweepError(message, help=f"one of {', '.join(ENDINGS)}")
+    if path is not None:
+        refuse_existing(path, overwrite)
     matplotlib, Figure = required("matplotlib"), required("matplotlib.figure").Figure
     with matplotlib.rc_context(_STYLE):
         panels = _panels(sweeps, kind, log)
@@ -85,7 +93,7 @@ def draw(sweeps: Sequence[Asked], path: str | None = None, kind: str = "auto", l
         if len(sweeps) > 1:
             _legend(figure)
         if path is not None:
-            _save(figure, path, sweeps[0])
+            _save(figure, path, sweeps[0], overwrite)
     return figure
 
 
@@ -178,9 +186,9 @@ def _spread(picture: Picture, number: int) -> float:
     return float((known.max() - known.min()) / (np.abs(known).max() or 1))
 
 
-def _save(figure: Any, path: str, sweep: Asked) -> None:
+def _save(figure: Any, path: str, sweep: Asked, overwrite: bool) -> None:
     ending = _ending(path)
-    with whole_file(path) as target:
+    with whole_file(path, overwrite) as target:
         if ending == ".png":
             figure.savefig(target, format="png", dpi=150, metadata={"Software": None})
             return

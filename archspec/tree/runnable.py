@@ -1,0 +1,85 @@
+"""Configs that transformers builds and cannot run, by the conditions of formulas/runs.json.
+
+A constructor accepts many configs whose forward pass fails, such as 17 query heads over 8 key-value heads.
+`python -m tools.runs` finds the conditions of each model type by running its forward pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cache
+
+from archspec.configs.notes import parts_of
+from archspec.configs.scope import Scope
+from archspec.errors import Place, Problem, Source
+from archspec.language.expression import Expression, names, parse
+from archspec.language.operations import FUNCTIONS
+from archspec.language.values import here
+from archspec.language.yaml_nodes import Scalar
+from archspec.specs.library import folder
+from archspec.tree.node import Node
+from archspec.typing_light import Any
+
+RUNS = "runs.json"  # model type -> the conditions that a config meets if its forward pass runs
+
+
+def unrunnable(scope: Scope, root: Node | None = None) -> Iterator[Problem]:
+    """Why a forward pass of a config fails, for its sub-configs too; nothing if no condition is violated.
+
+    With the tree of the model, conditions on experts hold if it has no routed experts.
+    """
+    for condition in _conditions(scope.spec.model_type):
+        if not _holds(scope, condition) and not (_of_experts(condition) and root and not _routes(root)):
+            yield _problem(scope, condition)
+    for part in parts_of(scope).values():
+        yield from unrunnable(part, root)
+
+
+def warnings(scope: Scope, root: Node) -> Iterator[str]:
+    """The same as sentences."""
+    return (problem.message for problem in unrunnable(scope, root))
+
+
+def _problem(scope: Scope, condition: Expression) -> Problem:
+    read = _fields(condition)
+    found = ", ".join(f"{scope.origin.path}{name} = {here(scope.get(name))}" for name in read)
+    message = f"transformers builds this model but cannot run it: `{condition.text}` does not hold"
+    changed = " or ".join(scope.origin.path + name for name in read)
+    return Problem(f"{message} ({found})", help=f"change {changed}")
+
+
+def _holds(scope: Scope, condition: Expression) -> bool:
+    """Return True also if a field of the condition has no size: then it says nothing."""
+    for name in _fields(condition):
+        value: Any = scope.get(name) if scope.has(name) else None
+        if type(here(value)) is not int or not value > 0:
+            return True
+    return scope.truth(scope.read(condition), condition.tree)
+
+
+def _fields(condition: Expression) -> list[str]:
+    return sorted(names(condition.tree) - FUNCTIONS.keys() - {"given"})
+
+
+def _of_experts(condition: Expression) -> bool:
+    return any("expert" in name for name in _fields(condition))
+
+
+def _routes(node: Node) -> bool:
+    """Return True if a module has routed experts."""
+    return node.routed is not None or any(map(_routes, node.children.values()))
+
+
+@cache
+def _conditions(model_type: str) -> list[Expression]:
+    texts = _rules().get(model_type, ())
+    return [parse(Scalar(text, Place(Source(RUNS, text), 1, 1), False, text)) for text in texts]
+
+
+@cache
+def _rules() -> dict[str, list[str]]:
+    with open(os.path.join(folder(), RUNS), encoding="utf-8") as file:
+        found: dict[str, list[str]] = json.load(file)
+    return found

@@ -1,0 +1,149 @@
+"""Configs that transformers builds and cannot run: warned of by count, never proposed by solve."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+import archspec
+from archspec.cli.main import main
+from archspec.errors import SweepError
+from archspec.specs.library import folder, shipped
+from archspec.tree.runnable import RUNS, unrunnable
+
+with open(os.path.join(folder(), RUNS), encoding="utf-8") as _file:
+    RULES: dict[str, list[str]] = json.load(_file)
+BROKEN: dict[str, dict[str, Any]] = {  # a class, and fields with which its forward pass fails
+    "LlamaForCausalLM": {"hidden_size": 2176, "num_attention_heads": 17, "num_key_value_heads": 8},
+    "MistralForCausalLM": {"num_attention_heads": 16, "num_key_value_heads": 12},
+    "Qwen2ForCausalLM": {"num_attention_heads": 16, "num_key_value_heads": 32},
+    "DeepseekV3ForCausalLM": {"num_attention_heads": 256, "num_key_value_heads": 128},
+    "MixtralForCausalLM": {"num_local_experts": 2, "num_experts_per_tok": 4},
+    "Qwen3NextForCausalLM": {"linear_num_key_heads": 48, "linear_num_value_heads": 32},
+    "OlmoeForCausalLM": {"num_experts": 4, "num_experts_per_tok": 8},
+    "AlbertForMaskedLM": {"hidden_size": 1000, "num_attention_heads": 64},
+    "Mamba2ForCausalLM": {"n_groups": 3},
+    "ConvBertForMaskedLM": {"conv_kernel_size": 4},
+    "CTRLLMHeadModel": {"n_embd": 1281},
+    "Gemma4ForCausalLM": {"head_dim": 129},
+}
+SOLVED = [  # a class, budgets, and fields that are given
+    ("MistralForCausalLM", {"params": "1.3b"}, ["hidden_size=2176"]),
+    ("LlamaForCausalLM", {"params": "1.3b"}, ["hidden_size=2176", "num_key_value_heads=8"]),
+    ("Qwen2ForCausalLM", {"params": "500m"}, []),
+    ("DeepseekV3ForCausalLM", {"params": "20b", "active_params": "3b"}, []),
+    ("MixtralForCausalLM", {"params": "8b", "active_params": "2b"}, []),
+    ("Phi3ForCausalLM", {"params": "2b"}, ["hidden_size=2112"]),
+    ("GPT2LMHeadModel", {"params": "350m"}, ["n_embd=960"]),
+    ("Gemma3ForCausalLM", {"params": "1b"}, []),
+    ("BertForMaskedLM", {"params": "100m"}, []),
+    ("Qwen3NextForCausalLM", {"params": "3b"}, []),
+]
+
+
+def test_every_condition_reads_fields_of_its_spec_and_says_nothing_at_the_default_config() -> None:
+    assert len(RULES) > 100
+    for model_type in RULES:
+        spec = shipped().load(model_type)
+        model = None
+        for architecture in spec.architectures:
+            try:
+                model = archspec.load({"model_type": model_type}, architecture)
+                break
+            except archspec.ArchspecError:
+                continue  # a field has no default
+        assert model is None or not [*unrunnable(model.scope)], model_type
+
+
+@pytest.mark.parametrize("architecture", BROKEN)
+def test_count_warns_in_one_sentence(architecture: str) -> None:
+    notes = archspec.load(architecture, set=BROKEN[architecture]).notes
+    found = [note for note in notes if "cannot run it" in note]
+    assert len(found) == 1 and "does not hold" in found[0] and "\n" not in found[0]
+    assert not [note for note in archspec.load(architecture).notes if "cannot run" in note]
+
+
+def test_count_prints_the_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    fields = [
+        "--set",
+        "hidden_size=2176",
+        "--set",
+        "num_attention_heads=17",
+        "--set",
+        "num_key_value_heads=8",
+    ]
+    assert main(["count", "LlamaForCausalLM", *fields]) == 0
+    condition = "`num_attention_heads % num_key_value_heads == 0` does not hold"
+    values = "(num_attention_heads = 17, num_key_value_heads = 8)"
+    assert f"cannot run it: {condition} {values}" in capsys.readouterr().out
+
+
+def test_a_condition_on_experts_says_nothing_of_a_model_without_them() -> None:
+    fields = {"num_experts": 4, "num_experts_per_tok": 8}
+    routed = archspec.load("Qwen2MoeForCausalLM", set=fields)
+    dense = archspec.load("Qwen2MoeForCausalLM", set={**fields, "mlp_only_layers": list(range(24))})
+    assert any("cannot run" in note for note in routed.notes)
+    assert not any("cannot run" in note for note in dense.notes)
+
+
+def test_conditions_hold_for_sub_configs(tmp_path: Any) -> None:
+    config = {"model_type": "llava", "text_config": {"model_type": "llama", "num_key_value_heads": 5}}
+    notes = archspec.load(config, "LlavaForConditionalGeneration").notes
+    assert any("text_config.num_key_value_heads = 5" in note for note in notes)
+
+
+def test_solve_never_proposes_17_heads_over_8() -> None:
+    found = archspec.solve(
+        "LlamaForCausalLM", params="1.3b", set=["hidden_size=2176", "num_key_value_heads=8"]
+    )
+    assert found
+    for one in found:
+        heads, shared = one.config["num_attention_heads"], one.config["num_key_value_heads"]
+        assert heads % shared == 0 and 2176 % heads == 0
+
+
+def test_solve_says_why_no_config_can_run() -> None:
+    given = {"num_attention_heads": [17], "num_key_value_heads": [8], "hidden_size": [2176]}
+    with pytest.raises(SweepError, match="cannot run it") as caught:
+        archspec.solve("LlamaForCausalLM", "num_hidden_layers", params="1.3b", set=given)
+    assert "num_attention_heads % num_key_value_heads == 0" in str(caught.value)
+    assert "change num_attention_heads or num_key_value_heads" in str(caught.value)
+
+
+@pytest.mark.parametrize(("architecture", "budgets", "given"), SOLVED, ids=[one[0] for one in SOLVED])
+def test_solve_proposes_configs_without_a_warning(
+    architecture: str, budgets: dict[str, Any], given: list[str]
+) -> None:
+    for one in archspec.solve(architecture, set=given, top=3, **budgets):
+        model = archspec.load(one.config)
+        assert not [*unrunnable(model.scope)]
+
+
+def _failure(config: dict[str, Any]) -> str:
+    from archspec.oracle.costs import instance
+    from tools.runs import failure
+
+    return failure(instance(config["architectures"][0], config, config["model_type"]))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("architecture", "budgets", "given"), SOLVED, ids=[one[0] for one in SOLVED])
+def test_transformers_runs_every_proposal(
+    architecture: str, budgets: dict[str, Any], given: list[str]
+) -> None:
+    for one in archspec.solve(architecture, set=given, top=2, **budgets):
+        assert not _failure(one.config)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("architecture", BROKEN)
+def test_transformers_builds_what_is_warned_of_and_cannot_run_it(architecture: str) -> None:
+    model = archspec.load(architecture, set=BROKEN[architecture])
+    config = {"model_type": model.model_type, "num_hidden_layers": 4, **BROKEN[architecture]}
+    assert _failure({**config, "architectures": [architecture]})
+    assert not _failure(
+        {"model_type": model.model_type, "num_hidden_layers": 4, "architectures": [architecture]}
+    )
