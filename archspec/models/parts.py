@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from archspec.arguments import PARTS, checked
+from archspec.arguments import ARRANGEMENT, PARTS, checked
 from archspec.models.report import Report
 from archspec.render.arrangements import Part, arrangement
 from archspec.render.formats import PLAIN, Layout, typeset, written_part
