@@ -47,7 +47,8 @@ HARMLESS = {
     "resnet": "_out_features _out_indices", "sam3": "image_size", "sam3_lite_text": "image_size",
     "sam3_tracker_video": "image_size", "sam3_video": "image_size", "sam3_vision_model": "image_size",
     "t5gemma": "attention_dropout", "t5gemma2": "attention_dropout", "ultrabert": "attention_windows",
-    "unlimited_ocr": "sliding_window",
+    "unlimited_ocr": "sliding_window", "qwen2_vl": "num_key_value_heads", "qwen2_5_vl": "num_key_value_heads",
+    "vibevoice": "audio_config diffusion_head_config text_config", "vibevoice_asr": "max_position_embeddings",
 }  # fmt: skip
 
 
@@ -85,7 +86,9 @@ def names(spec: Spec) -> list[str]:
     own = [base for base in cls.__mro__ if base not in PreTrainedConfig.__mro__]
     found = {*spec.attribute_map, *spec.attribute_map.values(), *getattr(cls, "attribute_map", {})}
     for base in own:
-        found |= _texts(base.__module__) | {name for name in vars(base) if not name.startswith("__")}
+        found |= _texts(base.__module__)
+        found |= {name for name, value in vars(base).items() if name[:2] != "__" and not callable(value)}
+    found -= {name for name in found if callable(getattr(cls, name, None))}
     fields = {field.name for field in dataclasses.fields(cls)}
     declared = {name for name in spec.fields if name in fields and spec.fields[name].sub_config is None}
     common = {field.name for field in dataclasses.fields(PreTrainedConfig)} | set(dir(PreTrainedConfig))
