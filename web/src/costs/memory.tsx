@@ -68,8 +68,8 @@ function NotTaken({ memory }: { memory: Memory }) {
   const all = memory.weights.reduce((sum, one) => sum + one.elements, 0);
   return (
     <p class="note">
-      {call.value.weights} quantizes {taken}: {whole(left.elements)} of {whole(all)}{" "}
-      parameters stay in {left.format}.
+      {call.value.weights} quantizes {taken}: {whole(left.elements)} of {whole(all)} parameters stay in{" "}
+      {left.format}.
     </p>
   );
 }
