@@ -118,10 +118,15 @@ def activations(model_type: str, classes: list[str]) -> Iterator[str]:
 
 
 def small_config(model_type: str) -> dict[str, Any]:
-    """The default config, with few layers where a spec says how."""
+    """The default config, with few layers if a spec says how and transformers accepts them."""
     if model_type not in shipped().model_types():
         return {}
-    return Sampler(shipped().load(model_type), 0).fresh(0)
+    small = Sampler(shipped().load(model_type), 0).fresh(0)
+    try:
+        config_of(model_type, small)
+    except Refused:
+        return {}
+    return small
 
 
 def refuses(cls: Any, model_type: str, raw: dict[str, Any], field: str) -> bool:
