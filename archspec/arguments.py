@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """What an argument may be: in words, by an example, and as a test."""
+    """A kind of argument: in words, by an example, and as a test."""
 
     what: str
     example: str

@@ -50,7 +50,7 @@ LEFT_OUT = {
 
 
 def ended_well(function: Callable[..., Any], *given: Any, **named: Any) -> str:
-    """What is wrong with how a call ended; '' if it gave something or a clear error."""
+    """The fault in how a call ended; '' for a result or a clear error."""
     try:
         function(*given, **named)
     except archspec.ArchspecError as error:

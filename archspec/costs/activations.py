@@ -172,7 +172,7 @@ def loss_gap(model_type: str, architecture: str, ranks: Iterable[str] = ()) -> s
 
 @cache
 def _losses() -> Any:
-    """What formulas/losses.json records, which `python -m tools.losses` writes."""
+    """The records of formulas/losses.json, which `python -m tools.losses` writes."""
     with open(os.path.join(folder(), LOSSES), encoding="utf-8") as file:
         return json.load(file)["losses"]
 

@@ -210,7 +210,7 @@ class TrainingStep:
 
     @property
     def excluded(self) -> list[str]:
-        """What is not counted: :attr:`total_bytes` is a lower bound of what a rank needs."""
+        """The parts that are not counted: :attr:`total_bytes` is a lower bound of what a rank needs."""
         found = [f"the loss ({self._loss})"] if self._loss else []
         if self.scope.raw.get("output_router_logits"):
             found.append("the auxiliary loss of the routers")

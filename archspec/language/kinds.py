@@ -27,7 +27,7 @@ _LISTS = ("list", "tuple", "reversed", "sorted", "set")
 
 
 class Kinds(NamedTuple):
-    """What a value can be; ``items`` are the kinds of a list's items."""
+    """The kinds that a value can have; ``items`` are those of a list's items."""
 
     kinds: frozenset[str]
     items: frozenset[str] = frozenset()

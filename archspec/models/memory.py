@@ -140,7 +140,7 @@ class Training(TrainingStep, Report):
 
     @cached_property
     def _lengthless(self) -> bool:
-        """Whether no figure depends on the lengths of the step: the costs of the class are not known."""
+        """Return True if no figure depends on the lengths, because the costs of the class are unknown."""
         return self.scope.spec.library.costs(self.model_type).gap(self.architecture) is not None
 
     def check_used(self, batch: int | None, tokens: int | None, memory: int | None) -> None:
@@ -188,7 +188,7 @@ class Training(TrainingStep, Report):
 
     @property
     def excluded(self) -> list[str]:
-        """What is not counted, activations included if :attr:`not_described` says why."""
+        """The parts that are not counted, including activations if :attr:`not_described` says why."""
         return ["activations", *super().excluded] if self.not_described else super().excluded
 
     @cached_property

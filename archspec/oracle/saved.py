@@ -99,7 +99,7 @@ def storages(model: Any, step: Step, given: dict[str, Any] | None = None) -> lis
 
 
 def labels(model: Any, call: Call) -> dict[str, Any]:
-    """What a class takes to compute its loss; empty for a class that computes none."""
+    """The arguments from which a class computes its loss; empty for a class without a loss."""
     import torch
 
     def ids(*shape: int) -> Any:

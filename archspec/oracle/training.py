@@ -176,7 +176,7 @@ def rank_saved(
 
 
 def _sent(model: Any, step: Step) -> dict[str, Any]:
-    """What the stage before sends."""
+    """The tensors that the previous stage sends."""
     import torch
 
     shape = step.batch, step.tokens, model.config.hidden_size

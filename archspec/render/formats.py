@@ -57,7 +57,7 @@ def symbols_json(formula: ClosedForm, own: Own = None) -> list[dict[str, Any]]:
 
 
 def condition_note(formula: ClosedForm, form: str) -> str:
-    """What a formula holds for, as it is added below the formula: a comment, in Markdown a sentence."""
+    """The conditions of a formula, as added below it: a comment, or a sentence in Markdown."""
     said = "; ".join(formula.assumptions)
     if not said or form not in ("latex", "mathml", "markdown"):
         return ""

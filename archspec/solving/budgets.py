@@ -141,7 +141,7 @@ class Budgets(TypedDict, total=False):
 
 
 def planned(budgets: Budgets) -> tuple[Plan, dict[str, Any]]:
-    """What is planned for, and the sizes.
+    """The quantity that is planned, and the sizes.
 
     Errors: :class:`SweepError` for lengths that no budget depends on.
     """

@@ -178,7 +178,7 @@ class Ended:
             shutil.rmtree(path) if path.is_dir() else os.unlink(path)
 
     def result(self, option: str) -> object:
-        """What it gave, without the line that repeats an option."""
+        """The output, without the line that repeats an option."""
         name = option.removeprefix("--").replace("-", " ")
         repeated = rf"(?m)^({name}|ranks) .*\n" if name != "architecture" else r"^$"
         return self.code, re.sub(repeated, "", self.out), self.files

@@ -1,4 +1,4 @@
-"""What is known of what stands for no model here: names without a spec, and other JSON files."""
+"""Explanations for inputs that name no supported model: unknown names and other JSON files."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def conditions(formula: ClosedForm) -> list[str]:
 
 
 def python_conditions(found: Ready) -> list[str]:
-    """What Python code checks, one condition a text."""
+    """The conditions that Python code checks, as texts."""
     names = found.identifiers()
     shown = {**names, **{name: f"int({names[name]}*{2**BITS})" for name in found.floats}}
     printer = CodePrinter("python", shown)

@@ -42,7 +42,7 @@ class Validity(NamedTuple):
 
 
 def validity(path: Assumptions, decided: Decided, flags: Mapping[str, Any]) -> Validity:
-    """What a formula relies on, once its tree is built and its rows are counted."""
+    """The conditions that a formula relies on, once its tree is built and its rows are counted."""
     for loop in path.loops:
         if loop.unrolled:
             _unroll(path, loop)

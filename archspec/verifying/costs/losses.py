@@ -118,7 +118,7 @@ def _configs(spec: Spec, architecture: str, drawn: int) -> Iterator[Config]:
 
 
 def _measured(spec: Spec, architecture: str, raw: Config, steps: list[Step]) -> Iterator[tuple[int, Step]]:
-    """What a loss keeps at each step that runs."""
+    """The elements that a loss keeps, for each step that runs."""
     models: dict[tuple[str, str], Any] = {}
     for step in steps:
         key = step.attention, step.dtype
@@ -132,7 +132,7 @@ def _measured(spec: Spec, architecture: str, raw: Config, steps: list[Step]) -> 
 
 
 def _found(scope: Scope, architecture: str, step: Step, name: str) -> int | None:
-    """What a loss keeps by its spec; None if it does not go with the class."""
+    """The elements that a loss keeps by its spec; None if it does not fit the class."""
     builder = CostBuilder(scope, training_axes(step))
     try:
         return int(loss_saved(builder, builder.build(architecture), name).nbytes)
