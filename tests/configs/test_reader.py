@@ -46,7 +46,7 @@ def test_what_is_no_config(
     assert str(caught.value).splitlines() == [
         expected,
         "help: give a config.json, a folder that holds one, "
-        "a hub id org/name, a dict, or a transformers config",
+        "a hub id org/name, a dict, a dataclass with the fields, or a transformers config",
     ]
 
 

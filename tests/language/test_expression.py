@@ -35,7 +35,7 @@ def parsed(text: str, line: int = 1, column: int = 1, skip: int = 0, quoted: boo
         ("a.__class__", 1, 1, ".__class__ is not part of the spec language"),
         ("a.pop()", 1, 1, "only names can be called"),
         ("a[0]()", 1, 1, "only names can be called"),
-        ("(" * 300 + ")" * 300, 1, 200, "not an expression: too many nested parentheses"),
+        ("(" * 301 + ")" * 301, 1, 1, "not an expression: nested deeper than 300 levels"),
         ("-" * 70 + "1", 1, 1, "an expression nested deeper than 60 levels"),
         ("1" + " + 1" * 10_000, 1, 1, "an expression longer than"),
     ],

@@ -91,10 +91,12 @@ def test_a_file_that_several_specs_need_is_parsed_once(
 def test_a_class_of_several_types_is_of_the_one_that_it_is_named_after() -> None:
     several = {name for name, types in shipped().index().items() if len(types) > 1}
     assert {name: shipped().model_type_of(name) for name in several} == {
+        **dict.fromkeys(("DeepseekV3ForCausalLM", "DeepseekV3Model"), "deepseek_v3"),
         "EdgeTamModel": "edgetam",
         **dict.fromkeys(("GPT2ForSequenceClassification", "GPT2ForTokenClassification"), "gpt2"),
         **dict.fromkeys(("GPT2LMHeadModel", "GPT2Model"), "gpt2"),
         **dict.fromkeys(("Gemma3ForConditionalGeneration", "Gemma3Model"), "gemma3"),
+        **dict.fromkeys(("Glm4MoeForCausalLM", "Glm4MoeModel"), "glm4_moe"),
         **dict.fromkeys(("Glm46VForConditionalGeneration", "Glm46VModel"), "glm46v"),
         **dict.fromkeys(("GotOcr2ForConditionalGeneration", "GotOcr2Model"), "got_ocr2"),
         **dict.fromkeys(("LlamaForCausalLM", "LlamaModel"), "llama"),

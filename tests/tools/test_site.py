@@ -69,6 +69,7 @@ def test_every_page_of_docs_is_in_the_navigation_once() -> None:
     assert {path.name for path in DOCS.glob("*.md")} == set(listed) - {
         "index.md",
         "CONTRIBUTING.md",
+        "SECURITY.md",
         "CHANGELOG.md",
     }
     assert tomllib.loads(settings())["project"]["nav"] == navigation()

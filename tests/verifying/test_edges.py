@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from archspec.configs.scope import Scope
@@ -36,13 +38,17 @@ def test_a_frozen_parameter_is_altered_to_be_trained() -> None:
     assert "IdeficsVisionEmbeddings: trainable becomes not trainable" in whats
 
 
-def test_the_lines_of_local_names_are_named_where_a_module_is_given_by_a_call() -> None:
-    spec = shipped().load("inkling2_text")
-    tree = counted(spec, "Inkling2TextModel", {"model_type": "inkling2_text", "num_hidden_layers": 1}).tree
-    width = spec.modules["Inkling2Attention"].where["width"].place.line
-    places = blamed(
-        spec, tree, "shape", "layers.0.self_attn.k_proj.weight", "layers.0.self_attn.k_proj.weight"
+def test_the_lines_of_local_names_are_named_where_a_module_is_given_by_a_call(tmp_path: Path) -> None:
+    path = tmp_path / "toy.yaml"
+    path.write_text(
+        "model_type: toy\nconfig: {d: 4, heads: 2}\nmodules:\n  Attention(size):\n    where:\n"
+        "      width: heads * size\n    k_proj: Linear(d, width)\n  SlidingAttention: Attention(3)\n"
+        "architectures:\n  ToyModel:\n    attn: SlidingAttention()\n"
     )
+    spec = shipped().load_file(str(path))
+    tree = counted(spec, "ToyModel", {"model_type": "toy"}).tree
+    width = spec.modules["Attention"].where["width"].place.line
+    places = blamed(spec, tree, "shape", "attn.k_proj.weight", "attn.k_proj.weight")
     assert width in [place.line for place in places]
 
 
