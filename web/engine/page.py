@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 import archspec
-from problems import CONFIG, bug, problem
+from problems import CONFIG, bug, problem, worded
 
 EXACT = 2**53  # up to which JavaScript has all whole numbers
 LONG = re.compile(r"(?<![\d.])\d{16}")  # those beyond have so many digits at least
@@ -40,7 +40,13 @@ def versions() -> Any:
 def count(source: str, dtype: str | None = None) -> Any:
     """The counts, and the modules down to the last, in place of those that the counts would choose."""
     found = model(source)
-    return {"counts": found.counts(dtype or None, depth=0).as_json(), "tree": found.tree.as_json()}
+    return {"counts": plain(found.counts(dtype or None, depth=0)), "tree": found.tree.as_json()}
+
+
+def plain(report: Any) -> dict[str, Any]:
+    """A report as plain data, with its notes in the page's words."""
+    told: dict[str, Any] = report.as_json()
+    return told | {"notes": [worded(note) for note in told["notes"]]}
 
 
 def tensors(source: str) -> Any:
@@ -130,9 +136,9 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
 
     told = {
         "flops": part(lambda: with_tables(found.flops(**own))),
-        "memory": part(lambda: found.memory(**own, **stored, last=call["last"]).as_json()),
+        "memory": part(lambda: plain(found.memory(**own, **stored, last=call["last"]))),
         "cache": part(cache),
-        "training": part(lambda: found.training(**step, **asked["training"]).as_json()),
+        "training": part(lambda: plain(found.training(**step, **asked["training"]))),
     }
     return told
 
@@ -158,7 +164,7 @@ def part(asked: Callable[[], Any]) -> Any:
 
 def with_tables(report: Any) -> dict[str, Any]:
     """A report as plain data; in place of its modules or tensors the tables of the command line."""
-    told = {name: value for name, value in report.as_json().items() if name not in ("modules", "tensors")}
+    told = {name: value for name, value in plain(report).items() if name not in ("modules", "tensors")}
     return told | {"tables": [one._asdict() for one in report.blocks() if not isinstance(one, str)]}
 
 
@@ -180,13 +186,17 @@ def changes(a: str, b: str, call: dict[str, Any]) -> Any:
 
 
 def counted(source: str, call: dict[str, Any]) -> Any:
-    return part(lambda: model(source).counts(call["dtype"]).as_json())
+    return part(lambda: plain(model(source).counts(call["dtype"])))
 
 
 def cost_changes(a: str, b: str, call: dict[str, Any]) -> Any:
     models = model(a), model(b)
     called = lengths(call) | {"tokens": tokens_of(call, *models)}
-    return [one._asdict() for one in archspec.diff(*models, **called).costs]
+    found = archspec.diff(*models, **called)
+    return {
+        "changes": [one._asdict() for one in found.costs],
+        "notes": [worded(note) for note in found.notes],
+    }
 
 
 def diff(a: str, b: str) -> Any:
@@ -220,7 +230,7 @@ def solve(source: str, budget: dict[str, Any], dtype: str | None) -> Any:
     blocks = [*found.blocks()]
     return {
         "tables": [one._asdict() for one in blocks if not isinstance(one, str)],
-        "said": [*(one for one in blocks if isinstance(one, str) and one), *found.notes],
+        "said": [worded(one) for one in [*blocks, *found.notes] if isinstance(one, str) and one],
         "configs": [one.config for one in found],
     }
 

@@ -13,14 +13,27 @@ OVERRIDE = "override"  # where archspec says that a field was set
 TYPED = ("--assume", "budget")  # and what was typed into a field of the page
 CONTEXT = 40  # characters of a line on both sides of a place, which a phone has room for
 LONGEST_SAID = 500  # characters of a bug's message, and of its call
-IN_THE_PAGE = (  # what messages name of the command line, and what the page has in its place
-    (r"--architecture \w+ or --set model_type=(\w+)", r'"model_type": "\1" in the config'),
-    (r"with --set model_type=…", 'with "model_type": "…" in the config'),
+IN_THE_PAGE = (  # patterns of messages that name the command line, and the page's words, in this order
+    (
+        r"pass --architecture CLASS or --set model_type=TYPE; archspec list prints both",
+        'write "model_type": "llama" in the config, or another type of the list of models',
+    ),
+    (r"name a class to count it as with --architecture CLASS", "choose the class to count it as"),
+    (r"(, or|;) a directory with its spec with --specs FOLDER", ""),
+    (r"pass --architecture (\w+)", r"choose the class \1"),
+    (r"pass one of its classes", "choose one of its classes"),
+    (r"(?<=[:,] )--architecture (?=\w)", ""),
     (r"--architecture", "class"),
+    (r"pass (?=--set)", "write "),
+    (r"--set model_type=(\w+)", r'"model_type": "\1" in the config'),
+    (r"--set dtype=(\w+)", r'"dtype": "\1" in the config'),
+    (r"--set ([\w.]+)=null", r'"\1": null in the config'),
     (r"archspec list shows what is described", "the list of models has what is described"),
     (r"archspec sensitivity \w+ shows what counts read", "the knobs show what counts read"),
-    (r"; --specs, a folder with its spec|, or give the fields other ranges", ""),
+    (r"archspec memory --weights counts", "the costs count"),
+    (r", or give the fields other ranges", ""),
     (r"with --set", "with the knobs"),
+    (r"\bbf16\b", "bfloat16"),
     (r"--set |--(?=\w)", ""),
 )
 

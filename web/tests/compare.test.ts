@@ -110,6 +110,21 @@ flow(
 );
 
 flow(
+  "FLOPs that eager code spends in addition are noted",
+  async (page) => {
+    await page.getByText("269,007,022,063,616").waitFor(); // archspec diff … --tokens 1 --past 131071
+    await page.getByText("in A, transformers' eager code computes 369 times 2 × active parameters").waitFor();
+  },
+  link({
+    view: "compare",
+    source: { name: "DeepseekV3ForCausalLM" },
+    other: { name: "MixtralForCausalLM" },
+    call: { batch: 1, tokens: 1, past: 131071, memory: null, dtype: null, weights: null, last: false },
+    plot: LAYERS,
+  }),
+);
+
+flow(
   "configs of another size in the model's proportions, of which one is compared",
   async (page) => {
     await page.getByLabel("size", { exact: true }).fill("7b");

@@ -10,6 +10,18 @@ import { flow, followed, link, site } from "./flow.ts";
 const LLAMA = link({ view: "costs", source: { name: "LlamaForCausalLM" } });
 const FLOPS = "29,261,612,187,648"; // archspec flops LlamaForCausalLM
 const CALL = { batch: 1, tokens: null, past: 0, memory: null, dtype: null, weights: null, last: false };
+const TRAINING = {
+  dtype: "bfloat16",
+  optimizer: "adamw",
+  attention: "flash",
+  checkpointing: false,
+  data_parallel: 1,
+  zero: 0,
+  tensor_parallel: 1,
+  pipeline_parallel: 1,
+  expert_parallel: 1,
+};
+const MISTRAL = readFileSync("../configs/mistralai--Mistral-7B-v0.1.json", "utf8");
 
 interface Told {
   flops: number;
@@ -157,6 +169,52 @@ flow(
   },
   LLAMA,
 );
+
+flow(
+  "Mistral-7B in AWQ, and a training step with its lower bound",
+  async (page) => {
+    // archspec memory configs/mistralai--Mistral-7B-v0.1.json --weights awq
+    await page
+      .getByText("awq quantizes the weights of linear layers and of experts, not embeddings")
+      .waitFor();
+    await page.getByText("262,410,240 of 7,241,732,096 parameters stay in bfloat16").waitFor();
+    await page.getByText("in bytes", { exact: true }).click();
+    await page.getByRole("row", { name: "weights in awq, 4 bits 3,625,975,808" }).waitFor();
+    await page.getByText("≥ 129,360,290,572 (120.5 GiB)").waitFor(); // archspec memory … --train
+    await page.getByText("A lower bound: not counted are inputs and buffers; temporary tensors").waitFor();
+    assert.equal(await page.getByText("the config has no dtype").count(), 0);
+  },
+  link({ view: "costs", source: { text: MISTRAL }, call: { ...CALL, weights: "awq" } }),
+);
+
+flow(
+  "an assumed dtype is noted in memory and cache, in the page's words",
+  async (page) => {
+    const noted = page.getByText(
+      "the config has no dtype: bytes are counted in float32; choose another, e.g. with dtype bfloat16",
+    );
+    await noted.first().waitFor();
+    assert.equal(await noted.count(), 2);
+    await page.getByRole("combobox", { name: "dtype", exact: true }).selectOption("bfloat16");
+    await noted.first().waitFor({ state: "detached" });
+  },
+  LLAMA,
+);
+
+test("what has no effect is refused", async () => {
+  for (const [call, training, message] of [
+    [{ memory: 5 }, {}, "LlamaForCausalLM attends to no encoder"],
+    [{ weights: "mxfp4" }, {}, "mxfp4 quantizes none of the weights of LlamaForCausalLM"],
+    [{}, { zero: 3 }, "zero has no effect with data_parallel=1"],
+    [{}, { data_parallel: 8 }, "data_parallel has no effect on the memory of a rank without zero"],
+  ] as const) {
+    const source = { name: "LlamaForCausalLM" };
+    const asked = { call: { ...CALL, ...call }, training: { ...TRAINING, ...training } };
+    const page = await site.page({}, link({ view: "costs", source, ...asked }));
+    await page.getByRole("alert").getByText(message).first().waitFor();
+    await page.context().close();
+  }
+});
 
 test("every way to store weights and every optimizer is one that archspec knows", async () => {
   const page = await site.page({}, LLAMA);

@@ -69,6 +69,27 @@ test("a bug is said shortly, with what its report needs, and the engine lives on
   await page.context().close();
 });
 
+test("a config of 3,000 brackets is refused, and the engine lives on", async () => {
+  const page = await site.page(SIZES.desktop);
+  await counts(page, "124,439,808");
+  await page.getByText("paste or drop one").click();
+  const text = page.getByLabel("config.json", { exact: true });
+  const said = page.getByRole("alert");
+  for (const deep of [
+    "[".repeat(3000),
+    `{"model_type": "bert", "x": ${"[".repeat(3000)}${"]".repeat(3000)}}`,
+  ]) {
+    await text.fill(deep);
+    await said.filter({ hasText: "nested deeper than 64 levels" }).waitFor();
+    await said.filter({ hasText: "remove levels" }).waitFor();
+    assert.equal(await said.filter({ hasText: "archspec fails" }).count(), 0);
+    await text.fill('{"model_type": "bert",\n "num_hidden_layers": 2}');
+    await counts(page, "38,603,520");
+    assert.equal(await said.count(), 0);
+  }
+  await page.context().close();
+});
+
 test("an engine that breaks down is started anew", async () => {
   const page = await withWorker(
     (script) => script.replace("def tensors(source: str) -> Any:", "$&\\n    raise SystemExit(3)"),

@@ -76,11 +76,11 @@ flow("a checkpoint that is not shipped is fetched from the hub, by its name or i
 flow("a config of unknown code is counted as the class that is chosen", async (page) => {
   await page.getByText("paste or drop one").click();
   await page.getByLabel("config.json", { exact: true }).fill('{"hidden_size": 2048}');
-  await page.getByText('say "model_type": "llama" in the config').waitFor();
+  await page.getByText('write "model_type": "llama" in the config').waitFor();
   const text = '{"model_type": "foo", "auto_map": {"AutoModel": "foo.Foo"}, "num_hidden_layers": 2}';
   await page.getByLabel("config.json", { exact: true }).fill(text);
-  const told = page.getByRole("alert").filter({ hasText: "foo is no model type" });
-  assert.match((await told.textContent()) ?? "", /class names a class of transformers to count it as$/);
+  const told = page.getByRole("alert").filter({ hasText: "foo is not a model type" });
+  assert.match((await told.textContent()) ?? "", /choose the class to count it as$/);
   await page.getByLabel("Class").selectOption("BertForMaskedLM");
   await page.getByRole("heading", { name: "BertForMaskedLM" }).waitFor();
 });

@@ -25,13 +25,19 @@ export interface CostChange {
   after: Whole;
 }
 
+/** `notes` are on the FLOPs of both calls. */
+export interface CostChanges {
+  changes: CostChange[];
+  notes: string[];
+}
+
 /** `diff` is null where one of the sides is refused; `sources` are what the sides were asked as. */
 export interface Compared {
   sources: [Source, Source];
   a: Part<Counts>;
   b: Part<Counts>;
   diff: Changes | null;
-  costs?: Part<CostChange[]>;
+  costs?: Part<CostChanges>;
 }
 
 /** Closed forms: of each change, in the order of changes, and of the whole. */

@@ -23,10 +23,10 @@ export function Differences({ found, forms }: { found: Compared; forms: Forms | 
   const { a, b, diff, costs, sources } = found;
   if ("problems" in a || "problems" in b || !diff) return null;
   const [ours, theirs] = [a.result, b.result];
-  const called = costs && "result" in costs ? costs.result : [];
+  const called = costs && "result" in costs ? costs.result : { changes: [], notes: [] };
   const numbers = [
     ...sizes(ours, theirs).map(([name, title]) => [title, ours[name], theirs[name]] as const),
-    ...called.map((one) => [COSTS[one.quantity] ?? one.quantity, one.before, one.after] as const),
+    ...called.changes.map((one) => [COSTS[one.quantity] ?? one.quantity, one.before, one.after] as const),
   ].filter((row): row is readonly [string, Whole, Whole] => row[1] !== null && row[2] !== null);
   return (
     <>
@@ -46,6 +46,9 @@ export function Differences({ found, forms }: { found: Compared; forms: Forms | 
             </li>
           )),
         )}
+        {called.notes.map((one) => (
+          <li key={one}>{one}</li>
+        ))}
       </ul>
       <h2>What differs</h2>
       {diff.changes.length ? (

@@ -28,6 +28,7 @@ export interface Cache {
   cache_bytes: Record<string, Whole>;
   weights_bytes: Whole;
   holds: Record<string, { tokens: Whole | null; batch: Whole }>; // null: any number of tokens
+  notes: string[];
   tables: ReportTable[];
 }
 

@@ -27,6 +27,11 @@ export function CacheOf({ cache }: { cache: Cache }) {
         }}
       />
       <p class="note">{heldBeside(cache)}</p>
+      {cache.notes.map((one) => (
+        <p class="note" key={one}>
+          {one}
+        </p>
+      ))}
       {cache.tables.slice(1).map((one) => (
         <ReportTable key={one.columns} table={one} name="tensors of the cache" />
       ))}
