@@ -97,11 +97,12 @@ def program(whole: archspec.Formula, parts: archspec.Parts) -> str:
     """The parts, and their sum, after the values of the fields that stand in them: it runs as it is."""
     texts = [one.python() for one in parts]
     words = set(re.findall(r"[A-Za-z_]\w*", " ".join(texts)))
-    values = {named(field): value for field, value in whole.config_values.items() if named(field) in words}
+    known = {named(field): value for field, value in whole.config_values.items()} | whole.inputs
+    values = {name: value for name, value in known.items() if name in words}
     names = [named(one.label or whole.quantity) for one in parts]
     names = [f"{one}_part" if one in values else one for one in names]
     lines = [f"{name} = {value!r}" for name, value in values.items()]
-    lines += ["", *(f"{name} = {text}" for name, text in zip(names, texts, strict=True))]
+    lines += ["", *(f"{name} = (\n{text}\n)" for name, text in zip(names, texts, strict=True))]
     if names != [whole.quantity]:
         lines.append(f"{whole.quantity} = {' + '.join(names)}")
     return "\n".join(lines)

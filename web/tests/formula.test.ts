@@ -30,8 +30,12 @@ flow(
     assert.match(await copied(page, "LaTeX"), /^\\begin\{equation\*\}\n {2}N_/);
     assert.match(await copied(page, "LaTeX document"), /^\\documentclass[\s\S]*\\texttt\{n\\_embd\} & 768/);
     const program = await copied(page, "Python");
-    assert.match(program, /^params = n_layer\*\(4\*n_embd\*\*2/m);
+    assert.match(
+      program,
+      /^params = \(\n# params of GPT2Model; ValueError[\s\S]*: n_layer\*\(4\*n_embd\*\*2/m,
+    );
     assert.equal(run(program), 124_439_808);
+    assert.throws(() => run(program.replace("n_head = 12", "n_head = 7")), /ValueError/); // 7 does not divide n_embd
     assert.match(await copied(page, "Markdown"), /^\$L \(4 d\^2/);
   },
   formula,
@@ -49,13 +53,24 @@ flow(
       124_439_808,
     );
     const program = await copied(page, "Python");
-    assert.match(program, /^feed_forward = n_layer/m);
+    assert.match(program, /^feed_forward = \([\s\S]*?: n_layer\*/m);
     assert.equal(run(program), 124_439_808);
     await page.getByRole("combobox", { name: "By" }).selectOption("module");
     await page.getByLabel("Depth").fill("3");
     await page.locator(".parts li", { hasText: "h.{i}.attn" }).waitFor();
   },
   formula,
+);
+
+flow(
+  "Python that is copied runs where its conditions read other values than integers",
+  async (page) => {
+    await page.locator("#formula-value", { hasText: "60,506,624" }).waitFor();
+    const program = await copied(page, "Python");
+    assert.match(program, /^is_gated_act = False$/m);
+    assert.equal(run(program), 60_506_624); // archspec count T5ForConditionalGeneration
+  },
+  link({ view: "formula", source: { name: "T5ForConditionalGeneration" } }),
 );
 
 flow(
