@@ -159,8 +159,12 @@ def _same(ours: Any, theirs: Any, computed: bool) -> bool:
 
 def _names(spec: Spec) -> Iterator[SettingDifference]:
     """Names that transformers' config class knows a field by, and the spec does not, or otherwise."""
-    theirs: dict[str, str] = getattr(config_class(spec.model_type), "attribute_map", {})
+    config = config_class(spec.model_type)
+    theirs: dict[str, str] = getattr(config, "attribute_map", {})
+    order = list(getattr(config, "__dataclass_fields__", ()))
     for alias, name in theirs.items():
+        if alias in order and name in order[order.index(alias) :]:
+            continue  # the field is set after its other name, whose value is lost
         field = spec.fields.get(spec.attribute_map.get(name, name))
         if field is not None and field.name != alias and spec.attribute_map.get(alias, alias) != field.name:
             yield SettingDifference("alias", alias, f"a name of {name}", "no such name", (field.place,))
