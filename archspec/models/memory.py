@@ -116,12 +116,20 @@ class Training(TrainingStep, Report):
     >>> import archspec
     >>> step = archspec.load("GPT2LMHeadModel").training(batch=1, tokens=1024, checkpointing=True)
     >>> print(step.text().partition("\\n\\n")[2])
-    part                 dtype     of it          bytes
-    weights              bfloat16           248,879,616  237.4 MiB
-    gradients            bfloat16           248,879,616  237.4 MiB
-    copy of the weights  float32            497,759,232  474.7 MiB
-    momentum             float32            497,759,232  474.7 MiB
-    variance             float32            497,759,232  474.7 MiB
+    part                 dtype     of it             bytes
+    weights              bfloat16              248,879,616   237.4 MiB
+    gradients            bfloat16              248,879,616   237.4 MiB
+    copy of the weights  float32               497,759,232   474.7 MiB
+    momentum             float32               497,759,232   474.7 MiB
+    variance             float32               497,759,232   474.7 MiB
+    activations          bfloat16              228,683,788   218.1 MiB
+    computed again       bfloat16               45,678,616    43.6 MiB
+    total                                 >= 2,265,399,332  >= 2.1 GiB
+    the loss keeps 205,860,876 bytes of the activations
+    lower bound; excluded are:
+      inputs and buffers
+      temporary tensors of the backward pass and the optimizer step
+      memory that CUDA and its allocator reserve
     """
 
     @cached_property

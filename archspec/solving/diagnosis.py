@@ -52,7 +52,7 @@ class Obstacles:
         open_goals = [goal.open for goal in self.goals]
         anything = self.search(open_goals, {}, 1)
         if not anything.found:
-            message = "transformers can build and run none of the configs of the search:"
+            message = "every config of the search is refused:"
             return [Problem(message), *(anything.refusal.problems if anything.refusal else ())]
         return [*self._alone(open_goals)] or [*self._in_the_way()] or [Problem(_EXCLUDE, help=_ONE_BY_ONE)]
 

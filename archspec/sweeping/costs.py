@@ -57,9 +57,9 @@ class Wanted(NamedTuple):
 
     def of(self, scope: Scope, architecture: str) -> Forward:
         """The call of one config. Errors: :class:`ArchspecError` for columns that are not given of it."""
-        call = called(scope, architecture, **self.lengths)
         if memory := self.lengths.get("memory"):
             check_memory(scope, architecture, memory)
+        call = called(scope, architecture, **self.lengths)
         if "masked_flops" in self.names:
             call.check_held("masked")
         if "training_flops" in self.names:

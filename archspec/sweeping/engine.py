@@ -103,7 +103,7 @@ class Engine:
             count = inner.size if mask is True else int(np.count_nonzero(np.broadcast_to(mask, inner.shape)))
             if region.refusal is not None:
                 self.refused[region.refusal.problems[0].message] += count
-                self.refusal = self.refusal or (region.refusal, region.point)
+                self.note_refusal(region)
                 continue
             if not region.keep:
                 self.filtered += count
@@ -168,6 +168,11 @@ class Engine:
             int: np.int64 if isinstance(value, int) and abs(value) <= MAX_INT else object,
         }
         return np.full(box.shape, value, dtype=kinds.get(type(value), object))
+
+    def note_refusal(self, region: Region) -> None:
+        """Keeps the first refusal of a region, with its point."""
+        if region.refusal is not None:
+            self.refusal = self.refusal or (region.refusal, region.point)
 
     def assigned(self, box: Box) -> Iterator[tuple[Region, Any]]:
         """The regions that have points in a box, each with where; between them they cover it."""

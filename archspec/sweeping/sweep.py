@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, PATH, SWEEPS, checked
-from archspec.errors import Problem, SweepError
+from archspec.errors import SweepError
 from archspec.extras import required
 from archspec.formats.stated import check_unquantized
 from archspec.models.report import Report
@@ -88,9 +88,10 @@ class Sweep(Report):
             rows += 0 if batch is None else batch.num_rows
             yield batch, done
         if not rows and not self.filtered and self.engine.refusal is not None:
-            refusal, point = self.engine.refusal
+            (first, *others), point = self.engine.refusal[0].problems, self.engine.refusal[1]
             at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(point).items())
-            raise SweepError([Problem(f"no point of the grid can be built; {at}:"), *refusal.problems])
+            message = f"every point of the grid is refused; at {at}: {first.message}"
+            raise SweepError([first._replace(message=message), *others])
 
     def to_arrow(self, yes: bool = False) -> Any:
         """The whole sweep as a pyarrow.Table.
@@ -173,8 +174,7 @@ class Sweep(Report):
             check(Estimate(self.points, 0.0, 8 * self.points), "an array in memory", free_memory())
         columns = list(self.subject.columns)
         if column not in columns:
-            help_ = f"there are {', '.join(columns)}"
-            raise SweepError(f"{column} is no column of this sweep", help=help_)
+            raise SweepError(f"{column} is no column of this sweep", help=f"there are {', '.join(columns)}")
         type_ = self.schema.types[len(self.subject.axes) + columns.index(column)]
         whole = as_array(self.engine.fill(columns.index(column), dtype_of(type_)), column, type_)
         return whole.reshape([len(axis.values) for axis in self.subject.axes])

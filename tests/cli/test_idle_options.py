@@ -93,6 +93,8 @@ BY_DESIGN = {  # changes nothing in a line of this test
     "--yes": "agrees to what would take too long, or too much of the disk",
     "--specs": "has an effect if a folder has another spec of the class",
     "--notation": "has an effect if the file has another symbol",
+    "--csv-safe": "has an effect if a text starts with =, +, - or @: see test_columns.py",
+    "--overwrite": "has an effect if the file exists: see test_overwrite.py",
 }
 COLUMNS = ("bytes", "flops", "cache_bytes")
 LINES = {  # contexts in which other options have an effect

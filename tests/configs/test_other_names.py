@@ -92,6 +92,8 @@ def test_windows_under_other_names() -> None:
     old = {**ultra, "attention_windows": [None, 16, 0]}
     assert flops(old) == flops({**ultra, "layer_types": kinds, "sliding_window": 16})
     assert flops(old) != flops(ultra)
+    with pytest.raises(archspec.ArchspecError, match="attention_windows is not None"):
+        flops({**ultra, "attention_windows": None})  # transformers raises a TypeError
 
 
 def test_the_items_of_a_list_are_of_the_kind_of_the_default_ones() -> None:

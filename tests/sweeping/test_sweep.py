@@ -645,7 +645,7 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["a.json", "--architecture", "LlamaModel", "--set", "hidden_size=64"], "two classes"),
         (["--set", "hidden_size=64", "--rows", "-1"], "no number of rows"),
         (["--set", "hidden_size=64", "--rows", "1000000"], "up to 100,000 are printed"),
-        (["--set", "hidden_size=64", "--log", "x"], "are of a picture"),
+        (["--set", "hidden_size=64", "--log", "x"], "--log has no effect without --plot"),
         (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--log", "z"], "x, y or xy"),
         (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--beside", "NoModel"], "no spec describes"),
         (["--set", "hidden_size=64", "--dtype", "int3"], "int3 is not a dtype"),
@@ -659,7 +659,7 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
             "pareto needs two columns",
         ),
         (["--set", "hidden_size=64", "--sql", "oracle"], "no dialect"),
-        (["--set", "hidden_size=64", "--table", "t"], "--table is the table of a SQL query"),
+        (["--set", "hidden_size=64", "--table", "t"], "--table has no effect without --sql"),
     ],
 )
 def test_wrong_options_are_refused(

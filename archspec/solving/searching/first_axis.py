@@ -54,6 +54,7 @@ class FirstAxis:
             for box in boxes(engine.grid, shape=(1, *engine.grid.shape[1:])):
                 for region, mask in engine.assigned(box):
                     self._check(region)
+                    engine.note_refusal(region)
                     if region.keep:
                         inner, _, mask = part_of(box, mask)
                         self._nearest(region, inner, np.broadcast_to(mask, inner.shape))
