@@ -110,7 +110,7 @@ def check_zero(zero: int, data: int, experts: int) -> None:
 
 
 def largest_unit(sizes: Iterable[tuple[str, int]]) -> int:
-    """Elements of the largest layer, or module outside of layers, from the names and elements of parameters.
+    """Elements, or bytes, of the largest layer, or module outside of layers, from those of parameters.
 
     It is the least that ZeRO's stage 3 gathers at once.
 

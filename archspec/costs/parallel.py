@@ -211,7 +211,7 @@ def _cut(tensor: Tensor, style: str, ranks: int) -> tuple[int, ...]:
 
 
 class _Stages:
-    """Layers on as many stages, as transformers shares them out: the last has those that are left over."""
+    """Layers on as many stages, as transformers divides them: the first ones take one of the remainder."""
 
     def __init__(self, tree: Node, stages: int) -> None:
         name = next((name for name, child in tree.children.items() if "layers" in child.children), None)
@@ -224,6 +224,11 @@ class _Stages:
         scope = tree.scope  # transformers goes by the config, whatever the class ties
         self.tied = scope is not None and scope.has(_TIED) and bool(scope.get(_TIED))
 
+    def first(self, stage: int) -> int:
+        """The first layer of a stage; source: ``PipelineStage.layer_range_for_rank``."""
+        each, remainder = divmod(self.layers, self.last + 1)
+        return stage * each + min(stage, remainder)
+
     def holds(self, name: str, stage: int) -> bool:
         """Whether a stage has a module or a tensor."""
         path = name.split(".")
@@ -234,7 +239,7 @@ class _Stages:
         if path[1] == "embed_tokens":
             return stage == 0 or (self.tied and stage == self.last)
         if path[1] == "layers":
-            return min(int(path[2]) // (self.layers // (self.last + 1)), self.last) == stage
+            return self.first(stage) <= int(path[2]) < self.first(stage + 1)
         return path[1] != "norm" or stage == self.last
 
 

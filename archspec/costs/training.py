@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from archspec.configs.scope import Scope
@@ -12,12 +13,14 @@ from archspec.costs.optimizers import STAGES, check_zero, largest_unit, optimize
 from archspec.costs.parallel import Part, Ranks, Shares, held_step, stages
 from archspec.costs.records import EXCLUDED, Call, Row
 from archspec.errors import ArchspecError
+from archspec.formats.float32 import kept_in_float32
 from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.tensors import Tensor
 
 DTYPES = ("float32", "bfloat16", "float16")  # of weights that are trained
 ATTENTION = ("flash", "eager")
+KEPT = " kept in float32"  # ends the names of rows of parameters that stay in float32
 
 
 class TrainingStep:
@@ -157,18 +160,20 @@ class TrainingStep:
     @property
     def weights_bytes(self) -> int:
         """Bytes of the weights on a rank."""
-        return self._rows["weights"].bytes
+        return self._bytes("weights")
 
     @property
     def gradients_bytes(self) -> int:
         """Bytes of the gradients on a rank."""
-        return self._rows["gradients"].bytes
+        return self._bytes("gradients")
 
     @property
     def optimizer_bytes(self) -> int:
         """Bytes of the optimizer's states and of its copy of the weights on a rank."""
-        others = (row for name, row in self._rows.items() if name not in ("weights", "gradients"))
-        return sum(row.bytes for row in others)
+        return sum(row.bytes for row in self.states) - self.weights_bytes - self.gradients_bytes
+
+    def _bytes(self, name: str) -> int:
+        return sum(self._rows[one].bytes for one in (name, f"{name}{KEPT}") if one in self._rows)
 
     @cached_property
     def activations(self) -> Activations:
@@ -261,8 +266,13 @@ class TrainingStep:
         if self.zero < len(STAGES) or self.data_parallel == 1:
             return []
         alone = self.data_parallel * self.ranks.tensor == self.ranks.expert  # each expert is on one rank
-        most = largest_unit((one.tensor.name, one.numel) for one in parts if not (one.expert and alone))
-        return [Row("gathered weights", self.dtype, most, 1, most * dtype_bytes(self.dtype))]
+        gathered = [one for one in parts if not (one.expert and alone)]
+        most = largest_unit((one.tensor.name, one.numel) for one in gathered)
+        nbytes = largest_unit((one.tensor.name, one.numel * self._element_bytes(one)) for one in gathered)
+        return [Row("gathered weights", self.dtype, most, 1, nbytes)]
+
+    def _element_bytes(self, part: Part) -> int:
+        return dtype_bytes("float32" if part.tensor.name in self._float32 else self.dtype)
 
     @cached_property
     def _rows(self) -> dict[str, Row]:
@@ -270,23 +280,33 @@ class TrainingStep:
 
     def _rows_of(self, parts: list[Part]) -> dict[str, Row]:
         trained = [part for part in parts if part.tensor.trainable]
-        gradients = self._dtype(self.optimizer.gradients)
-        found = [
-            self._row("weights", self.dtype, parts, "weights"),
-            self._row("gradients", gradients, trained, "gradients"),
-        ]
+        found = [*self._typed_rows("weights", "weights", parts, "weights")]
+        found += self._typed_rows("gradients", self.optimizer.gradients, trained, "gradients")
         if (copy := self.optimizer.copied(self.dtype)) is not None:
-            found.append(self._row("copy of the weights", copy, trained, "optimizer"))
+            narrow = [part for part in trained if part.tensor.name not in self._float32]
+            found.append(self._row("copy of the weights", copy, narrow, "optimizer"))
         for state, kind in self.optimizer.states.items():
             if self.optimizer.by_element:
-                found.append(self._row(state, self._dtype(kind), trained, "optimizer"))
+                found += self._typed_rows(state, kind, trained, "optimizer")
             else:
                 size = self.optimizer.state_bytes(state, [part.tensor for part in trained])
                 found.append(Row(state, kind, None, 1, size))
         return {row.name: row for row in found}
 
-    def _dtype(self, name: str) -> str:
-        return self.dtype if name == "weights" else name
+    @cached_property
+    def _float32(self) -> frozenset[str]:
+        tree = Builder(self.scope).build(self.architecture)
+        return kept_in_float32(tree, self._tensors, self.dtype)
+
+    def _typed_rows(self, name: str, dtype: str, parts: list[Part], kind: str) -> Iterator[Row]:
+        """One row; a second one if the dtype is that of each weight and some weights stay in float32."""
+        if dtype != "weights" or not any(part.tensor.name in self._float32 for part in parts):
+            yield self._row(name, self.dtype if dtype == "weights" else dtype, parts, kind)
+            return
+        kept = [part for part in parts if part.tensor.name in self._float32]
+        others = [part for part in parts if part.tensor.name not in self._float32]
+        yield self._row(name, self.dtype, others, kind)
+        yield self._row(f"{name}{KEPT}", "float32", kept, kind)
 
     def _row(self, name: str, dtype: str, parts: list[Part], kind: str) -> Row:
         """A part of as many elements; experts have fewer ranks that hold the same, to share them out."""

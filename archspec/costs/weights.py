@@ -8,6 +8,7 @@ from functools import cached_property
 from math import prod
 
 from archspec.errors import ArchspecError
+from archspec.formats.float32 import kept_in_float32, named_modules
 from archspec.formats.scheme import (
     CONV1D,
     EMBEDDING,
@@ -17,7 +18,6 @@ from archspec.formats.scheme import (
     is_converted,
     is_linear_subclass,
     left_out,
-    named_modules,
 )
 from archspec.terminal import number
 from archspec.tree.counts import dtype_bytes
@@ -58,6 +58,30 @@ class Weights:
     def bytes(self) -> int:
         """All bytes, those of scales, zeros and tables included."""
         return sum(stored.bytes for stored in self.table)
+
+    @cached_property
+    def upcast(self) -> int:
+        """Unquantized parameters that transformers loads in float32, although :attr:`dtype` has 16 bits."""
+        if self.scheme is not None and self.scheme.own_names:  # a format that transformers does not load
+            return 0
+        kept = kept_in_float32(self.tree, self._unique, self.dtype)
+        packed = self._packed if self.scheme is not None else {}
+        return sum(one.numel for one in self._unique if one.name in kept and one.name not in packed)
+
+    @property
+    def loaded(self) -> list[Stored]:
+        """:attr:`table` as the weights are in memory: those in :attr:`upcast` in float32."""
+        if not self.upcast:
+            return self.table
+        *quantized, (dtype, elements, _) = self.table
+        rest = elements - self.upcast
+        wide = Stored("float32", self.upcast, self.upcast * dtype_bytes("float32"))
+        return [*quantized, Stored(dtype, rest, rest * dtype_bytes(dtype)), wide]
+
+    @property
+    def loaded_bytes(self) -> int:
+        """All bytes of :attr:`loaded`."""
+        return sum(stored.bytes for stored in self.loaded)
 
     @cached_property
     def table(self) -> list[Stored]:

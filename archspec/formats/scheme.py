@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable
 
 from archspec.errors import ArchspecError
-from archspec.specs.library import folder
+from archspec.formats.float32 import HALF, listed, named_modules
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor, joined, output_embeddings
+from archspec.tree.tensors import Tensor, output_embeddings
 from archspec.typing_light import NamedTuple
 
 LINEAR, CONV1D, EMBEDDING = "Linear", "Conv1D", "Embedding"
-KEPT = "kept_in_float32.json"  # transformers' _keep_in_fp32_modules, by model type
 Layout = Callable[[int, int, int], int]  # bytes by outputs, inputs and the bytes of an unquantized element
 Choose = Callable[[str, str], Layout | None]  # the layout of a module by its path and class
 _BLOCKS = (  # optimum.gptq.constants.BLOCK_PATTERNS: the first one that a module's name starts with
@@ -93,7 +89,7 @@ def left_out(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> list[str]:
     """
     if scheme.own_names:
         return []
-    names = [*(scheme.skipped or ()), *_kept(tree)]
+    names = [*(scheme.skipped or ()), *listed(tree, HALF)]
     if scheme.skipped is None or scheme.defaults:
         parameters = [tensor for tensor in tensors if tensor.kind == "parameter"]
         ends = [end for one in parameters if one.tied_to for end in (one.name, one.tied_to)]
@@ -122,27 +118,3 @@ def block_prefix(tree: Node) -> str:
         if any(name.startswith(pattern) for name in names):
             return pattern
     raise ArchspecError(f"gptq quantizes the layers of a decoder, and {tree.cls} has none that it knows")
-
-
-def named_modules(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Every module with its path, torch layers included, as torch's `named_modules()`."""
-    yield prefix, node
-    for name, child in node.children.items():
-        yield from named_modules(child, joined(prefix, name))
-
-
-def _kept(tree: Node) -> list[str]:
-    """The modules that the classes in a tree keep in float32."""
-    known = _kept_by_type()
-    found: set[str] = set()
-    for _, node in named_modules(tree):
-        if node.scope is not None:
-            found.update(known.get(node.scope.spec.model_type, ()))
-    return sorted(found)
-
-
-@cache
-def _kept_by_type() -> dict[str, list[str]]:
-    with open(os.path.join(folder(), KEPT), encoding="utf-8") as file:
-        found: dict[str, list[str]] = json.load(file)
-    return found

@@ -70,9 +70,8 @@ class Costs:
 
         ``stored`` replaces that: a name of :data:`archspec.formats.named.FORMATS` (`int8`, `nf4`, `awq`,
         `fp8`, ...) or a dtype for all weights. Unquantized weights are in ``dtype``, else in the config's
-        dtype: all of them, as checkpoints are written. For some classes `from_pretrained` keeps a few
-        parameters in float32, mostly the weights of routers (their `_keep_in_fp32_modules_strict`; in float16
-        T5's `wo` by `_keep_in_fp32_modules`); they take more memory than counted here.
+        dtype: all of them, as checkpoints are written. In memory transformers keeps a few parameters of some
+        classes in float32, mostly the weights of routers: :attr:`archspec.costs.weights.Weights.loaded`.
 
         Errors: :class:`ArchspecError` for an unknown format and an unsupported quantization.
 
@@ -176,7 +175,7 @@ class Costs:
         room, small = bytes_of(budget), dtype_bytes(held_in) == 1
         stored = self.weights(weights, None if small else dtype)  # a cache may be in fp8, weights need scales
         found = lengthened(batch, tokens)
-        return Cache(found, held_in, lengthened, room, stored.bytes, [*notes, *stored.notes])
+        return Cache(found, held_in, lengthened, room, stored.loaded_bytes, [*notes, *stored.notes])
 
     def _cache_notes(self, dtype: str | None) -> list[str]:
         """Notes on the dtype of a cache: an assumed one, another one that the quantization asks for."""

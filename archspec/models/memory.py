@@ -39,13 +39,14 @@ class Memory(Report):
         self, call: Forward, weights: Weights, dtype: str, last: bool = False, notes: Sequence[str] = ()
     ) -> None:
         self.call, self.weights, self.dtype, self._last = call, weights, dtype, last
-        self.notes = [*notes]
         _ = weights.table  # a weight that cannot be packed is refused before anything is printed
+        upcast = f"transformers loads {number(weights.upcast)} parameters in float32, whatever the dtype"
+        self.notes = [*notes, *([upcast] if weights.upcast else [])]
 
     @property
     def weights_bytes(self) -> int:
-        """Bytes of the weights as they are stored."""
-        return self.weights.bytes
+        """Bytes of the weights in memory: as they are stored, but for those that are loaded in float32."""
+        return self.weights.loaded_bytes
 
     @cached_property
     def cache_bytes(self) -> dict[str, int]:
@@ -71,7 +72,7 @@ class Memory(Report):
         return {
             **call_json(self.call),
             "dtype": self.dtype,
-            "weights": [stored._asdict() for stored in self.weights.table],
+            "weights": [stored._asdict() for stored in self.weights.loaded],
             "weights_bytes": self.weights_bytes,
             "cache_bytes": self.cache_bytes,
             "working_set": {one: needed._asdict() for one, needed in self.working_set.items()},
@@ -92,7 +93,7 @@ class Memory(Report):
         yield from (f"note: {note}" for note in self.notes)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        for stored in self.weights.table:
+        for stored in self.weights.loaded:
             yield f"weights in {stored.format}", *(number(stored.bytes) for _ in self.cache_bytes)
         if NO_CACHE not in self.cache_bytes:
             yield f"cache in {self.dtype}", *map(number, self.cache_bytes.values())

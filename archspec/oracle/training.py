@@ -176,9 +176,14 @@ def rank_saved(
 
 
 def _sent(model: Any, step: Step) -> dict[str, Any]:
-    """The tensors that the previous stage sends."""
+    """The tensors that the previous stage sends.
+
+    Errors: :class:`Unavailable` for a config without the width that transformers reads.
+    """
     import torch
 
+    if not hasattr(model.config, "hidden_size"):
+        raise Unavailable("the config has no hidden_size, which stages are sent by")
     shape = step.batch, step.tokens, model.config.hidden_size
     dtype = getattr(torch, step.dtype)
     return {"inputs_embeds": torch.empty(shape, device="meta", dtype=dtype, requires_grad=True)}

@@ -38,7 +38,15 @@ OWN: dict[str, Any] = {
     "codegen": {"rotary_dim": 4},
     "encoder-decoder": {
         "encoder": {"model_type": "bert", **SMALL, "max_position_embeddings": FEW},
-        "decoder": {"model_type": "gpt2", **SMALL, "n_positions": FEW + 2, "add_cross_attention": True},
+        "decoder": {
+            "model_type": "gpt2",
+            "n_embd": 48,
+            "n_layer": 1,
+            "n_head": 4,
+            "n_positions": FEW + 2,
+            "vocab_size": 64,
+            "add_cross_attention": True,
+        },
     },
     "esm": {"position_embedding_type": "absolute", "pad_token_id": 1},
     "git": {"vision_config": {"hidden_size": 24, "intermediate_size": 16, "num_hidden_layers": 1}},

@@ -173,15 +173,3 @@ def test_fp8_is_what_transformers_makes(
         return
     assert found.table[0].elements == sum(one.numel() for one in tensors)
     assert found.table[0].bytes == sum(one.nbytes for one in (*tensors, *scales))
-
-
-@pytest.mark.oracle
-def test_modules_that_are_kept_in_float32_are_transformers() -> None:
-    import transformers
-
-    from archspec.formats.scheme import _kept_by_type
-
-    for model_type, kept in _kept_by_type().items():
-        names = [name for name in shipped().catalogue()[model_type] if hasattr(transformers, name)]
-        own = [getattr(transformers, name)._keep_in_fp32_modules or () for name in names]
-        assert sorted({one for listed in own for one in listed}) == kept, model_type

@@ -43,15 +43,16 @@ def test_a_bias_is_no_mask() -> None:
 
 
 def own_code(**more: Any) -> Any:
-    raw = {"n_layer": 1, "n_embd": 12, "n_head": 3, "rotary_dim": 2, "vocab_size": 9, **more}
-    return instance("GPTJModel", raw, "gptj")
+    """A model that masks attention in its own code, apart from transformers' masks."""
+    raw = {"num_layers": 1, "hidden_size": 12, "num_heads": 3, "vocab_size": 9, **more}
+    return instance("GPTNeoModel", {"attention_types": [[["global"], 1]], **raw}, "gpt_neo")
 
 
 def test_attention_of_its_own_is_seen_by_gradients() -> None:
     for call, pairs in ((Call(2, 5), 2 * 10), (Call(1, 3, 4), 3)):
         computed, through = let_through(own_code(), call)
-        assert {name for name in computed if computed[name] != through[name]} == {"h.0.attn"}
-        assert computed["h.0.attn"] - through["h.0.attn"] == EACH * pairs
+        assert {name for name in computed if computed[name] != through[name]} == {"h.0.attn.attention"}
+        assert computed["h.0.attn.attention"] - through["h.0.attn.attention"] == EACH * pairs
 
 
 def test_a_large_model_is_not_run_with_values() -> None:

@@ -87,11 +87,19 @@ def test_a_short_call_leaves_bigbird_as_it_was_built() -> None:
     assert measured(model, short) != fresh == measured(model, long)
 
 
-def test_heads_of_an_encoder_decoder_take_no_cache() -> None:
+def test_heads_that_return_a_cache_take_none() -> None:
+    """Heads of encoder-decoders return the cache of their model, but take none to go on from."""
+    call = Call(1, 3, 0, 5, 5)
     model = instance("BartForQuestionAnswering", _BART, "bart")
-    assert measured(model, Call(1, 3, 0, 5, 5)).cache == {}
+    expected = measured(instance("BartModel", _BART, "bart"), call).cache
+    assert expected and measured(model, call).cache == expected
     with pytest.raises(Unavailable, match="returns no cache"):
         measured(model, Call(1, 1, 3, 5))
+
+
+def test_a_head_without_a_decoder_returns_no_cache() -> None:
+    model = instance("T5ForTokenClassification", _T5, "t5")
+    assert measured(model, Call(1, 3, 0, 5, 5)).cache == {}
 
 
 def test_a_cache_for_both_attentions_is_none_that_anybody_means() -> None:

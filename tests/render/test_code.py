@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from code_at import CODES, Library, inputs_at, neighbors, run_python, sql_row
 
 import archspec
 from archspec.errors import ArchspecError
 from archspec.render.code.printer import written_name
 from archspec.specs.library import shipped
 from archspec.verifying.campaign import everything
+from tools.fuzz.code_at import CODES, Library, inputs_at, neighbors, run_python, sql_row
 
 OPT_350M = {
     "hidden_size": 1024,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import sympy
-from code_at import CODES, Library
 
 import archspec
 from archspec.render.code.printer import literal
 from archspec.render.formats import written
 from archspec.render.notation import chosen
+from tools.fuzz.code_at import CODES, Library
 
 ARCHITECTURES = [
     "BertForMaskedLM",

@@ -1,0 +1,173 @@
+"""Random classes and configs, of which two ways to one number must give the same one, or refuse.
+
+`python -m tools.fuzz --agree 200 --seed 7` tries 200 of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import archspec
+from archspec.errors import ArchspecError
+from archspec.models.fields import MAX_STEP
+from tools.fuzz.code_at import inputs_at, neighbors, run_python
+
+Found = tuple[int, list[str]]  # how many numbers were compared, and what is wrong
+_LARGE = 2**40  # parameters of proposals
+
+
+def counted(architecture: str, fields: dict[str, Any]) -> int | None:
+    """The parameters of a class with some fields set; None if it is refused."""
+    try:
+        return archspec.load(architecture, set=fields).params
+    except ArchspecError:
+        return None
+
+
+def steps(architecture: str, chance: random.Random) -> Found:
+    """A step of `sensitivity` is the difference of two counts, and no smaller one is valid."""
+    model = archspec.load(architecture)
+    rows = [row for row in model.sensitivity().fields if "[" not in row.field]
+    wrong = []
+    for row in rows:
+        refused = range(1, MAX_STEP + 1 if row.by is None else row.by)
+        sooner = [by for by in list(refused)[:3] if counted(architecture, {row.field: row.value + by})]
+        there = None if row.by is None else counted(architecture, {row.field: row.value + row.by})
+        stepped = None if there is None else there - model.params
+        if sooner or stepped != row.step:
+            wrong.append(f"{row}: counting gives {stepped}, and takes steps of {sooner}")
+    return len(rows), wrong
+
+
+def assumptions(architecture: str, chance: random.Random, tries: int = 6) -> Found:
+    """A formula under an assumption gives the count of the config with that field set."""
+    formula = archspec.formula(architecture)
+    values = {**formula.config_values, **{name: formula.scope.get(name) for name in formula.absent}}
+    values = {name: value for name, value in values.items() if name not in formula.definitions}
+    if not any(type(value) is int and "[" not in name for name, value in values.items()):
+        return 0, []
+    compared, wrong = 0, []
+    for _ in range(tries):
+        field, text, value = _assumed(chance, values)
+        if value > 4 * max(values[field], 8):
+            continue  # as many layers or experts take long to count
+        try:
+            assumed = formula.assume({field: text})
+        except ArchspecError:
+            continue
+        expected = counted(architecture, {field: value})
+        found = {assumed.evaluate(), assumed.substituted(assumed.symbols)}
+        wrong += [] if found == {expected} else [f"--assume {field}={text} gives {found}, not {expected}"]
+        compared += 1
+        moved = {chance.choice(sorted(values)): chance.choice((1, 2, 3, 4, 8, 16, 64))}
+        if field not in moved and not any("[" in name for name in moved):
+            wrong += _moved(architecture, assumed, field, text, moved)
+    return compared, wrong
+
+
+def _assumed(chance: random.Random, values: dict[str, Any]) -> tuple[str, str, Any]:
+    """A field, an expression of other fields, constants and itself, and its value at the config."""
+    whole = {name: value for name, value in values.items() if type(value) is int and "[" not in name}
+    field, one, other = (chance.choice(sorted(whole)) for _ in range(3))
+    text = chance.choice(
+        (
+            *(one, f"2*{one}", f"{one}//2", f"{one}*{other}//64", f"max({one}, {other})", f"{one} + {other}"),
+            *("64", "2", f"2*{field}", f"{field}", f"min(4*{one}, 1024)"),
+        )
+    )
+    names = {name.replace(".", "__"): value for name, value in whole.items()}
+    return field, text, eval(text.replace(".", "__"), {"max": max, "min": min}, names)
+
+
+def _moved(
+    architecture: str, assumed: archspec.Formula, field: str, text: str, moved: dict[str, int]
+) -> list[str]:
+    """The same assumption holds if another field is moved afterwards or before."""
+    try:
+        after = assumed.evaluate(moved)
+    except ArchspecError:
+        return []
+    before = archspec.formula(architecture, set=moved).assume({field: text})
+    found = {after, before.evaluate(), before.substituted(before.symbols)}
+    return [] if len(found) == 1 else [f"--assume {field}={text} at {moved} gives {found}"]
+
+
+def code(architecture: str, chance: random.Random, tries: int = 8) -> Found:
+    """Python code of a formula gives the count of any config, or refuses."""
+    model = archspec.load(architecture)
+    formula = model.formula
+    program = compile(formula.python(), "formula", "eval")
+    compared, wrong = 0, []
+    for changed, other in ({}, model), *neighbors(model, chance, tries):
+        try:
+            count = other.params
+        except ArchspecError:
+            continue
+        found = run_python(program, inputs_at(formula, other.scope))
+        if found != count and not (changed and found is None):
+            wrong.append(f"the code gives {found} at {changed}, not {count}")
+        compared += found is not None
+    return compared, wrong
+
+
+def sweep(architecture: str, chance: random.Random) -> Found:
+    """Each row of a sweep, in any order, is what `count`, `flops` and `cache` give at its point."""
+    model = archspec.load(architecture)
+    fields = [one for one in model.fields if type(one.value) is int and 1 < one.value < 10**5]
+    chosen = chance.sample(fields, min(2, len(fields)))
+    grid = {one.field: chance.sample([one.value, one.value * 2, max(one.value // 2, 1)], 2) for one in chosen}
+    if not grid:
+        return 0, []
+    columns = {"params": "params", "billions": "params/1e9"}
+    columns |= {name: name for name in chance.sample(["flops", "cache_elements"], chance.choice((0, 1, 2)))}
+    try:
+        rows = [*archspec.sweep(architecture, {n: [*v] for n, v in grid.items()}, columns=columns).rows()]
+    except ArchspecError:
+        return 0, []
+    wrong = []
+    for row in rows:
+        there = archspec.load(architecture, set={name: row[name] for name in grid})
+        expected = {"params": there.params, "billions": there.params / 1e9}
+        call = there.forward() if len(columns) > len(expected) else None
+        if call is not None:
+            expected |= {"flops": call.flops, "cache_elements": call.cache_elements()}
+        if any(row[name] != expected[name] for name in row if name in expected):
+            wrong.append(f"the sweep gives {row}, not {expected}")
+    return len(rows), wrong
+
+
+def proposals(architecture: str, chance: random.Random) -> Found:
+    """What `solve` proposes has the size that it says, and `count` does not warn of it."""
+    params = int(10 ** chance.uniform(7, 11))
+    try:
+        found = archspec.solve(architecture, params=params, top=3)
+    except ArchspecError:
+        return 0, []
+    wrong = []
+    for one in found:
+        model = archspec.load(one.config, architecture)
+        notes = [note for note in model.notes if "cannot run" in note]
+        if notes or model.params != one.params or model.params > _LARGE:
+            wrong.append(f"solve proposes {one.config}: {model.params} parameters, {notes}")
+    return len(found), wrong
+
+
+CHECKS: dict[str, Callable[[str, random.Random], Found]] = {
+    "steps": steps,
+    "assumptions": assumptions,
+    "code": code,
+    "sweep": sweep,
+    "proposals": proposals,
+}
+
+
+def disagreements(seed: int, number: int) -> tuple[str, Found]:
+    """One check of a random class: its name and the class, and what was found."""
+    chance = random.Random(f"{seed}/{number}")
+    name, architecture = chance.choice(sorted(CHECKS)), chance.choice(archspec.architectures())
+    try:
+        return f"{name} {architecture}", CHECKS[name](architecture, chance)
+    except ArchspecError:
+        return f"{name} {architecture}", (0, [])  # the class has no default config, or no closed form
