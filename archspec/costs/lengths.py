@@ -18,7 +18,9 @@ from archspec.errors import ArchspecError, FormulaError, Place, Source
 from archspec.language.expression import Expression, parse
 from archspec.language.yaml_nodes import Scalar
 from archspec.specs.library import folder
+from archspec.tree.builder import Builder
 from archspec.tree.node import Node
+from archspec.tree.runnable import unrunnable
 from archspec.typing_light import Any
 
 POSITIONS = "positions.json"  # by model type: of `tokens`, past ones included, and of its encoder's `memory`
@@ -52,15 +54,26 @@ def called(
 ) -> Forward:
     """A call by the rule of every verb: :func:`usual_tokens` unless tokens are given, no usual memory.
 
-    Errors: :class:`ArchspecError` for a class whose costs are not given, and for a call that is too long.
+    Errors: :class:`ArchspecError` for a class whose costs are not given, for a config that transformers
+    cannot run, and for a call that is too long.
     """
     held_to_transformers(scope, architecture)
+    check_runs(scope, architecture)
     held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
     if tokens is None:
         tokens = usual_tokens(scope, past)
     call = Forward(scope, architecture, batch, tokens, past, memory, encoded, held)
     check_lengths(scope, architecture, call.call)
     return call
+
+
+def check_runs(scope: Scope, architecture: str) -> None:
+    """Errors: :class:`ArchspecError` for a config that transformers builds and cannot run."""
+    if next(unrunnable(scope), None) is None:
+        return
+    problem = next(unrunnable(scope, Builder(scope).build(architecture)), None)
+    if problem is not None:
+        raise ArchspecError(problem.message, help=problem.help)
 
 
 def positions(scope: Scope, axis: str) -> Any:

@@ -8,7 +8,7 @@ from functools import cached_property
 from archspec.configs.scope import Scope
 from archspec.costs.activations import PIPELINE, TENSOR, Activations, RankActivations, checkpointed, loss_gap
 from archspec.costs.forward import Forward, held_to_transformers, total
-from archspec.costs.lengths import check_lengths, check_memory, check_positive
+from archspec.costs.lengths import check_lengths, check_memory, check_positive, check_runs
 from archspec.costs.optimizers import STAGES, check_zero, largest_unit, optimizer_named
 from archspec.costs.parallel import Part, Ranks, Shares, held_step, stages
 from archspec.costs.records import EXCLUDED, Call, Row
@@ -92,6 +92,7 @@ class TrainingStep:
             raise ArchspecError(message, help="choose another optimizer, or leave out zero")
 
     def _check_lengths(self) -> None:
+        check_runs(self.scope, self.architecture)
         check_lengths(self.scope, self.architecture, Call(self.batch, self.tokens, 0, self.memory or 0))
         if self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None:
             check_memory(self.scope, self.architecture, self.memory)

@@ -14,7 +14,7 @@ from archspec.configs.origin import RawConfig, merged
 from archspec.configs.overrides import as_typed, owner
 from archspec.configs.reader import indexed, read_config, whole_fields
 from archspec.configs.scope import Scope, SubConfig
-from archspec.costs.lengths import check_lengths
+from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.symbolic.closed_form import ClosedForm, exact
@@ -216,6 +216,7 @@ def _spot(formula: Placed, fields: Fields) -> Spot:
             if (other := value_at(there.scope, name)) != value:
                 raise _ambiguous(name, value, other, found)
     if call is not None:
+        check_runs(there.scope, formula.architecture)
         check_lengths(there.scope, formula.architecture, call)
     return Spot(given, there.scope, call, given.set_notes if fields else ())
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import archspec
 from archspec.cli.main import main
+from archspec.errors import ArchspecError
 from archspec.specs.library import shipped
 
 MULTIMODAL = [
@@ -67,3 +70,36 @@ def test_a_vision_class_has_no_tokens(name: str, capsys: pytest.CaptureFixture[s
         assert not re.search(r"tokens\W+[0-9]", out + err), line
     assert archspec.load(name).training().as_json()["tokens"] is None
     assert archspec.load("gpt2").training().as_json()["tokens"] == 1024
+
+
+UNEVEN = {"num_attention_heads": 16, "num_key_value_heads": 5}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda: archspec.load("LlamaForCausalLM", set=UNEVEN).flops(),
+        lambda: archspec.load("LlamaForCausalLM", set=UNEVEN).cache(),
+        lambda: archspec.load("LlamaForCausalLM", set=UNEVEN).memory(),
+        lambda: archspec.load("LlamaForCausalLM", set=UNEVEN).training(tokens=8),
+        lambda: archspec.load("LlamaForCausalLM", set=UNEVEN).quantity("flops"),
+        lambda: archspec.load("LlamaForCausalLM").quantity("flops").evaluate(UNEVEN),
+    ],
+)
+def test_a_config_that_cannot_run_has_no_costs(asked: Callable[[], Any]) -> None:
+    with pytest.raises(ArchspecError, match="`num_attention_heads % num_key_value_heads == 0`"):
+        asked()
+
+
+def test_points_that_cannot_run_have_no_costs() -> None:
+    heads = {"num_attention_heads": [16], "num_key_value_heads": [4, 5]}
+    found = archspec.sweep("LlamaForCausalLM", heads, columns=["params", "flops"])
+    assert [row["num_key_value_heads"] for row in found.rows()] == [4]
+    assert len(list(archspec.sweep("LlamaForCausalLM", heads).rows())) == 2
+
+
+def test_conditions_on_experts_need_routed_experts() -> None:
+    dense = {"num_experts": 4, "num_experts_per_tok": 8, "mlp_only_layers": list(range(48))}
+    assert archspec.load("Qwen3MoeForCausalLM", set=dense).flops(tokens=2).flops
+    with pytest.raises(ArchspecError, match="num_experts_per_tok <= num_local_experts"):
+        archspec.load("Qwen3MoeForCausalLM", set={**dense, "mlp_only_layers": [0]}).flops(tokens=2)
