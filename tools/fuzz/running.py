@@ -54,7 +54,7 @@ def run(line: list[str], width: int = 0) -> Outcome:
     before, sys.stdin = sys.stdin, None
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            with _limited():
+            with limited():
                 code: int | None = main(line)
         except BaseException:
             code = None
@@ -79,7 +79,9 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[None]:
+def limited() -> Iterator[None]:
+    """Raises :class:`TooSlow` after :data:`LIMIT` seconds of the processor."""
+
     def stop(*_: object) -> None:
         raise TooSlow
 
