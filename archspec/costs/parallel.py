@@ -1,7 +1,6 @@
 """What a rank holds of a model that is shared out by tensors, experts or layers, as transformers does it.
 
-transformers gives each class a plan: how the parameters that match a pattern are cut. formulas/plans.json has
-them, and the classes of which a rank's parameters were held to transformers, shape for shape.
+formulas/plans.json has the plans, and the classes that were held to transformers on ranks, shape for shape.
 """
 
 from __future__ import annotations
@@ -92,8 +91,7 @@ class Part(NamedTuple):
 def stages(scope: Scope, architecture: str, tensors: list[Tensor], ranks: Ranks) -> list[list[Part]]:
     """What the first rank of each stage of layers holds.
 
-    Errors: :class:`ArchspecError` for a class that was not held to transformers on such ranks, or where a
-    size does not go with them.
+    Errors: :class:`ArchspecError` for a class that was not held to transformers so, or sizes that do not fit.
     """
     if not ranks.cut and ranks.pipeline == 1:
         return [[Part(tensor, tensor.shape, False) for tensor in _unique(tensors)]]
@@ -214,19 +212,18 @@ class _Stages:
     """Layers on as many stages, as transformers divides them: the first ones take one of the remainder."""
 
     def __init__(self, tree: Node, stages: int) -> None:
-        name = next((name for name, child in tree.children.items() if "layers" in child.children), None)
-        if name is None or "lm_head" not in tree.children:
+        self.prefix = next((name for name, child in tree.children.items() if "layers" in child.children), "")
+        if not self.prefix or "lm_head" not in tree.children:
             raise ArchspecError(f"pipeline_parallel: {tree.cls} has no layers with a head beside them")
-        self.prefix, self.last = name, stages - 1
-        self.layers = len(tree.children[name].children["layers"].children)
+        self.last = stages - 1
+        self.layers = len(tree.children[self.prefix].children["layers"].children)
         if self.layers < stages:
             raise ArchspecError(f"{self.layers} layers are not shared out over {stages} stages")
         scope = tree.scope  # transformers goes by the config, whatever the class ties
         self.tied = scope is not None and scope.has(_TIED) and bool(scope.get(_TIED))
 
     def first(self, stage: int) -> int:
-        """The first layer of a stage; source: ``PipelineStage.layer_range_for_rank``."""
-        each, remainder = divmod(self.layers, self.last + 1)
+        each, remainder = divmod(self.layers, self.last + 1)  # PipelineStage.layer_range_for_rank
         return stage * each + min(stage, remainder)
 
     def holds(self, name: str, stage: int) -> bool:
@@ -255,7 +252,7 @@ class Shares:
     def __init__(self, tree: Node, tensors: list[Tensor], ranks: Ranks) -> None:
         if ranks.expert > 1:
             raise ArchspecError("FLOPs and activations of ranks of experts are not described", help=_STATES)
-        self.ranks, self.shapes = ranks, {tensor.name: tensor for tensor in tensors}
+        self.ranks, self.shapes = ranks, {one.name: one for one in tensors}
         self.plan = _usable(tree, ranks).tensor if ranks.tensor > 1 else {}
         self.layers = _Stages(tree, ranks.pipeline) if ranks.pipeline > 1 else None
         self.inner = {name.rpartition(".")[0] for name, style in self.plan.items() if style == "rowwise"}

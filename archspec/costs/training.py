@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from archspec.configs.scope import Scope
 from archspec.costs.activations import PIPELINE, TENSOR, Activations, RankActivations, checkpointed, loss_gap
 from archspec.costs.forward import Forward, held_to_transformers, total
 from archspec.costs.lengths import check_lengths, check_memory, check_positive, check_runs
-from archspec.costs.optimizers import STAGES, check_zero, largest_unit, optimizer_named
-from archspec.costs.parallel import Part, Ranks, Shares, held_step, stages
+from archspec.costs.optimizers import STAGES, check_zero, optimizer_named
+from archspec.costs.parallel import Ranks, Shares, held_step, stages
 from archspec.costs.records import EXCLUDED, Call, Row
+from archspec.costs.states import KEPT, States
 from archspec.errors import ArchspecError
 from archspec.formats.float32 import kept_in_float32
 from archspec.tree.builder import Builder
-from archspec.tree.counts import dtype_bytes, dtype_name
+from archspec.tree.counts import dtype_name
 from archspec.tree.tensors import Tensor
 
 DTYPES = ("float32", "bfloat16", "float16")  # of weights that are trained
 ATTENTION = ("flash", "eager")
-KEPT = " kept in float32"  # ends the names of rows of parameters that stay in float32
 
 
 class TrainingStep:
@@ -107,7 +106,8 @@ class TrainingStep:
 
         Where activations are not described, it is the one with most of the others.
         """
-        rows = ([*self._rows_of(parts).values(), *self._gathered(parts)] for parts in self._stages)
+        held = self._states
+        rows = ([*held.rows(parts).values(), *held.gathered(parts)] for parts in self._stages)
         states = [sum(row.bytes for row in one) for one in rows]
         if len(states) == 1:
             return 0
@@ -261,59 +261,14 @@ class TrainingStep:
     @property
     def gathered(self) -> list[Row]:
         """The largest layer, or module outside of layers, that ZeRO's stage 3 gathers; empty without it."""
-        return self._gathered(self._stages[self.stage])
-
-    def _gathered(self, parts: list[Part]) -> list[Row]:
-        if self.zero < len(STAGES) or self.data_parallel == 1:
-            return []
-        alone = self.data_parallel * self.ranks.tensor == self.ranks.expert  # each expert is on one rank
-        gathered = [one for one in parts if not (one.expert and alone)]
-        most = largest_unit((one.tensor.name, one.numel) for one in gathered)
-        nbytes = largest_unit((one.tensor.name, one.numel * self._element_bytes(one)) for one in gathered)
-        return [Row("gathered weights", self.dtype, most, 1, nbytes)]
-
-    def _element_bytes(self, part: Part) -> int:
-        return dtype_bytes("float32" if part.tensor.name in self._float32 else self.dtype)
+        return self._states.gathered(self._stages[self.stage])
 
     @cached_property
     def _rows(self) -> dict[str, Row]:
-        return self._rows_of(self._stages[self.stage])
-
-    def _rows_of(self, parts: list[Part]) -> dict[str, Row]:
-        trained = [part for part in parts if part.tensor.trainable]
-        found = [*self._typed_rows("weights", "weights", parts, "weights")]
-        found += self._typed_rows("gradients", self.optimizer.gradients, trained, "gradients")
-        if (copy := self.optimizer.copied(self.dtype)) is not None:
-            narrow = [part for part in trained if part.tensor.name not in self._float32]
-            found.append(self._row("copy of the weights", copy, narrow, "optimizer"))
-        for state, kind in self.optimizer.states.items():
-            if self.optimizer.by_element:
-                found += self._typed_rows(state, kind, trained, "optimizer")
-            else:
-                size = self.optimizer.state_bytes(state, [part.tensor for part in trained])
-                found.append(Row(state, kind, None, 1, size))
-        return {row.name: row for row in found}
+        return self._states.rows(self._stages[self.stage])
 
     @cached_property
-    def _float32(self) -> frozenset[str]:
+    def _states(self) -> States:
         tree = Builder(self.scope).build(self.architecture)
-        return kept_in_float32(tree, self._tensors, self.dtype)
-
-    def _typed_rows(self, name: str, dtype: str, parts: list[Part], kind: str) -> Iterator[Row]:
-        """One row; a second one if the dtype is that of each weight and some weights stay in float32."""
-        if dtype != "weights" or not any(part.tensor.name in self._float32 for part in parts):
-            yield self._row(name, self.dtype if dtype == "weights" else dtype, parts, kind)
-            return
-        kept = [part for part in parts if part.tensor.name in self._float32]
-        others = [part for part in parts if part.tensor.name not in self._float32]
-        yield self._row(name, self.dtype, others, kind)
-        yield self._row(f"{name}{KEPT}", "float32", kept, kind)
-
-    def _row(self, name: str, dtype: str, parts: list[Part], kind: str) -> Row:
-        """A part of as many elements; experts have fewer ranks that hold the same, to share them out."""
-        share = self.data_parallel if STAGES.index(kind) < self.zero else 1
-        alike = share * self.ranks.tensor // self.ranks.expert if share > 1 else 1
-        experts = sum(part.numel for part in parts if part.expert)
-        others = sum(part.numel for part in parts if not part.expert)
-        own = -(-others // share) + -(-experts // alike)
-        return Row(name, dtype, own, share, own * dtype_bytes(dtype))
+        kept = kept_in_float32(tree, self._tensors, self.dtype)
+        return States(self.optimizer, self.dtype, kept, self.ranks, self.zero)
