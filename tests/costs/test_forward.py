@@ -203,3 +203,10 @@ def test_a_class_that_was_not_verified_is_refused() -> None:
     assert model.params > 0
     with pytest.raises(ArchspecError, match="are not given"):
         model.forward()
+
+
+def test_falcon_caches_the_keys_of_each_query_head() -> None:
+    """With new_decoder_architecture (Falcon-40B) groups of heads are expanded before they are cached."""
+    raw = {"model_type": "falcon", "num_attention_heads": 8, "num_kv_heads": 2, "hidden_size": 64}
+    raw |= {"num_hidden_layers": 2, "new_decoder_architecture": True}
+    assert archspec.load(raw, "FalconModel").forward(tokens=5).cache_elements() == 2 * 2 * 8 * 5 * 8
