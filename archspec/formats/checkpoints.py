@@ -196,6 +196,8 @@ def modelopt(given: Given) -> Scheme:
     check_keys(given, _MODELOPT)
     refuse_set(given, "quantized_layers", "pre_quant_scale", "has_zero_point")
     algorithm = given.get("quant_algo")
+    if algorithm is None:
+        raise KeyProblem("config_groups", "the bytes of groups without quant_algo are not supported")
     layouts: dict[str, Layout] = {
         "FP8": lambda rows, columns, element: rows * columns + 8,
         "NVFP4": lambda rows, columns, element: nvfp4_bytes(rows, columns),

@@ -36,6 +36,7 @@ def scheme_of(config: RawConfig) -> Scheme | None:
         method == "modelopt"
         and found.given.get("quant_algo") is None
         and not found.given.get("quantized_layers")
+        and not found.given.get("config_groups")
     ):
         return None  # only the KV cache is quantized
     reader = METHODS.get(method) if isinstance(method, str) else None
