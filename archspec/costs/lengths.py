@@ -73,7 +73,7 @@ def check_runs(scope: Scope, architecture: str) -> None:
         return
     problem = next(unrunnable(scope, Builder(scope).build(architecture)), None)
     if problem is not None:
-        raise ArchspecError(problem.message, help=problem.help)
+        raise ArchspecError(problem)
 
 
 def positions(scope: Scope, axis: str) -> Any:

@@ -1,6 +1,6 @@
 """What a rank holds of a model that is shared out by tensors, experts or layers, as transformers does it.
 
-formulas/plans.json has the plans, and the classes that were held to transformers on ranks, shape for shape.
+formulas/plans.json has the plan of each class, and the classes whose shapes on a rank match transformers.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Part(NamedTuple):
 def stages(scope: Scope, architecture: str, tensors: list[Tensor], ranks: Ranks) -> list[list[Part]]:
     """What the first rank of each stage of layers holds.
 
-    Errors: :class:`ArchspecError` for a class that was not held to transformers so, or sizes that do not fit.
+    Errors: :class:`ArchspecError` for a class not verified on such ranks, or sizes that do not divide.
     """
     if not ranks.cut and ranks.pipeline == 1:
         return [[Part(tensor, tensor.shape, False) for tensor in _unique(tensors)]]
@@ -209,7 +209,7 @@ def _cut(tensor: Tensor, style: str, ranks: int) -> tuple[int, ...]:
 
 
 class _Stages:
-    """Layers on as many stages, as transformers divides them: the first ones take one of the remainder."""
+    """Layers on as many stages, as transformers divides them: the first stages take the remainder."""
 
     def __init__(self, tree: Node, stages: int) -> None:
         self.prefix = next((name for name, child in tree.children.items() if "layers" in child.children), "")
@@ -252,7 +252,7 @@ class Shares:
     def __init__(self, tree: Node, tensors: list[Tensor], ranks: Ranks) -> None:
         if ranks.expert > 1:
             raise ArchspecError("FLOPs and activations of ranks of experts are not described", help=_STATES)
-        self.ranks, self.shapes = ranks, {one.name: one for one in tensors}
+        self.ranks, self.shapes = ranks, {tensor.name: tensor for tensor in tensors}
         self.plan = _usable(tree, ranks).tensor if ranks.tensor > 1 else {}
         self.layers = _Stages(tree, ranks.pipeline) if ranks.pipeline > 1 else None
         self.inner = {name.rpartition(".")[0] for name, style in self.plan.items() if style == "rowwise"}

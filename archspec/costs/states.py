@@ -1,4 +1,4 @@
-"""What a rank keeps from step to step: weights, gradients, and the states of an optimizer."""
+"""The memory of a rank that does not depend on a call: weights, gradients and optimizer states."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _WEIGHTS = "weights"  # in place of a dtype: that of the weight itself
 
 
 class States(NamedTuple):
-    """Bytes that do not depend on a call; ``float32`` are the names of weights that stay in float32.
+    """Makes the rows of a training report; ``float32`` are the names of weights that stay in float32.
 
-    ``zero`` is ZeRO's stage: what it shares out, each of the ranks of data has a part of.
+    ``zero`` is ZeRO's stage, which decides what is divided over the data-parallel ranks.
     """
 
     optimizer: Optimizer

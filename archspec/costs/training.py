@@ -16,6 +16,7 @@ from archspec.errors import ArchspecError
 from archspec.formats.float32 import kept_in_float32
 from archspec.tree.builder import Builder
 from archspec.tree.counts import dtype_name
+from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor
 
 DTYPES = ("float32", "bfloat16", "float16")  # of weights that are trained
@@ -118,9 +119,12 @@ class TrainingStep:
         totals = [sum(both) for both in zip(states, kept, strict=True)]
         return totals.index(max(totals))
 
+    @cached_property
+    def _tree(self) -> Node:
+        return Builder(self.scope).build(self.architecture)
+
     def _shares(self, stage: int) -> Shares:
-        tree = Builder(self.scope).build(self.architecture)
-        return Shares(tree, self._tensors, self.ranks._replace(stage=stage))
+        return Shares(self._tree, self._tensors, self.ranks._replace(stage=stage))
 
     @cached_property
     def flops(self) -> int:
@@ -269,6 +273,5 @@ class TrainingStep:
 
     @cached_property
     def _states(self) -> States:
-        tree = Builder(self.scope).build(self.architecture)
-        kept = kept_in_float32(tree, self._tensors, self.dtype)
+        kept = kept_in_float32(self._tree, self._tensors, self.dtype)
         return States(self.optimizer, self.dtype, kept, self.ranks, self.zero)

@@ -40,12 +40,14 @@ class Memory(Report):
     ) -> None:
         self.call, self.weights, self.dtype, self._last = call, weights, dtype, last
         _ = weights.table  # a weight that cannot be packed is refused before anything is printed
-        upcast = f"transformers loads {number(weights.upcast)} parameters in float32, whatever the dtype"
-        self.notes = [*notes, *([upcast] if weights.upcast else [])]
+        self.notes = [*notes]
+        if weights.upcast:
+            count = number(weights.upcast)
+            self.notes.append(f"transformers loads {count} parameters in float32, whatever the dtype")
 
     @property
     def weights_bytes(self) -> int:
-        """Bytes of the weights in memory: as they are stored, but for those that are loaded in float32."""
+        """Bytes of the loaded weights, a few of which transformers may load in float32."""
         return self.weights.loaded_bytes
 
     @cached_property

@@ -183,7 +183,7 @@ def _sent(model: Any, step: Step) -> dict[str, Any]:
     import torch
 
     if not hasattr(model.config, "hidden_size"):
-        raise Unavailable("the config has no hidden_size, which stages are sent by")
+        raise Unavailable("the config has no hidden_size, which sets the width between stages")
     shape = step.batch, step.tokens, model.config.hidden_size
     dtype = getattr(torch, step.dtype)
     return {"inputs_embeds": torch.empty(shape, device="meta", dtype=dtype, requires_grad=True)}

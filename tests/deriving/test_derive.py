@@ -72,7 +72,7 @@ def own(*body: str) -> str:
 
 
 def derived(*arguments: str, samples: int = 4) -> dict[str, Any]:
-    """What `archspec derive --json` prints; without --no-verify it verifies at few samples."""
+    """Return what `archspec derive --json` prints; it verifies a few samples unless --no-verify is given."""
     import contextlib
     import io
 

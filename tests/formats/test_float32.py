@@ -1,4 +1,4 @@
-"""Parameters that transformers keeps in float32 in a model of 16 bits, held to what it builds and loads."""
+"""The float32 parameters of a 16-bit model are those that transformers builds and loads."""
 
 from __future__ import annotations
 
