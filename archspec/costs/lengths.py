@@ -69,9 +69,9 @@ def called(
 
 def check_runs(scope: Scope, architecture: str) -> None:
     """Errors: :class:`ArchspecError` for a config that transformers builds and cannot run."""
-    if next(unrunnable(scope), None) is None:
+    if next(unrunnable(scope, architecture), None) is None:
         return
-    problem = next(unrunnable(scope, Builder(scope).build(architecture)), None)
+    problem = next(unrunnable(scope, architecture, Builder(scope).build(architecture)), None)
     if problem is not None:
         raise ArchspecError(problem)
 

@@ -219,7 +219,7 @@ class Counted(NamedTuple):
             try:
                 settings = subject.settled({**self.settled, **values})
                 model = load(subject.config, subject.architecture, settings, subject.library)
-                if next(unrunnable(model.scope, model.root), None) is not None:
+                if next(unrunnable(model.scope, model.architecture, model.root), None) is not None:
                     return None
                 return exact(model, self.goal.quantity, self.dtype, self.lengths)
             except ArchspecError:

@@ -231,7 +231,7 @@ class Solving:
             if counted != size:
                 message = f"a bug of archspec: {one.text} is {counted:,} at {found.values}, and not {size:,}"
                 raise SweepError(message)
-        if (problem := next(unrunnable(model.scope, model.root), None)) is not None:
+        if (problem := next(unrunnable(model.scope, model.architecture, model.root), None)) is not None:
             raise SweepError([Problem("a bug of archspec: a proposed config cannot run"), problem])
         varied = [one.name for one in subject.axes if len(one.values) > 1 and one.name not in self.free]
         chosen = [*self.free, *(name for name in self.outlook.ties if name not in self.asked.tie)]

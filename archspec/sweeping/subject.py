@@ -249,7 +249,7 @@ class Subject:
             return path, error
 
     def _region(self, path: Path, scope: Scope, quantities: dict[str, Any], point: tuple[int, ...]) -> Region:
-        if self.runs and (problem := next(unrunnable(scope), None)) is not None:
+        if self.runs and (problem := next(unrunnable(scope, self.architecture), None)) is not None:
             return Region(tuple(path.conditions), (), False, SweepError(problem), point)
         if self.element:
             quantities["bytes"] = quantities["params"] * self.element

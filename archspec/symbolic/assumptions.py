@@ -181,9 +181,6 @@ class Assumptions(Path):
         known = ChainMap({other.symbol: other.index for other in self.open}, self.values)
         return next((seen for seen in loop.seen if seen.met(self.space, known)), None)
 
-    def decided(self, number: Number) -> Any:
-        return number.value
-
     def shown(self, value: Any) -> Any:
         """The SymPy expression of a number."""
         expr = self.expr_of(value)

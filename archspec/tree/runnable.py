@@ -6,6 +6,7 @@ A constructor accepts many configs whose forward pass fails, such as 17 query he
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from collections.abc import Iterator
@@ -22,24 +23,24 @@ from archspec.specs.library import folder
 from archspec.tree.node import Node
 from archspec.typing_light import Any
 
-RUNS = "runs.json"  # model type -> the conditions that a config meets if its forward pass runs
+RUNS = "runs.json"  # model type, or class -> the conditions that a config meets if its forward pass runs
 
 
-def unrunnable(scope: Scope, root: Node | None = None) -> Iterator[Problem]:
+def unrunnable(scope: Scope, architecture: str, root: Node | None = None) -> Iterator[Problem]:
     """Why a forward pass of a config fails, for its sub-configs too; nothing if no condition is violated.
 
     With the tree of the model, conditions on experts hold if it has no routed experts.
     """
-    for condition in _conditions(scope.spec.model_type):
+    for condition in (*_conditions(scope.spec.model_type), *_conditions(architecture)):
         if not _holds(scope, condition) and not (_of_experts(condition) and root and not _routes(root)):
             yield _problem(scope, condition)
     for part in parts_of(scope).values():
-        yield from unrunnable(part, root)
+        yield from unrunnable(part, "", root)
 
 
-def warnings(scope: Scope, root: Node) -> Iterator[str]:
+def warnings(scope: Scope, architecture: str, root: Node) -> Iterator[str]:
     """The same as sentences."""
-    return (problem.message for problem in unrunnable(scope, root))
+    return (problem.message for problem in unrunnable(scope, architecture, root))
 
 
 def _problem(scope: Scope, condition: Expression) -> Problem:
@@ -51,16 +52,20 @@ def _problem(scope: Scope, condition: Expression) -> Problem:
 
 
 def _holds(scope: Scope, condition: Expression) -> bool:
-    """Return True also if a field of the condition has no size: then it says nothing."""
+    """Return True also if the condition says nothing: a size is not positive, or a field that it does not
+    compare with None is None."""
     for name in _fields(condition):
         value: Any = scope.get(name) if scope.has(name) else None
-        if type(here(value)) is not int or not value > 0:
+        size = here(value)
+        if (type(size) is int and not value > 0) or (size is None and "None" not in condition.text):
             return True
     return scope.truth(scope.read(condition), condition.tree)
 
 
 def _fields(condition: Expression) -> list[str]:
-    return sorted(names(condition.tree) - FUNCTIONS.keys() - {"given"})
+    loops = (node for node in ast.walk(condition.tree) if isinstance(node, ast.comprehension))
+    bound = {name for loop in loops for name in names(loop.target)}
+    return sorted(names(condition.tree) - FUNCTIONS.keys() - {"given"} - bound)
 
 
 def _of_experts(condition: Expression) -> bool:
@@ -73,8 +78,8 @@ def _routes(node: Node) -> bool:
 
 
 @cache
-def _conditions(model_type: str) -> list[Expression]:
-    texts = _rules().get(model_type, ())
+def _conditions(name: str) -> list[Expression]:
+    texts = _rules().get(name, ())
     return [parse(Scalar(text, Place(Source(RUNS, text), 1, 1), False, text)) for text in texts]
 
 

@@ -55,7 +55,7 @@ def test_every_condition_reads_fields_of_its_spec_and_says_nothing_at_the_defaul
                 break
             except archspec.ArchspecError:
                 continue  # a field has no default
-        assert model is None or not [*unrunnable(model.scope)], model_type
+        assert model is None or not [*unrunnable(model.scope, model.architecture)], model_type
 
 
 @pytest.mark.parametrize("architecture", BROKEN)
@@ -119,7 +119,7 @@ def test_solve_proposes_configs_without_a_warning(
 ) -> None:
     for one in archspec.solve(architecture, set=given, top=3, **budgets):
         model = archspec.load(one.config)
-        assert not [*unrunnable(model.scope)]
+        assert not [*unrunnable(model.scope, model.architecture)]
 
 
 def _failure(config: dict[str, Any]) -> str:
