@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 
-from archspec.errors import ArchspecError, printable
+from archspec.errors import ArchspecError, did_you_mean, printable
 from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -46,11 +46,15 @@ def _is_whole(value: Any) -> bool:
 def _several(value: Any, fits: Callable[[Any], bool]) -> bool:
     """Return True for a collection of some kind; a text, bytes and mappings are not one."""
     is_list = isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray | Mapping)
-    return is_list and all(map(fits, value))
+    return is_list and getattr(value, "ndim", 1) != 0 and all(map(fits, value))  # NumPy has arrays of no axis
 
 
 def _mapping(value: Any, fits: Callable[[Any], bool]) -> bool:
     return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(fits, value.values()))
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
 
 
 def _or_none(kind: Kind) -> Kind:
@@ -63,6 +67,7 @@ def _anything(value: Any) -> bool:
 
 TEXT = Kind("a text", "'params'", _is_text)
 WHOLE = Kind("a whole number", "3", _is_whole)
+FLAG = Kind("True or False", "True", _is_flag)
 TEXTS = Kind("a text or a list of texts", "['a', 'b']", lambda v: _is_text(v) or _several(v, _is_text))
 NUMBER = Kind("a number", "2.5", _is_number)
 FIELDS = Kind("a mapping of fields to values", "{'hidden_size': 64}", lambda v: _mapping(v, _anything))
@@ -97,10 +102,31 @@ FOLDERS = Kind(
     "'specs'",
     lambda v: is_path(v) or _several(v, is_path) or hasattr(v, "folders"),
 )
-_VARARGS = 4  # of a function's code: it takes further arguments
+MAYBE_FOLDERS = _or_none(FOLDERS)
+_VARARGS, _VARKEYWORDS = 4, 8  # of a function's code: it takes further arguments
+_OPTIONAL = {  # texts that may be None, with examples
+    "architecture": "BertForMaskedLM",
+    "dtype": "bfloat16",
+    "weights": "nf4",
+    "stored": "nf4",
+    "env": "align",
+    "table": "grid",
+}
+_TEXTS = {
+    "quantity": "params",
+    "filter": "bert",
+    "verb": "count",
+    "column": "params",
+    "format": "latex",
+    "dialect": "duckdb",
+    "kind": "lines",
+    "log": "xy",
+    "optimizer": "adamw",
+    "attention": "flash",
+}
 _KINDS = {  # of the parameters that have one meaning wherever they are
-    **dict.fromkeys(("architecture", "dtype", "weights", "env", "table"), _or_none(TEXT)),
-    **dict.fromkeys(("quantity", "filter", "verb", "column", "format", "dialect", "kind", "log"), TEXT),
+    **{name: _or_none(TEXT._replace(example=repr(one))) for name, one in _OPTIONAL.items()},
+    **{name: TEXT._replace(example=repr(one)) for name, one in _TEXTS.items()},
     **dict.fromkeys(("set", "set_a", "set_b", "kwargs", "multiple"), _or_none(FIELDS)),
     **dict.fromkeys(("tie", "ratio", "symbol"), _or_none(NAMED)),
     **dict.fromkeys(("where", "free"), _or_none(TEXTS)),
@@ -118,24 +144,34 @@ _KINDS = {  # of the parameters that have one meaning wherever they are
 def checked(**kinds: Kind) -> Callable[[F], F]:
     """Check the arguments of a function, by their names; ``kinds`` are those that differ from the usual ones.
 
-    The function raises :class:`archspec.ArchspecError` for an argument of another kind.
+    Parameters with a default of True or False are flags. The function raises
+    :class:`archspec.ArchspecError` for an argument of another kind, and for a name that it does not have.
     """
 
     def decorate(function: F) -> F:
-        code, known = function.__code__, _KINDS | kinds
-        count = code.co_argcount
-        positional = code.co_varnames[:count]
-        others = code.co_varnames[count + code.co_kwonlyargcount] if code.co_flags & _VARARGS else ""
+        code = function.__code__
+        count, most = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        positional, names = code.co_varnames[:count], code.co_varnames[:most]
+        others = code.co_varnames[most] if code.co_flags & _VARARGS else ""
+        defaults = function.__defaults__ or ()
+        default = dict(zip(positional[count - len(defaults) :], defaults, strict=True))
+        default |= function.__kwdefaults__ or {}
+        flags = {name: FLAG for name, value in default.items() if isinstance(value, bool)}
+        known, closed = _KINDS | flags | kinds, not code.co_flags & _VARKEYWORDS
 
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
             rest = ((others, value) for value in given[count:])
             for name, value in (*zip(positional, given, strict=False), *rest, *named.items()):
-                if name in known and not known[name].fits(value):
+                if name in known and name in (*names, others) and not known[name].fits(value):
                     raise ArchspecError(
-                        f"{name}: {_described(value)} is not {known[name].what}",
+                        f"{name}: {described(value)} is not {known[name].what}",
                         help=f"write {name}={known[name].example}",
                     )
+            for name in named if closed else ():
+                if name not in names:
+                    free = [one for one in names[len(given) :] if one not in named and one != "self"]
+                    raise unknown_argument(function.__qualname__, name, free)
             return function(*given, **named)
 
         call.kinds = known  # type: ignore[attr-defined]  # for the test of defaults
@@ -144,7 +180,14 @@ def checked(**kinds: Kind) -> Callable[[F], F]:
     return decorate
 
 
-def _described(value: Any) -> str:
+def unknown_argument(function: str, name: str, known: Collection[str]) -> ArchspecError:
+    """The error for an argument that a function does not have; ``known`` are those that it has."""
+    where = function.removesuffix(".__init__").rpartition(".")[2]
+    message = f"{where}() has no argument {printable(name, 60)}"
+    return ArchspecError(message, help=did_you_mean(name, known) or "leave it out")
+
+
+def described(value: Any) -> str:
     """A value as an error shows it: plain ones as they are, others by their class."""
     if isinstance(value, type):
         return f"the class {printable(value.__name__, 60)}"

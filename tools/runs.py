@@ -1,11 +1,13 @@
 """`python -m tools.runs` writes formulas/runs.json: when transformers can run a model that it builds.
 
-    python -m tools.runs [MODEL_TYPE ...] [--seed N] [--check]
+    python -m tools.runs [MODEL_TYPE ...] [--seed N] [--kinds] [--check]
 
 transformers builds many configs whose forward pass fails, such as 17 query heads over 8 key-value heads. For
 each model type this draws configs with a few fields changed, runs each on torch's meta device, and keeps the
 shortest list of conditions that tells those that fail from those that run: a condition is kept only if every
-config that violates it fails. Fresh configs then check the result. With `--check` nothing is written.
+config that violates it fails. Fresh configs then check the result. Conditions on kinds of layers come from
+tools/layer_kinds.py; with `--kinds` they alone are found again. The conditions of :data:`WRITTEN` are
+written by hand. With `--check` nothing is written.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from archspec.oracle.verdicts import Refused, Unavailable
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.runnable import RUNS
+from tools.layer_kinds import LISTS, kind_rules
 
 _HEADS = re.compile(r"heads?$|n_head$|_heads_")
 _WIDTH = re.compile(
@@ -78,6 +81,31 @@ _NEEDED: dict[str, dict[str, Any]] = {  # caches need a layer of attention; some
         "layer_types": ["linear_attention", "full_attention", "linear_attention"],
     },
 }
+_NO_CACHE = "decoder_layers <= encoder_layers"  # the cache has as many layers as the encoder
+WRITTEN: dict[str, tuple[str, ...]] = {  # of model types or classes; tests run a config that violates each
+    **dict.fromkeys(
+        ("BartForCausalLM", "BigBirdPegasusForCausalLM", "BlenderbotForCausalLM", "MBartForCausalLM"),
+        (_NO_CACHE,),
+    ),
+    **dict.fromkeys(
+        ("BlenderbotSmallForCausalLM", "MarianForCausalLM", "MvpForCausalLM", "PegasusForCausalLM"),
+        (_NO_CACHE,),
+    ),
+    "PLBartForCausalLM": (_NO_CACHE,),
+    "prophetnet": ("num_decoder_layers <= num_encoder_layers",),
+    "bamba": ("attn_layer_indices is not None and any(i < num_hidden_layers for i in attn_layer_indices)",),
+    "codegen": ("rotary_dim % 2 == 0", "rotary_dim <= n_embd // n_head"),
+    "deepseek_v2": ("num_experts_per_tok is not None",),
+    "falcon": (
+        "not new_decoder_architecture or num_attention_heads % num_kv_heads == 0",
+        "new_decoder_architecture or multi_query or num_kv_heads == num_attention_heads",
+        "parallel_attn or not new_decoder_architecture",
+        "new_decoder_architecture or not parallel_attn or num_ln_in_parallel_attn != 2",
+        "not new_decoder_architecture or num_ln_in_parallel_attn in (None, 1, 2)",
+    ),
+    "gptj": ("rotary_dim % 2 == 0", "rotary_dim <= n_embd // n_head"),
+    "jamba": ("num_hidden_layers > attn_layer_offset",),
+}
 _CALLS = (Call(2, 7), Call(1, 67))
 _ENCODED = (Call(2, 7, memory=9, encoded=9), Call(1, 35, memory=35, encoded=35))
 _MOST = 120.0  # seconds for one model type
@@ -124,6 +152,14 @@ class Subject:
         found = self.sample(raw)
         self.reason = found.reason if found else self.reason
         return found is not None and found.runs
+
+    def works(self, raw: Mapping[str, Any]) -> bool | None:
+        """Return True if transformers builds and runs a config; None if archspec refuses it."""
+        try:
+            _ = archspec.load(raw, self.architecture).params
+        except ArchspecError:
+            return None
+        return self._works(dict(raw))
 
     def _fields(self) -> Iterator[str]:
         assert self.base is not None  # asked first
@@ -295,11 +331,10 @@ def learned(fields: Sequence[str], base: Mapping[str, int], samples: Sequence[Sa
     return rules
 
 
-def learn(spec: Spec, seed: int = 0) -> Learned | str:
-    """The conditions of one model type, or why there are none."""
-    subject, draw, start = Subject(spec), random.Random(f"{seed} {spec.model_type}"), time.monotonic()
-    if subject.base is None:
-        return subject.reason
+def learn(subject: Subject, seed: int = 0) -> Learned:
+    """The conditions on numbers of one model type."""
+    draw, start = random.Random(f"{seed} {subject.spec.model_type}"), time.monotonic()
+    assert subject.base is not None  # asked first
 
     def taken(raws: Iterator[dict[str, Any]], share: float) -> list[Sample]:
         found = []
@@ -337,17 +372,27 @@ def _warned(rules: Sequence[str], sample: Sample) -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     """Writes the conditions of some model types, or of all."""
-    check = "--check" in arguments
+    check, only_kinds = "--check" in arguments, "--kinds" in arguments
     seed = int(arguments[arguments.index("--seed") + 1]) if "--seed" in arguments else 0
     named = [one for one in arguments if not one.startswith("--") and not one.isdecimal()]
     path = os.path.join(shipped().folder, RUNS)
     with open(path, encoding="utf-8") as file:
         known = json.load(file)
     for model_type in named or shipped().model_types():
-        found = learn(shipped().load(model_type), seed)
-        if isinstance(found, str):
-            print(f"{model_type}: not run: {found}", flush=True)
+        spec = shipped().load(model_type)
+        if not spec.architectures:
+            continue  # its classes are parts of another model type
+        subject = Subject(spec)
+        if subject.base is None:
+            print(f"{model_type}: not run: {subject.reason}", flush=True)
             continue
+        kinds = kind_rules(subject.spec, subject.base, subject.works)
+        if only_kinds:
+            print(f"{model_type}: {kinds}", flush=True)
+            kept = [rule for rule in known.get(model_type, ()) if not any(name in rule for name in LISTS)]
+            known[model_type] = [*kept, *kinds]
+            continue
+        found = learn(subject, seed)
         print(
             f"{model_type}: {found.rules} from {found.samples}; fresh: {found.agreed[0]} run,"
             f" {found.agreed[1]} fail, {len(found.missed)} missed, {len(found.false)} false",
@@ -356,8 +401,10 @@ def main(arguments: Sequence[str]) -> int:
         for title, samples in (("missed", found.missed), ("false", found.false), ("open", found.unexplained)):
             for one in samples[:3]:
                 print(f"    {title}: {one.raw} {one.reason}", flush=True)
-        known.pop(model_type, None)
-        known |= {model_type: found.rules} if found.rules else {}
+        known[model_type] = [*found.rules, *kinds]
+    known = {name: rules for name, rules in known.items() if rules}
+    for name, rules in WRITTEN.items():
+        known[name] = [*dict.fromkeys([*known.get(name, ()), *rules])]
     if not check:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(dict(sorted(known.items())), file, indent=0)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.origin import RawConfig
-from archspec.configs.scope import Scope, SubConfig
+from archspec.configs.scope import Scope, opened
 from archspec.errors import ArchspecError
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
@@ -40,7 +40,7 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
 
 
 def _general(raw: Mapping[str, Any], own: bool) -> Iterator[str]:
-    if any(isinstance(raw.get(key), Mapping) for key in _QUANTIZATIONS):
+    if any(isinstance(raw.get(key), Mapping) and raw[key] for key in _QUANTIZATIONS):
         yield "tensors are those of the unquantized model; bytes are those of the quantized weights"
     if raw.get("auto_map") and not own:
         built = f"counted is what transformers {VERSION} itself builds"
@@ -86,11 +86,10 @@ def _fields(config: RawConfig, spec: Spec, scope: Scope) -> Iterator[str]:
 def parts_of(scope: Scope) -> dict[str, Scope]:
     """The sub-configs of a config that can be read, by their fields."""
     parts: dict[str, Scope] = {}
-    for name in scope.spec.fields:
+    for name, field in scope.spec.fields.items():
         try:
-            value = scope.get(name)
-            if isinstance(value, SubConfig):
-                parts[name] = value.scope
+            if field.sub_config is not None and isinstance(part := opened(scope.get(name)), Scope):
+                parts[name] = part
         except ArchspecError:
             continue
     return parts

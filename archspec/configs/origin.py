@@ -51,7 +51,7 @@ class Origin(NamedTuple):
 
     def problem(self, field: str, message: str, help_: str = "") -> Problem:
         """A problem with a field: at its line in the file, or at the nearest part around it that is there."""
-        path = self.path + field
+        path = (self.path + field).removesuffix(".")
         if path in self.overrides:
             place = Place(Source("override", self.overrides[path]), 1, 1, len(path))
             return Problem(f"{path}: {message}", place, help=help_)
@@ -61,7 +61,7 @@ class Origin(NamedTuple):
         outwards = (parts[:end] for end in range(len(parts), 0, -1))
         offset, width = next((found for part in outwards if (found := locate(self.text, part))), (0, 1))
         place = place_of(Source(self.name, self.text), offset, width)
-        return Problem(f"{path}: {message}", place, help=help_)
+        return Problem(f"{path}: {message}" if path else message, place, help=help_)
 
     def blamed(self, field: str, problem: Problem) -> Problem:
         """A problem of a spec's line, said at a field of the file or of what was set from outside.

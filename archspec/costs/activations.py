@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 
+from archspec.arguments import checked
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, Costed
 from archspec.costs.forward import parts_gap
@@ -119,6 +120,7 @@ class Activations(StepActivations):
     kernel or checkpointing does not go with.
     """
 
+    @checked()
     def __init__(
         self,
         scope: Scope,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from archspec.arguments import TEXT, checked
 from archspec.configs.scope import Scope
 from archspec.costs.activations import PIPELINE, TENSOR, Activations, RankActivations, checkpointed, loss_gap
 from archspec.costs.forward import Forward, held_to_transformers, total
@@ -46,6 +47,7 @@ class TrainingStep:
     Errors: :class:`ArchspecError` where transformers does not share out the class so.
     """
 
+    @checked(dtype=TEXT)
     def __init__(
         self,
         scope: Scope,

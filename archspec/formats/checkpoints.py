@@ -7,7 +7,7 @@ Sources: compressed_tensors/compressors, modelopt's unified checkpoints, mlx.nn.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
 from archspec.formats.keys import (
@@ -205,12 +205,29 @@ def modelopt(given: Given) -> Scheme:
     key = one_of({"quant_algo": str(algorithm).upper()}, "quant_algo", "", layouts)
     if key == "NVFP4":
         one_of({"group_size": given.get("group_size") or 16}, "group_size", 16, (16,))
+    _check_groups(given.get("config_groups") or {}, 4 if key == "NVFP4" else 8)
     excluded = (*(listed(given, "exclude_modules") or ()), *(listed(given, "ignore") or ()))
 
     def choose(path: str, cls: str) -> Layout | None:
         return layouts[key] if cls == LINEAR and not any(_excludes(one, path) for one in excluded) else None
 
     return Scheme(key.lower(), choose, each=True, own_names=True, subclasses="all", patterns=excluded)
+
+
+def _check_groups(groups: Any, bits: int) -> None:
+    """Errors: :class:`KeyProblem` for groups that say something else than modelopt's quant_algo."""
+    if not isinstance(groups, Mapping):
+        raise KeyProblem("config_groups", "config_groups is not a mapping of groups")
+    for name, group in groups.items():
+        where = f"config_groups.{name}."
+        weights = group.get("weights") if isinstance(group, Mapping) else None
+        if not isinstance(weights, Mapping):
+            raise KeyProblem(where + "weights", "weights is not a mapping")
+        one_of(weights, "num_bits", bits, (bits,), where + "weights.")
+        one_of(weights, "type", "float", ("float",), where + "weights.")
+        if bits == 4:
+            one_of(weights, "group_size", 16, (16,), where + "weights.")
+        one_of(group, "targets", None, (None, ["Linear"]), where)
 
 
 def _excludes(pattern: str, path: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from archspec.arguments import checked
+from archspec.arguments import MAYBE_FOLDERS, checked
 from archspec.errors import ConfigError, Problem
 from archspec.linting import checks
 from archspec.models.report import Report
@@ -44,21 +44,23 @@ class Lint(Report):
         yield ", ".join(f"{number or 'no'} {what}{'' if number == 1 else 's'}" for number, what in counts)
 
 
-@checked()
-def lint(files: Folders = (), specs: Folders = ()) -> Lint:
+@checked(files=MAYBE_FOLDERS)
+def lint(files: Folders | None = None, specs: Folders = ()) -> Lint:
     """All that is wrong with spec files: names, fields and calls that mean nothing, ties of nothing, headers.
 
     ``files`` are files, or folders of them; without any, those of ``specs``, folders of specs of one's own
     that the files may name, and without these all that are shipped.
 
-    Errors: :class:`ConfigError` for a file that cannot be read.
+    Errors: :class:`ConfigError` for a file that cannot be read, and for an empty list of files.
 
     >>> import archspec
     >>> print(archspec.lint("formulas/bert.yaml"))
     1 file, no problems
     """
     own = folders_of(specs)
-    named = folders_of(files) or own
+    named = own if files is None else folders_of(files)
+    if files is not None and not named:
+        raise ConfigError("files: the list is empty", help="name a file or a folder, or leave out files")
     found = [file for name in named for file in _files(name)] if named else checks.everything()
     library = cache(lambda beside: library_of([*own, *beside]))
     problems = [problem for file in found for problem in checks.lint(file, library(_beside(file)))]

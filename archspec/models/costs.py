@@ -39,6 +39,7 @@ class Costs:
         @cached_property
         def _tensors(self) -> list[Tensor]: ...
 
+    @checked()
     def params_bytes(self, dtype: str | None = None) -> int:
         """Bytes of the unique parameters in one dtype; without one as the config says, quantized or not.
 
@@ -65,6 +66,7 @@ class Costs:
         """True if the config states a quantization of the weights."""
         return quantization_of(self._quantized) is not None
 
+    @checked()
     def weights(self, stored: str | None = None, dtype: str | None = None) -> Weights:
         """The unique parameters as they are stored: quantized if the config's quantization_config says so.
 
@@ -96,6 +98,7 @@ class Costs:
         scheme = scheme_of(self._quantized) if chosen is None else chosen.scheme()
         return Weights(self.root, self._tensors, rest, scheme)
 
+    @checked()
     def forward(
         self,
         batch: int = 1,
@@ -124,6 +127,7 @@ class Costs:
         check_memory(self.scope, self.architecture, memory)
         return call
 
+    @checked()
     def flops(
         self, batch: int = 1, tokens: int | None = None, past: int = 0, memory: int | None = None
     ) -> Flops:
@@ -211,6 +215,7 @@ class Costs:
         notes = [*self._cache_notes(dtype), *stored.notes]  # asked for first: options are checked at once
         return Memory(self.forward(batch, tokens, past, memory), stored, rest, last, notes)
 
+    @checked()
     def training(
         self, batch: int = 1, tokens: int | None = None, memory: int | None = None, **options: Any
     ) -> Training:

@@ -141,7 +141,13 @@ def under(formula: Form, replacement: Mapping[str, Any], stated: Iterable[str]) 
 
     Errors: :class:`ConfigError` for what transformers refuses at the config's values.
     """
-    named = {sympy.Symbol(canonical(formula, name)): expr for name, expr in replacement.items()}
+    named: dict[sympy.Symbol, Any] = {}
+    for name, expr in replacement.items():
+        symbol = sympy.Symbol(canonical(formula, name))
+        if symbol in named:
+            message = f"{name} is another name of {symbol}, which is assumed already"
+            raise FormulaError(message, help="keep one of the two assumptions")
+        named[symbol] = expr
     for symbol in named:
         if symbol in formula.replacements and symbol not in formula.expr.free_symbols:
             raise FormulaError(f"{symbol} is replaced already", help="assume all of it at once")

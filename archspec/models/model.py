@@ -151,7 +151,11 @@ class Model(Costs):
         """What a user should know of this count: ties, buffers, parts that are not built."""
         scope, known = self.scope, self.spec.notes
         conditions = ((c, text) for c, text in known if scope.truth(scope.read(c), c.tree))
-        found = [*self.chosen, *warnings(scope, self.architecture, self.root), *notes(self.config, self.spec, scope)]
+        found = [
+            *self.chosen,
+            *warnings(scope, self.architecture, self.root),
+            *notes(self.config, self.spec, scope),
+        ]
         return [printable(note, 1_000) for note in [*found, *(text for _, text in conditions)]]
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any, TypeVar
@@ -92,7 +93,8 @@ def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
         raise FormulaError(error.problems) from None
     if names.path.words:  # it would hold at the config's values alone
         return None
-    if isinstance(value, bool | str | list | None):
+    is_number = isinstance(value, Number) or (isinstance(value, int) and not isinstance(value, bool))
+    if not is_number and not (isinstance(value, float) and math.isfinite(value)):
         return None
     return ClosedForm.plain(names.path.shown(value) if isinstance(value, Number) else exactly(value))
 

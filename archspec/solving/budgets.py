@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypedDict
 
+from archspec.arguments import unknown_argument
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
 from archspec.costs.lengths import USUAL_TOKENS, usual_tokens
@@ -159,8 +160,7 @@ def planned(budgets: Budgets) -> tuple[Plan, dict[str, Any]]:
 def goals_of(budgets: Mapping[str, Any], plan: Plan) -> list[Goal]:
     """What to come near and to keep; beside another size to come near, bytes are only a limit."""
     if unknown := next((name for name in budgets if name not in BUDGETS), None):
-        known = ", ".join((*BUDGETS, *Plan._fields))
-        raise TypeError(f"solve() takes no {unknown}; its budgets are {known}")
+        raise unknown_argument("solve", unknown, (*BUDGETS, *Plan._fields))
     sizes = [goal(name, text) for name in BUDGETS if (text := budgets.get(name)) is not None]
     goals = [*plan.goals(), *sizes]
     if not goals:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from archspec.arguments import described
 from archspec.configs.choice import choose
 from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides, idle_fields, owner
@@ -15,7 +16,7 @@ from archspec.errors import SweepError
 from archspec.language.values import describe
 from archspec.solving.goals import MAX_BUDGET
 from archspec.specs.library import Library
-from archspec.sweeping.axes import Axis, axes_of
+from archspec.sweeping.axes import MAX_VALUE, Axis, axes_of
 
 REACH = 16  # a free field is looked for between its value in the config over this, and its value times this
 
@@ -51,8 +52,8 @@ def free_grid(
     for name in free:
         one = rising.get(name)
         step = multiple.get(name, 1 if one else usual_steps.get(name, 1))
-        if type(step) is not int or step < 1:
-            message = f"--multiple {name}={step} is no positive whole number"
+        if type(step) is not int or not 0 < step <= MAX_VALUE:
+            message = f"--multiple {name}: {described(step)} is not a positive whole number of 64 bits"
             raise SweepError(message, help="write --multiple hidden_size=128")
         own = _own(config, architecture, name, library)
         if one is None or one.numeric or step > 1:
@@ -77,9 +78,8 @@ def _rising(one: Axis) -> Axis:
 def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]:
     """The multiples of a step among the values that are given, else those near the config's own value."""
     values: Sequence[int]
-    if given is not None and isinstance(span := given.values, range) and span.start > 0:
-        first = next((value for value in span[:step] if value % step == 0), None)
-        values = range(first, span[-1] + 1, math.lcm(step, span.step)) if first is not None else []
+    if given is not None and isinstance(span := given.values, range):
+        values = _multiples(span[max(0, -((span.start - 1) // span.step)) :], step)  # of the positive ones
     elif given is not None:
         values = [value for value in given.values if _is_size(value) and value % step == 0]
     elif _is_size(own):
@@ -93,6 +93,19 @@ def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]
         message = f"{name} has no value that is a multiple of {step}"
         raise SweepError(message, help="give it a larger range, or a smaller step")
     return values
+
+
+def _multiples(span: range, step: int) -> range:
+    """The multiples of a step in a rising range.
+
+    >>> _multiples(range(64, 400, 96), 128), _multiples(range(1, 9, 2), 2)
+    (range(256, 400, 384), range(0, 0))
+    """
+    both = math.gcd(span.step, step)
+    if span.start % both:
+        return range(0)
+    turns = -span.start // both * pow(span.step // both, -1, step // both) % (step // both)
+    return range(span.start + turns * span.step, span.stop, math.lcm(step, span.step))
 
 
 def _is_size(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from archspec.errors import Place, Problem, Source, SweepError
 from archspec.sizes import number_of
+from archspec.sweeping.axes import MAX_VALUE
 from archspec.sweeping.subject import expression
 
 MAX_BUDGET = 2**62
@@ -53,6 +54,7 @@ class Goal(NamedTuple):
         if self.target is None:
             return self
         low, high = math.ceil(self.target * (1 - tolerance)), math.floor(self.target * (1 + tolerance))
+        high = min(high, MAX_VALUE - 1)  # bounds are compared as integers of 64 bits
         least = low if self.low is None else max(low, self.low)
         return self._replace(low=least, high=high if self.high is None else min(high, self.high))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Unpack
 
-from archspec.arguments import GRID, checked
+from archspec.arguments import GRID, checked, described
 from archspec.configs.choice import source_of
 from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import idle_fields
@@ -38,6 +37,7 @@ from archspec.tree.runnable import unrunnable
 _DEFAULTS = "no config is given: the proportions are transformers' defaults, which need not be a checkpoint's"
 NEAR = Fraction(1, 100)  # a miss that a config of the usual shape may have, unless said otherwise
 FAR = Fraction(1, 20)  # a miss that is worth a word
+MOST_PERCENT = 10**9  # of a tolerance: more of them find nothing else
 ASTRAY = Fraction(1, 2)  # a miss beyond which a shape that was not asked for is none for the budget
 
 
@@ -281,6 +281,7 @@ def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[st
 
 
 def _percent(name: str, given: float) -> Fraction:
-    if not 0 <= given < math.inf:
-        raise SweepError(f"{name} {given:g} % of the budget is nothing", help="give a percentage from 0")
+    if not 0 <= given <= MOST_PERCENT:
+        message = f"{name} {described(given)} % of the budget is out of range"
+        raise SweepError(message, help=f"give a percentage from 0 to {MOST_PERCENT:,}")
     return Fraction(str(given)) / 100

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from itertools import count, takewhile
+from itertools import count, islice, takewhile
 from math import prod
 from typing import Any, NamedTuple
 
+from archspec.arguments import described
 from archspec.configs.overrides import one_by_one, owner, parse_override, split_at_commas
 from archspec.configs.scope import Scope
 from archspec.errors import Place, Source, SweepError
@@ -86,16 +88,36 @@ def axis(name: str, values: Any) -> Axis:
     if not isinstance(values, range):
         if hasattr(values, "tolist"):
             values = values.tolist()
-        several = isinstance(values, Sequence | Iterator | Set) and not isinstance(values, str)
-        listed = values if several else [values]
-        values = tuple(value.item() if hasattr(value, "item") else value for value in listed)  # of numpy
+        several = isinstance(values, Sequence | Iterator | Set) and not isinstance(
+            values, str | bytes | bytearray
+        )
+        listed = tuple(islice(values, MAX_LISTED + 1)) if several else (values,)
+        if listed[MAX_LISTED:]:
+            raise SweepError(f"{name} has more than {MAX_LISTED:,} values", help="give one range")
+        values = tuple(value if type(value) in (int, bool) else _plain(name, value) for value in listed)
     if not values:
         raise SweepError(f"{name} has no values", help=_HELP)
     found = Axis(name, values, isinstance(values, range) or all(type(value) is int for value in values))
     huge = [end for end in found.bounds if abs(end) > MAX_VALUE] if found.numeric else []
     if huge:
-        raise SweepError(f"{name} reaches {huge[0]:,}, beyond 64 bits", help=f"up to {MAX_VALUE:,} is swept")
+        reached = f"{huge[0]:,}" if abs(huge[0]) < MAX_VALUE**4 else described(huge[0])
+        raise SweepError(f"{name} reaches {reached}, beyond 64 bits", help=f"up to {MAX_VALUE:,} is swept")
+    if isinstance(values, range) and (values[-1] - values[0]) // values.step >= MAX_VALUE:
+        raise SweepError(f"{name} has more than {MAX_VALUE:,} values", help="give a shorter range")
     return found
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as a config can hold it, also of NumPy's. Errors: :class:`SweepError` for anything else."""
+    value = value.item() if getattr(value, "ndim", None) == 0 else value
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise SweepError(f"{name}: {value!r} is not Unicode text", help="write it in UTF-8") from None
+    except (TypeError, ValueError, RecursionError):
+        help_ = "give numbers, texts, booleans, null, and lists or mappings of these"
+        raise SweepError(f"{name}: {described(value)} is not a value of a config", help=help_) from None
+    return value
 
 
 def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) -> tuple[Axis, ...]:

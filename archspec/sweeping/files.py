@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ from archspec.extras import required
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet", ".jsonl": "JSON lines", ".arrow": "Arrow IPC"}
 _GROUP = 1 << 18  # rows to a row group of Parquet
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet's formula starts
+_FORMULA = re.compile(r"[\x00-\x20\s\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")  # how a spreadsheet's formula starts
 Batches = Iterable[Any]  # of Arrow records
 
 
@@ -106,10 +107,10 @@ def write(
 def _safe_text(text: str) -> str:
     """A text with an apostrophe before a formula.
 
-    >>> _safe_text("=1+1"), _safe_text("gelu")
-    ("'=1+1", 'gelu')
+    >>> _safe_text("=1+1"), _safe_text("gelu"), _safe_text(" \\n=1+1")
+    ("'=1+1", 'gelu', "' \\n=1+1")
     """
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def _safe_batch(batch: Any, schema: Any) -> Any:

@@ -88,7 +88,9 @@ class Sweep(Report):
             rows += 0 if batch is None else batch.num_rows
             yield batch, done
         if not rows and not self.filtered and self.engine.refusal is not None:
-            (first, *others), point = self.engine.refusal[0].problems, self.engine.refusal[1]
+            region = self.subject.region((0,) * len(self.subject.axes))
+            refusal, point = (region.refusal, region.point) if region.refusal else self.engine.refusal
+            first, *others = refusal.problems
             at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(point).items())
             message = f"every point of the grid is refused; at {at}: {first.message}"
             raise SweepError([first._replace(message=message), *others])

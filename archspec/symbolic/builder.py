@@ -123,6 +123,12 @@ class SymbolicBuilder(Builder):
         built.guards = frozenset(guards)
         return built
 
+    def check_shape(self, tensor: Leaf, node: ast.Call) -> None:
+        """No size is negative, which is a condition; that torch can hold the tensor is not one."""
+        for size in numbers_in(tensor.shape):
+            _ = size < 0
+        super().check_shape(tensor._replace(shape=tuple(map(here, tensor.shape))), node)
+
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         """`given(field)`: whether the config has the field is an assumption, its number a symbol."""
         value = super().call(name, node, local)
@@ -171,6 +177,11 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
         lengths = call.call if isinstance(call, Step) else call
         self.limited("tokens", named["tokens"] + named.get("past", 0), lengths.context)
         self.limited("memory", named["memory"], lengths.memory)
+
+    def build(self, architecture: str) -> Node:
+        root = super().build(architecture)
+        self.decided.runs(self.scope, architecture, root)
+        return root
 
     def limited(self, axis: str, length: Any, value: int) -> None:
         """Notes that a call is no longer than there are positions for."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import sympy
 
-from archspec.arguments import EXPRESSION, FIELDS, MAPPING, checked
+from archspec.arguments import EXPRESSION, FIELDS, MAPPING, TEXT, WHOLE, checked
 from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
@@ -169,6 +169,7 @@ class ClosedForm:
         """What symbols are replaced by, where those of the result are replaced once more."""
         return {**replacement, **{old: new.xreplace(replacement) for old, new in self.replacements.items()}}
 
+    @checked(dtype=TEXT)
     def in_bytes(self, dtype: str) -> Self:
         """The formula times the bytes of one element.
 
@@ -185,6 +186,7 @@ class ClosedForm:
             self._one_dtype(self.call)
         return self.scaled(dtype_bytes(dtype), f"bytes of the {self.quantity} in {dtype}")
 
+    @checked(times=WHOLE, name=TEXT)
     def scaled(self, times: int, name: str) -> Self:
         """The formula so many times, under another name."""
         other = copy.copy(self)

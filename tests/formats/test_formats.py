@@ -329,6 +329,38 @@ def test_what_a_config_states_is_never_ignored() -> None:
                 archspec.load(one).params_bytes()
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"weights": {"num_bits": 8, "type": "float", "group_size": 16}},
+        {"weights": {"num_bits": 4, "type": "int", "group_size": 16}},
+        {"weights": {"num_bits": 4, "type": "float", "group_size": 32}},
+        {"weights": {"num_bits": 4, "type": "float", "group_size": 16}, "targets": ["Embedding"]},
+        {"targets": ["Linear"]},
+        "Linear",
+    ],
+)
+def test_groups_of_modelopt_agree_with_its_algorithm_or_are_refused(changed: Any) -> None:
+    stated = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
+    same = {
+        "weights": {"dynamic": False, "num_bits": 4, "type": "float", "group_size": 16},
+        "targets": ["Linear"],
+    }
+    plain = archspec.load({**LLAMA, "quantization_config": stated}).params_bytes()
+    groups = {**stated, "config_groups": {"group_0": same}}
+    assert archspec.load({**LLAMA, "quantization_config": groups}).params_bytes() == plain
+    other = archspec.load({**LLAMA, "quantization_config": {**stated, "config_groups": {"group_0": changed}}})
+    assert other.counts().bytes is None
+    with pytest.raises(ArchspecError, match="config_groups"):
+        other.params_bytes()
+
+
+def test_an_empty_quantization_says_nothing() -> None:
+    empty = archspec.load({**LLAMA, "quantization_config": {}})
+    assert empty.notes == archspec.load(LLAMA).notes
+    assert empty.params_bytes() == 2 * empty.params
+
+
 def test_modules_that_mlx_quantizes_in_another_way() -> None:
     affine = {
         "group_size": 64,

@@ -114,6 +114,72 @@ def test_code_outside_of_its_branch_refuses(tmp_path: Path, query: Callable[[str
         assert "word_embed_proj_dim == hidden_size" in formula.written(language)
 
 
+@pytest.mark.parametrize(
+    ("architecture", "changed"),
+    [
+        ("RoCBertForQuestionAnswering", {"vocab_size": 0}),  # a padding_idx beyond its table
+        ("ElectraModel", {"vocab_size": 0}),
+        ("MgpstrForSceneTextRecognition", {"hidden_size": 767, "num_attention_heads": 1}),  # 8 groups
+        ("SqueezeBertModel", {"q_groups": 5}),
+        ("DeformableDetrModel", {"d_model": 40}),  # 32 groups of a norm
+        ("ASTModel", {"max_length": 1, "patch_size": 64}),  # positions below zero
+    ],
+)
+def test_code_refuses_what_a_layer_of_torch_refuses(
+    architecture: str, changed: dict[str, Any], tmp_path: Path, query: Callable[[str], Any]
+) -> None:
+    formula = archspec.formula(architecture)
+    with pytest.raises(ArchspecError):
+        formula.evaluate(changed)
+    row = {**formula.inputs, **changed}
+    assert formula.inputs.keys() == row.keys()
+    assert run_python(formula.python(), row) is query(sql_of(formula, row)) is None
+    assert Library(formula.written("c"), tmp_path, "params").run(row) == (CODES["condition"], None)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "changed"),
+    [
+        ("LlamaForCausalLM", {"num_key_value_heads": 9}),
+        ("NanoChatModel", {"num_hidden_layers": 0, "num_attention_heads": 5}),  # of size 153
+        ("MixtralForCausalLM", {"num_local_experts": 1}),
+        ("CTRLLMHeadModel", {"n_embd": 1281}),
+    ],
+)
+@pytest.mark.parametrize("quantity", ["flops", "training_flops", "cache_elements"])
+def test_code_of_costs_refuses_what_transformers_cannot_run(
+    architecture: str, changed: dict[str, Any], quantity: str, tmp_path: Path, query: Callable[[str], Any]
+) -> None:
+    model = archspec.load(architecture)
+    formula, broken = model.quantity(quantity, tokens=4), model.at(changed)
+    with pytest.raises(ArchspecError, match="cannot run it"):
+        broken.forward(tokens=4)
+    row = inputs_at(formula, broken.scope, {"batch": 1, "tokens": 4, "past": 0})
+    assert run_python(formula.python(), formula.inputs) == formula.evaluate()
+    assert run_python(formula.python(), row) is query(sql_of(formula, row)) is None
+    assert Library(formula.written("c"), tmp_path, quantity).run(row) == (CODES["condition"], None)
+
+
+def test_conditions_on_experts_are_not_those_of_a_dense_model() -> None:
+    dense = {"mlp_only_layers": list(range(24)), "num_experts": 4, "num_experts_per_tok": 8}
+    model = archspec.load("Qwen2MoeForCausalLM", set=dense)
+    formula = model.quantity("flops", tokens=4)
+    assert run_python(formula.python(), formula.inputs) == model.forward(tokens=4).flops
+
+
+def test_conditions_of_running_hold_for_sub_configs() -> None:
+    checks = archspec.load("Gemma3ForConditionalGeneration").quantity("flops", tokens=4).checks
+    named = "(text_config_num_attention_heads % text_config_num_key_value_heads) == 0"
+    assert named in checks
+
+
+def test_code_without_inputs_is_valid(tmp_path: Path, query: Callable[[str], Any]) -> None:
+    formula = archspec.load("SLANetSLAHead").quantity("buffers")
+    assert not formula.inputs
+    assert eval(formula.python(), {}, {}) == query(sql_of(formula, {})) == formula.evaluate()
+    assert Library(formula.written("c"), tmp_path, "buffers").run({}) == (0, formula.evaluate())
+
+
 def test_c_code_does_not_overflow(tmp_path: Path) -> None:
     formula = archspec.load("LlamaForCausalLM").quantity("training_flops", tokens=10**7, batch=1000)
     library = Library(formula.written("c"), tmp_path, "training_flops")

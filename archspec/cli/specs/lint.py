@@ -27,6 +27,6 @@ def run(args: Values) -> int:
         return 0
     from archspec.linting.files import lint
 
-    found = lint(args.files, args.specs)
+    found = lint(args.files or None, args.specs)
     print_json(found.as_json()) if args.json else show(found.blocks())
     return 2 if found else 0

@@ -153,6 +153,8 @@ def _tidy(checks: Iterable[Check]) -> list[Check]:
             continue
         if op == ">=" and not right.is_Integer:
             op, left, right = "<=", right, left
+        if right == 0 and left.as_coeff_Mul()[0].is_positive:
+            left = left.as_coeff_Mul()[1]
         key: Any = (op, left, right)
         if op == "<=" and right.is_Integer and left.as_coeff_Mul()[0].is_positive:
             times, left = left.as_coeff_Mul()

@@ -78,10 +78,11 @@ def _python(formula: ClosedForm, found: Ready, labeled: bool) -> str:
         raised = f"(_ for _ in ()).throw(ValueError({message!r}))"
         takes = [names[name] for name in found.inputs if name not in found.optional]
         takes += [f"{names[name]}={found.inputs[name]!r}" for name in sorted(found.optional)]
+        takes = ["*", *takes, "**_"] if takes else ["**_"]  # a star alone needs a name after it
         return "\n".join(
             [
                 *comment,
-                f"(lambda *, {', '.join([*takes, '**_'])}: {value}",
+                f"(lambda {', '.join(takes)}: {value}",
                 f"    if {condition}",
                 f"    else {raised})(**{{**globals(), **locals()}})",
             ]

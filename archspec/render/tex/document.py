@@ -14,7 +14,7 @@ from archspec.render.factors import shortest
 from archspec.render.notation import ENVIRONMENTS, Glyph, escaped
 from archspec.render.order import place
 from archspec.render.terms import arranged
-from archspec.render.tex.lines import ALIGNED, COLUMN, LEAST, Line, broken, width
+from archspec.render.tex.lines import ALIGNED, COLUMN, LEAST, Line, broken, check_width, width
 from archspec.render.tex.tables import cell, legend, typed
 from archspec.symbolic.closed_form import ClosedForm
 
@@ -100,10 +100,7 @@ def shown(
 
 
 def _width(env: str | None, most: float | None) -> float | None:
-    if most is not None and most < LEAST:
-        raise FormulaError(
-            f"a formula is at least {LEAST} digits wide, not {most:g}", help="48 is a column of two"
-        )
+    check_width(most)
     return COLUMN if env and most is None else most
 
 

@@ -9,11 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from archspec.arguments import described
+from archspec.errors import FormulaError
 from archspec.render.notation import Glyph
 from archspec.render.order import ordered, product
 from archspec.render.tex.printer import TexPrinter, bracket
 
 COLUMN = 69  # the text of LaTeX's article
+WIDEST = 1_000_000  # that is asked for: no formula is as wide
 LEAST = 16  # of a formula, however little room a label or a left side leaves
 _DOT = r" \cdot "
 ALIGNED = 2.0  # what the environment leaves beside its lines
@@ -54,6 +57,13 @@ class Line(NamedTuple):
 
     depth: int
     text: str
+
+
+def check_width(most: float | None) -> None:
+    """Errors: :class:`FormulaError` for lines that are too short for a formula, or longer than any."""
+    if most is not None and not LEAST <= most <= WIDEST:
+        message = f"a line of a formula is {LEAST} to {WIDEST:,} digits wide, not {described(most)}"
+        raise FormulaError(message, help="give a width in that range; 48 is a column of two")
 
 
 def width(latex: str) -> float:

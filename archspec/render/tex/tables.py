@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.render.notation import Glyph, escaped
-from archspec.render.tex.lines import ALIGNED, COLUMN, LEAST, broken, width
+from archspec.render.tex.lines import ALIGNED, COLUMN, LEAST, broken, check_width, width
 
 _PAGE = 40  # rows of a legend
 _GAPS = 3 * 2.4 + 1  # between four columns
@@ -26,6 +26,7 @@ def booktabs(rows: Sequence[Cells], symbols: Mapping[str, Glyph], most: float | 
 
     The table is at most ``most`` digits wide, 69 where that is not given: the text of LaTeX's article.
     """
+    check_width(most)
     fixed = sum(
         max(map(width, column)) for column in ([row.label for row in rows], [row.value for row in rows])
     )

@@ -7,7 +7,7 @@ Evaluating their expressions here notes the conditions under which they stay the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from archspec.configs.scope import Scope, SubConfig
@@ -17,6 +17,8 @@ from archspec.symbolic.counts import Loops
 from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import TooLarge
 from archspec.symbolic.swept import SweptDomain
+from archspec.tree.node import Node
+from archspec.tree.runnable import unrunnable
 
 MAX_TERMS = 30_000  # of one expression
 CANNOT = (ArchspecError, EvaluationError, TooLarge, Loops, TypeError, ValueError, AttributeError)
@@ -51,32 +53,39 @@ class Decided:
     def rely(self, scope: Scope, expressions: Iterable[Expression]) -> None:
         """Notes what some expressions of a config depend on; all fields that they read where they are odd."""
         for expression in expressions:
-            side = Side(scope, self)
-            try:
-                with self.fields.allowance(MAX_TERMS):
-                    side.truth(side.read(expression), expression.tree)
-            except CANNOT:
-                for name in side.asked_for:
-                    self.values[scope.origin.path + name] = scope.get(name)
+            self._evaluate(scope, lambda side, read=expression: side.truth(side.read(read), read.tree))
+
+    def runs(self, scope: Scope, architecture: str, root: Node) -> None:
+        """Notes the conditions under which transformers can run the model that it builds."""
+        self._evaluate(scope, lambda side: [*unrunnable(side, architecture, root)])
+
+    def _evaluate(self, scope: Scope, evaluation: Callable[[Side], Any]) -> None:
+        side = Side(scope, self)
+        try:
+            with self.fields.allowance(MAX_TERMS):
+                evaluation(side)
+        except CANNOT:
+            self.values |= side.asked_for
 
 
 class Side(Scope):
     """A scope whose numbers are on the path of :class:`Decided`."""
 
-    def __init__(self, scope: Scope, decided: Decided) -> None:
+    def __init__(self, scope: Scope, decided: Decided, asked_for: dict[str, Any] | None = None) -> None:
         self.__dict__.update(scope.__dict__)
         self.plain, self.decided, self.values, self._pending = scope, decided, {}, []
         self.domain = SweptDomain(unroll=True)
-        self.asked_for: set[str] = set()
+        self.asked_for: dict[str, Any] = {} if asked_for is None else asked_for  # of its sub-configs, too
 
     def get(self, name: str) -> Any:
         name = self.canonical(name)
         if name not in self.values:
             value = self.plain.get(name)
-            self.asked_for.add(name)
             self.decided.follows(self.plain, name)
+            if not isinstance(value, SubConfig | Scope):
+                self.asked_for[self.origin.path + name] = value
             if isinstance(value, SubConfig):
-                self.values[name] = Side(value.scope, self.decided)
+                self.values[name] = Side(value.scope, self.decided, self.asked_for)
             elif isinstance(value, Scope) or name in self.plain.overridden:
                 self.values[name] = value
             elif name in self.spec.fixed:
