@@ -7,7 +7,8 @@ Evaluating their expressions here notes the conditions under which they stay the
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from archspec.configs.scope import Scope, SubConfig
@@ -53,17 +54,20 @@ class Decided:
     def rely(self, scope: Scope, expressions: Iterable[Expression]) -> None:
         """Notes what some expressions of a config depend on; all fields that they read where they are odd."""
         for expression in expressions:
-            self._evaluate(scope, lambda side, read=expression: side.truth(side.read(read), read.tree))
+            with self._side(scope) as side:
+                side.truth(side.read(expression), expression.tree)
 
     def runs(self, scope: Scope, architecture: str, root: Node) -> None:
         """Notes the conditions under which transformers can run the model that it builds."""
-        self._evaluate(scope, lambda side: [*unrunnable(side, architecture, root)])
+        with self._side(scope) as side:
+            _ = [*unrunnable(side, architecture, root)]
 
-    def _evaluate(self, scope: Scope, evaluation: Callable[[Side], Any]) -> None:
+    @contextmanager
+    def _side(self, scope: Scope) -> Iterator[Side]:
         side = Side(scope, self)
         try:
             with self.fields.allowance(MAX_TERMS):
-                evaluation(side)
+                yield side
         except CANNOT:
             self.values |= side.asked_for
 
