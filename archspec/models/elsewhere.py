@@ -141,13 +141,10 @@ def under(formula: Form, replacement: Mapping[str, Any], stated: Iterable[str]) 
 
     Errors: :class:`ConfigError` for what transformers refuses at the config's values.
     """
-    named: dict[sympy.Symbol, Any] = {}
-    for name, expr in replacement.items():
-        symbol = sympy.Symbol(canonical(formula, name))
-        if symbol in named:
-            message = f"{name} is another name of {symbol}, which is assumed already"
-            raise FormulaError(message, help="keep one of the two assumptions")
-        named[symbol] = expr
+    named = {sympy.Symbol(canonical(formula, name)): expr for name, expr in replacement.items()}
+    if len(named) < len(replacement):
+        message = f"two of {', '.join(replacement)} are names of one field"
+        raise FormulaError(message, help="keep one of the two assumptions")
     for symbol in named:
         if symbol in formula.replacements and symbol not in formula.expr.free_symbols:
             raise FormulaError(f"{symbol} is replaced already", help="assume all of it at once")
@@ -243,9 +240,7 @@ def _size(formula: Placed, name: str, number: Any) -> int | float:
         return int(number)
     if isinstance(formula.config_values.get(name), float) and number.is_Rational:
         return float(number)
-    raise FormulaError(
-        f"{name} = {number} is no whole number", help="write // for a quotient that is rounded"
-    )
+    raise FormulaError(f"{name} = {number} is no whole number", help="write // to round a quotient down")
 
 
 def _of(formula: Form, spot: Spot) -> Form:
