@@ -24,6 +24,7 @@ HELD = {  # further numbers, and what they are held to
     "static": ("static caches", "transformers' StaticCache"),
     "working_set": ("working sets", "what torch allocates"),
 }
+POSITIONS_HELP = "give the number of its encoder's positions as memory"
 PAGE = 16  # positions that a serving engine reserves at once
 
 
@@ -85,9 +86,7 @@ class Forward:
         if memory and not builder.attends:
             raise ArchspecError(f"{self.architecture} attends to no encoder", help="leave memory out")
         if builder.encoder and memory is None:
-            raise ArchspecError(
-                f"{self.architecture} reads what its encoder gives", help="say how many positions: memory=512"
-            )
+            raise ArchspecError(f"{self.architecture} reads what its encoder gives", help=POSITIONS_HELP)
         if builder.encoder and self.scope.raw.get("is_encoder_decoder") is False:
             raise ArchspecError(
                 f"{self.architecture} is an encoder and a decoder, its config says is_encoder_decoder: false",

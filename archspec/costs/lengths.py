@@ -12,7 +12,7 @@ from functools import cache
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
-from archspec.costs.forward import Forward, held_to_transformers
+from archspec.costs.forward import POSITIONS_HELP, Forward, held_to_transformers
 from archspec.costs.records import Call, Step, axes_of
 from archspec.errors import ArchspecError, FormulaError, Place, Source
 from archspec.language.expression import Expression, parse
@@ -23,7 +23,7 @@ from archspec.tree.node import Node
 from archspec.tree.runnable import unrunnable
 from archspec.typing_light import Any
 
-POSITIONS = "positions.json"  # by model type: of `tokens`, past ones included, and of its encoder's `memory`
+POSITIONS = "positions.json"  # model type -> of `tokens`, past ones included, and of its encoder's `memory`
 USUAL_TOKENS, USUAL_MEMORY = 2048, 512
 
 
@@ -32,6 +32,8 @@ def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
     lengths = {"batch": 1, "tokens": usual_tokens(scope)}
     if not encodes(scope, architecture):
         return lengths
+    if _one_length(architecture):
+        return {**lengths, "memory": lengths["tokens"]}
     most = positions(scope, "memory")
     return {**lengths, "memory": USUAL_MEMORY if most is None else max(1, min(USUAL_MEMORY, most))}
 
@@ -91,6 +93,11 @@ def positions(scope: Scope, axis: str) -> Any:
 def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
     """Errors: :class:`ArchspecError` for a call that is longer than there are positions for."""
     call = call.call if isinstance(call, Step) else call
+    if call.memory and call.memory != call.tokens and _one_length(architecture):
+        message = f"{architecture} runs with as many encoder positions as tokens"
+        raise ArchspecError(
+            f"{message}, not with {call.memory:,} and {call.tokens:,}", help=f"memory={call.tokens}"
+        )
     _check(scope, "tokens", call.context, f"{architecture} has", "past and tokens are")
     if call.memory and encodes(scope, architecture):
         _check(scope, "memory", call.memory, f"the encoder of {architecture} has", "memory is")
@@ -103,7 +110,7 @@ def check_memory(scope: Scope, architecture: str, memory: int | None) -> None:
         raise ArchspecError(message, help="leave memory out")
     if memory is None and encodes(scope, architecture):
         message = f"{architecture} reads what its encoder gives"
-        raise ArchspecError(message, help="say how many positions: memory=512")
+        raise ArchspecError(message, help=POSITIONS_HELP)
 
 
 def _uses_memory(scope: Scope, architecture: str, memory: int) -> bool:
@@ -135,6 +142,11 @@ def encodes(scope: Scope, architecture: str) -> bool:
     builder = CostBuilder(scope, axes_of(Call(1, 1)))
     builder.build(architecture)
     return builder.encoder
+
+
+def _one_length(architecture: str) -> bool:
+    """Return True for a class whose decoder reads the encoder's tokens again, such as BART's classifier."""
+    return _rules().get(architecture, {}).get("memory") == "tokens"
 
 
 def _rule(scope: Scope, axis: str) -> Expression | None:

@@ -180,9 +180,7 @@ def readonly_names(cls: Any) -> frozenset[str]:
     from transformers import PreTrainedConfig
 
     own = set(dir(cls)) - set(dir(PreTrainedConfig)) if issubclass(cls, PreTrainedConfig) else set[str]()
-    computed = {
-        name for name in own if isinstance(found := getattr(cls, name), property) and found.fset is None
-    }
+    computed = {name for name in own if isinstance(getattr(cls, name), property)}
     computed |= {alias for alias, name in getattr(cls, "attribute_map", {}).items() if name in computed}
     return frozenset(name for name in computed if _refuses(cls, name))
 
@@ -190,7 +188,7 @@ def readonly_names(cls: Any) -> frozenset[str]:
 def _refuses(cls: Any, name: str) -> bool:
     try:
         cls(**{name: 1})
-    except AttributeError:
+    except (AttributeError, NotImplementedError):  # there is no setter, or one that refuses
         return True
     except Exception:  # another value of it might do
         return False

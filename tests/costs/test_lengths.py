@@ -18,7 +18,8 @@ def read(name: str) -> Any:
     return json.loads(Path(shipped().folder, name).read_text(encoding="utf-8"))
 
 
-RULES = read("positions.json")
+RULES = {name: rule for name, rule in read("positions.json").items() if rule != {"memory": "tokens"}}
+ONE_LENGTH = read("positions.json").keys() - RULES.keys()  # classes
 FEW = 24  # positions
 SMALL = {
     **dict.fromkeys(("hidden_size", "n_embd", "d_model", "emb_dim", "dim", "embedding_size"), 48),
@@ -184,3 +185,45 @@ def test_sequences_that_a_budget_is_of_are_no_longer() -> None:
     assert best.costs["memory"] == best.bytes + kept
     with pytest.raises(ArchspecError, match="a sequence of 0 positions is none"):
         archspec.solve("GPT2LMHeadModel", "n_layer", memory="1GiB", sequence=0)
+
+
+@pytest.mark.parametrize("architecture", sorted(ONE_LENGTH))
+def test_a_classifier_of_the_encoders_tokens_takes_as_many_positions_as_tokens(architecture: str) -> None:
+    model = archspec.load(architecture)
+    assert model.flops(tokens=9, memory=9).flops > 0
+    for call in (model.flops, model.training):
+        with pytest.raises(ArchspecError, match="as many encoder positions as tokens, not with 9 and 7"):
+            call(tokens=7, memory=9)
+    with pytest.raises(ArchspecError, match="give the number of its encoder's positions as memory"):
+        model.flops(tokens=9)
+    assert archspec.load(architecture).quantity("flops").evaluate() > 0
+
+
+@pytest.mark.oracle
+def test_these_classifiers_are_those_that_transformers_cannot_run_with_other_lengths() -> None:
+    from contextlib import nullcontext
+
+    from archspec.costs.records import Call
+    from archspec.oracle.costs import instance, output_of
+    from archspec.oracle.verdicts import Unavailable
+
+    named = (
+        name
+        for kind in EXACT
+        for name in shipped().load(kind).architectures
+        if name.endswith("ForSequenceClassification")
+    )
+    failing = set()
+    for name in named:
+        try:
+            model = archspec.load(name)
+            model.flops(tokens=9, memory=9)
+        except ArchspecError:
+            continue  # there is no encoder, or costs are refused
+        built = instance(name, {"model_type": model.model_type}, model.model_type)
+        output_of(built, Call(1, 9, memory=9, encoded=9), nullcontext())
+        try:
+            output_of(built, Call(1, 7, memory=9, encoded=9), nullcontext())
+        except Unavailable:
+            failing.add(name)
+    assert failing == ONE_LENGTH

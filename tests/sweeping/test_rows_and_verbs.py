@@ -30,8 +30,9 @@ def fields_of(scope: Scope) -> dict[str, list[int]]:
     """Values of the fields that a usual call may follow, and of the number of layers."""
     rule = POSITIONS.get(scope.spec.model_type, {}).get("tokens", "")
     named = [name for name in scope.spec.fields if name in rule and "position" in name]
+    few = [4, 5] if scope.spec.model_type == "qwen3_next" else [1, 2]  # it runs with a layer of attention
     depths = [name for name in ("num_hidden_layers", "num_layers", "n_layer") if name in scope.spec.fields]
-    values = {**{name: [40, 1000, 3000] for name in named}, **{name: [1, 2] for name in depths[:1]}}
+    values = {**{name: [40, 1000, 3000] for name in named}, **{name: few for name in depths[:1]}}
     return {name: values[name] for name in values if type(scope.get(name)) is int}
 
 
@@ -96,6 +97,6 @@ def test_lengths_are_printed_and_encoder_lengths_are_not_assumed(capsys: pytest.
     assert "note: costs are those of a call with batch 1, tokens 2,048" in capsys.readouterr().err
     grid = ["sweep", "T5Model", "--set", "num_layers=2,3", "--columns", "flops"]
     assert main(grid) == 2
-    assert "memory=512" in capsys.readouterr().err
+    assert "positions as memory" in capsys.readouterr().err
     assert main([*grid, "--memory", "100", "--batch", "3"]) == 0
     assert "with batch 3, tokens 2,048, memory 100" in capsys.readouterr().err

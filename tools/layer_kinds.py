@@ -1,0 +1,81 @@
+"""Which kinds of layers a model type runs with: conditions on `layer_types` for formulas/runs.json.
+
+transformers accepts every name of a kind for every model type, and fails in the forward pass: for want of a
+layer with attention, of a window, or of code for the kind. Each kind is tried in all layers, then mixed with
+one that runs alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from archspec.configs.scope import Scope
+from archspec.specs.records import Spec
+
+LISTS = ("layer_types", "layers_block_type", "block_types")
+_KINDS = (
+    *("full_attention", "sliding_attention", "chunked_attention", "window_attention", "indexed_attention"),
+    *("compressed_sparse_attention", "heavily_compressed_attention", "minimax_m3_sparse"),
+    *("linear_attention", "conv", "moe", "mlp", "hybrid", "hybrid_sliding", "recurrent"),
+    *("mamba", "attention", "deepseek_sparse_attention", "qwen_sparse_attention"),  # former names
+)
+_WINDOWS = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
+Works = Callable[[Mapping[str, Any]], bool | None]  # None for a config that archspec refuses
+
+
+def kind_rules(spec: Spec, base: Mapping[str, Any], works: Works) -> list[str]:
+    """The conditions on the list of kinds of a model type; none for one that has no such list."""
+    name = next((one for one in LISTS if one in spec.fields), None)
+    scope = Scope(spec, dict(base))
+    if name is None or not isinstance(scope.get(name), list):
+        return []
+    count = len(scope.get(name))
+    built = {kind: runs for kind in _KINDS if (runs := works({**base, name: [kind] * count})) is not None}
+    alone = [kind for kind, runs in built.items() if runs]
+    windows = {}
+    for kind, window in _WINDOWS.items():
+        if kind in built and window in spec.fields:
+            windows |= _window_needed(spec, kind, window, {**base, name: [kind] * count}, works)
+    alone += [kind for kind in windows if kind not in alone]
+    rest = [kind for kind in built if kind not in alone]
+    mixed = [
+        kind
+        for kind in rest
+        if kind in scope.get(name) or any(map(works, _mixes(base, name, kind, alone, count)))
+    ]
+    found = [*_rules(name, alone, mixed, len(mixed) < len(rest))]
+    return [*found, *(f'{needed} or "{kind}" not in {name}' for kind, needed in windows.items())]
+
+
+def _window_needed(
+    spec: Spec, kind: str, window: str, raw: Mapping[str, Any], works: Works
+) -> dict[str, str]:
+    """The kind with the condition on its window; nothing if it runs without one, or never."""
+    flag = "use_sliding_window"
+    given: dict[str, dict[str, Any]] = {f"{window} is not None": {window: 4}}
+    if flag in spec.fields:
+        given[f"{flag} and {window} is not None"] = {window: 4, flag: True}
+    for needed, fields in given.items():
+        if works({**raw, **fields}) and not works({**raw, **fields, window: None}):
+            return {kind: needed}
+    return {}
+
+
+def _mixes(
+    base: Mapping[str, Any], name: str, kind: str, alone: list[str], count: int
+) -> Iterator[dict[str, Any]]:
+    """A kind in all layers but the last, or but the first, so that a layer of each position is tried."""
+    for other in alone:
+        yield {**base, name: [*[kind] * (count - 1), other]}
+        yield {**base, name: [other, *[kind] * (count - 1)]}
+
+
+def _rules(name: str, alone: list[str], mixed: list[str], others_fail: bool) -> Iterator[str]:
+    if others_fail:
+        yield f"all(kind in {json.dumps([*alone, *mixed])} for kind in {name})"
+    if mixed and len(mixed) < len(alone):
+        yield f"any(kind not in {json.dumps(mixed)} for kind in {name})"
+    elif mixed:
+        yield f"any(kind in {json.dumps(alone)} for kind in {name})"
