@@ -74,9 +74,8 @@ class Forward:
         _whole(batch=batch, tokens=tokens)
         _whole(0, past=past, memory=0 if memory is None else memory)
         _whole(0, encoded=0 if encoded is None else encoded)
-        if encoded is None:
-            encoded = 0 if past else memory or 0
-        self.call = Call(batch, tokens, past, memory or 0, encoded)
+        call = Call(batch, tokens, past, memory or 0)
+        self.call = call._replace(encoded=call.usually_encoded if encoded is None else encoded)
         builder = CostBuilder(scope, axes_of(self.call))
         self.tree = builder.build(architecture)
         self._check(builder, memory)

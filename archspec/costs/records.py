@@ -22,6 +22,9 @@ class Call(NamedTuple):
     """The lengths of one call: sequences, positions computed now, positions in the cache, encoder positions.
 
     ``encoded`` encoder positions are computed in this call: all of `memory`, or 0 where its output is given.
+
+    >>> Call(1, 1, memory=9, encoded=9).at({"memory": 12}), Call(1, 1, memory=9).at({"memory": 12}).encoded
+    (Call(batch=1, tokens=1, past=0, memory=12, encoded=12), 0)
     """
 
     batch: int
@@ -39,9 +42,17 @@ class Call(NamedTuple):
         """By the names of their axes."""
         return self._asdict()
 
+    @property
+    def usually_encoded(self) -> int:
+        """The encoder positions that a call computes unless told otherwise: all, none after a past."""
+        return 0 if self.past else self.memory
+
     def at(self, lengths: dict[str, int]) -> Call:
-        """The same with some other lengths."""
-        return self._replace(**lengths)
+        """The same with some other lengths; `encoded` follows them where it is as usual."""
+        there = self._replace(**lengths)
+        if "encoded" in lengths or self.encoded != self.usually_encoded:
+            return there
+        return there._replace(encoded=there.usually_encoded)
 
 
 class Step(NamedTuple):

@@ -69,3 +69,18 @@ def test_an_option_of_another_type_is_refused(method: str, options: dict[str, An
     with pytest.raises(archspec.ArchspecError) as refused:
         getattr(archspec.load("GPT2LMHeadModel"), method)(**options).as_json()
     assert len(refused.value.problems) == 1 and "\n" not in refused.value.problems[0].message
+
+
+@pytest.mark.parametrize("architecture", ["T5ForConditionalGeneration", "BartForConditionalGeneration"])
+def test_other_lengths_of_a_formula_are_those_of_a_call(architecture: str) -> None:
+    """The encoder positions of a call follow its memory and its past there, as they do in `flops`."""
+    model = archspec.load(architecture)
+    formula = model.quantity("flops", tokens=10, memory=20)
+    changed: list[dict[str, int]] = [{"memory": 21}, {"past": 3}, {"past": 3, "memory": 25}, {"encoded": 0}]
+    for lengths in changed:
+        expected = model.flops(**{"tokens": 10, "memory": 20, **lengths}).flops
+        assert formula.at(lengths).evaluate() == formula.evaluate(lengths) == expected
+    steps = {row.field: row.step for row in formula.sensitivity().fields}
+    for name, value in {"memory": 21, "past": 1}.items():
+        there = model.flops(**{"tokens": 10, "memory": 20, name: value}).flops
+        assert steps[name] == there - formula.evaluate()
