@@ -89,9 +89,8 @@ class Sweep(Report):
             yield batch, done
         if not rows and not self.filtered and self.engine.refusal is not None:
             region = self.subject.region((0,) * len(self.subject.axes))
-            refusal, point = (region.refusal, region.point) if region.refusal else self.engine.refusal
-            first, *others = refusal.problems
-            at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(point).items())
+            first, *others = (region.refusal or self.engine.refusal[0]).problems
+            at = ", ".join(f"{name} = {value}" for name, value in self.subject.values(region.point).items())
             message = f"every point of the grid is refused; at {at}: {first.message}"
             raise SweepError([first._replace(message=message), *others])
 
