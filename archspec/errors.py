@@ -16,6 +16,7 @@ _CONTEXT_WIDTH = 160
 _LONGEST = 2_000  # characters of a message: enough for any list of names
 _MOST_PROBLEMS = 50  # of one error
 _UNSAFE = r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+UNICODE_HELP = "write text that UTF-8 can hold, without halves of surrogate pairs"
 _ADDRESS = r"( object)? at 0x[0-9a-fA-F]{6,}(?=>)"
 
 
@@ -30,6 +31,19 @@ def printable(text: str, most: int | None = None) -> str:
     if text.isprintable():
         return text
     return re.sub(_UNSAFE, lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def is_unicode(text: str) -> bool:
+    r"""Return True for a text that UTF-8 can hold: one without halves of characters.
+
+    >>> is_unicode("é"), is_unicode("\udc80")
+    (True, False)
+    """
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Source(NamedTuple):

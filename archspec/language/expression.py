@@ -10,7 +10,7 @@ import re
 import warnings
 from functools import lru_cache
 
-from archspec.errors import Place, Problem, SpecError
+from archspec.errors import UNICODE_HELP, Place, Problem, SpecError, is_unicode
 from archspec.language.operations import BINARY, METHODS
 from archspec.language.yaml_nodes import Scalar
 from archspec.typing_light import Any, NamedTuple
@@ -83,6 +83,8 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
     if len(text) > MAX_EXPRESSION:
         message = f"an expression longer than {MAX_EXPRESSION:,} characters"
         raise SpecError(message, place, path, "give its parts names in `where:`")
+    if not is_unicode(text):
+        raise SpecError("not an expression: the text is not Unicode", place, path, UNICODE_HELP)
     try:
         tree: ast.expr = python(f"({text}\n)").body  # type: ignore[attr-defined]
     except SyntaxError as error:
@@ -168,6 +170,8 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
         return f"the operator {type(node.op).__name__} is not part of the spec language", _HELP
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str | bool | None):
         return f"{node.value!r} has no meaning in a spec", _HELP
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_unicode(node.value):
+        return f"{node.value!r} is not Unicode text", UNICODE_HELP
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
         return f"{node.id} is not Python", f"write {_CONSTANTS[node.id]}"
     if isinstance(node, ast.Name) and node.id.startswith("__"):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from archspec.arguments import described
 from archspec.configs.overrides import one_by_one, owner, parse_override, split_at_commas
 from archspec.configs.scope import Scope
-from archspec.errors import Place, Source, SweepError
+from archspec.errors import UNICODE_HELP, Place, Source, SweepError
 
 Columns = str | Sequence[str] | Mapping[str, str]
 MAX_POINTS = 10**12
@@ -113,7 +113,7 @@ def _plain(name: str, value: Any) -> Any:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise SweepError(f"{name}: {value!r} is not Unicode text", help="write it in UTF-8") from None
+        raise SweepError(f"{name}: {value!r} is not Unicode text", help=UNICODE_HELP) from None
     except (TypeError, ValueError, RecursionError):
         help_ = "give numbers, texts, booleans, null, and lists or mappings of these"
         raise SweepError(f"{name}: {described(value)} is not a value of a config", help=help_) from None

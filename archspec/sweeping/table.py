@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archspec.configs.scope import Scope, SubConfig
-from archspec.errors import ArchspecError, SweepError
+from archspec.errors import UNICODE_HELP, ArchspecError, SweepError, is_unicode
 from archspec.extras import required
 from archspec.language.expression import Expression
 from archspec.language.kinds import UNKNOWN, Kinds, Reader, kinds_of_value, of
@@ -261,7 +261,10 @@ def _values(axis: Axis) -> Any:
 
 
 def _texts(values: Any) -> list[str | None]:
-    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    if (wrong := next((text for text in texts if text and not is_unicode(text)), None)) is not None:
+        raise SweepError(f"{wrong!r} is not Unicode text", help=UNICODE_HELP)
+    return texts
 
 
 def _kind(value: Any) -> str:
