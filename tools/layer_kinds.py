@@ -18,7 +18,16 @@ LISTS = ("layer_types", "layers_block_type", "block_types")
 _KINDS = (
     *("full_attention", "sliding_attention", "chunked_attention", "window_attention", "indexed_attention"),
     *("compressed_sparse_attention", "heavily_compressed_attention", "minimax_m3_sparse"),
-    *("linear_attention", "conv", "moe", "mlp", "hybrid", "hybrid_sliding", "recurrent"),
+    *(
+        "reference_sliding_attention",
+        "linear_attention",
+        "conv",
+        "moe",
+        "mlp",
+        "hybrid",
+        "hybrid_sliding",
+        "recurrent",
+    ),
     *("mamba", "attention", "deepseek_sparse_attention", "qwen_sparse_attention"),  # former names
 )
 _WINDOWS = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
@@ -32,21 +41,24 @@ def kind_rules(spec: Spec, base: Mapping[str, Any], works: Works) -> list[str]:
     if name is None or not isinstance(scope.get(name), list):
         return []
     count = len(scope.get(name))
-    built = {kind: runs for kind in _KINDS if (runs := works({**base, name: [kind] * count})) is not None}
-    alone = [kind for kind, runs in built.items() if runs]
-    windows = {}
+    whole = {kind: works({**base, name: [kind] * count}) for kind in _KINDS}
+    alone = [kind for kind, runs in whole.items() if runs]
+    windows: dict[str, str] = {}
     for kind, window in _WINDOWS.items():
-        if kind in built and window in spec.fields:
+        if whole[kind] is not None and window in spec.fields:
             windows |= _window_needed(spec, kind, window, {**base, name: [kind] * count}, works)
     alone += [kind for kind in windows if kind not in alone]
-    rest = [kind for kind in built if kind not in alone]
-    mixed = [
-        kind
-        for kind in rest
-        if kind in scope.get(name) or any(map(works, _mixes(base, name, kind, alone, count)))
-    ]
-    found = [*_rules(name, alone, mixed, len(mixed) < len(rest))]
-    return [*found, *(f'{needed} or "{kind}" not in {name}' for kind, needed in windows.items())]
+    mixed, failing = [], []
+    for kind in _KINDS:
+        if kind in alone:
+            continue
+        found = {whole[kind], *map(works, _mixes(base, name, kind, alone, count))}
+        if True in found or kind in scope.get(name):
+            mixed.append(kind)
+        elif False in found:
+            failing.append(kind)
+    rules = _rules(name, alone, mixed, bool(failing))
+    return [*rules, *(f'{needed} or "{kind}" not in {name}' for kind, needed in windows.items())]
 
 
 def _window_needed(

@@ -95,7 +95,7 @@ WRITTEN: dict[str, tuple[str, ...]] = {  # of model types or classes; tests run 
     "prophetnet": ("num_decoder_layers <= num_encoder_layers",),
     "bamba": ("attn_layer_indices is not None and any(i < num_hidden_layers for i in attn_layer_indices)",),
     "codegen": ("rotary_dim % 2 == 0", "rotary_dim <= n_embd // n_head"),
-    "deepseek_v2": ("num_experts_per_tok is not None",),
+    "deepseek_v2": ("num_experts_per_tok is not None or num_hidden_layers <= first_k_dense_replace",),
     "falcon": (
         "not new_decoder_architecture or num_attention_heads % num_kv_heads == 0",
         "new_decoder_architecture or multi_query or num_kv_heads == num_attention_heads",

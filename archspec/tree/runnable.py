@@ -29,7 +29,7 @@ RUNS = "runs.json"  # model type, or class -> the conditions that a config meets
 def unrunnable(scope: Scope, architecture: str, root: Node | None = None) -> Iterator[Problem]:
     """Why a forward pass of a config fails, for its sub-configs too; nothing if no condition is violated.
 
-    With the tree of the model, conditions on experts hold if it has no routed experts.
+    With the tree of the model, conditions on numbers of experts hold if it has no routed experts.
     """
     for condition in (*_conditions(scope.spec.model_type), *_conditions(architecture)):
         if not _holds(scope, condition) and not (_of_experts(condition) and root and not _routes(root)):
@@ -45,10 +45,18 @@ def warnings(scope: Scope, architecture: str, root: Node) -> Iterator[str]:
 
 def _problem(scope: Scope, condition: Expression) -> Problem:
     read = _fields(condition)
-    found = ", ".join(f"{scope.origin.path}{name} = {here(scope.get(name))}" for name in read)
+    found = ", ".join(f"{scope.origin.path}{name} = {_shown(here(scope.get(name)))}" for name in read)
     message = f"transformers builds this model but cannot run it: `{condition.text}` does not hold"
     changed = " or ".join(scope.origin.path + name for name in read)
     return Problem(f"{message} ({found})", help=f"change {changed}")
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON; of a long list the different items."""
+    if isinstance(value, list) and len(value) > 4:
+        kinds = [*dict.fromkeys(map(json.dumps, value))]
+        return f"a list of {', '.join(kinds[:4])}"
+    return json.dumps(value, default=str)
 
 
 def _holds(scope: Scope, condition: Expression) -> bool:
@@ -69,7 +77,7 @@ def _fields(condition: Expression) -> list[str]:
 
 
 def _of_experts(condition: Expression) -> bool:
-    return any("expert" in name for name in _fields(condition))
+    return "None" not in condition.text and any("expert" in name for name in _fields(condition))
 
 
 def _routes(node: Node) -> bool:

@@ -16,6 +16,12 @@ from archspec.tree.runnable import RUNS, unrunnable
 
 with open(os.path.join(folder(), RUNS), encoding="utf-8") as _file:
     RULES: dict[str, list[str]] = json.load(_file)
+CLASSES = {name for name in RULES if name.endswith("ForCausalLM")}  # the others are model types
+NEEDED: dict[str, dict[str, Any]] = {  # for types whose default config transformers cannot run
+    "bamba": {"attn_layer_indices": [1]},
+    "deepseek_v2": {"num_experts_per_tok": 6},
+    "granitemoehybrid": {"layer_types": ["full_attention"] * 32},
+}
 BROKEN: dict[str, dict[str, Any]] = {  # a class, and fields with which its forward pass fails
     "LlamaForCausalLM": {"hidden_size": 2176, "num_attention_heads": 17, "num_key_value_heads": 8},
     "MistralForCausalLM": {"num_attention_heads": 16, "num_key_value_heads": 12},
@@ -30,6 +36,40 @@ BROKEN: dict[str, dict[str, Any]] = {  # a class, and fields with which its forw
     "CTRLLMHeadModel": {"n_embd": 1281},
     "Gemma4ForCausalLM": {"head_dim": 129},
 }
+_LINEAR = {"num_hidden_layers": 3, "layer_types": ["linear_attention"] * 3}
+_MIXED = {"num_hidden_layers": 3, "layer_types": ["linear_attention", "full_attention", "linear_attention"]}
+_SLIDING = {"num_hidden_layers": 2, "layer_types": ["sliding_attention"] * 2}
+_NEW_FALCON = {"num_hidden_layers": 2, "new_decoder_architecture": True, "num_kv_heads": 1}
+_EXPERTS = {"num_hidden_layers": 2, "n_routed_experts": 8}
+PAIRS: list[
+    tuple[str, dict[str, Any], dict[str, Any]]
+] = [  # a class, a config that runs, and one that does not
+    ("BambaForCausalLM", {"num_hidden_layers": 2, "attn_layer_indices": [1]}, {"num_hidden_layers": 2}),
+    ("BambaForCausalLM", {"num_hidden_layers": 3, "attn_layer_indices": [2]}, {"attn_layer_indices": [40]}),
+    ("CodeGenForCausalLM", {"n_layer": 2, "rotary_dim": 62}, {"n_layer": 2, "rotary_dim": 63}),
+    ("CodeGenForCausalLM", {"n_layer": 2, "rotary_dim": 256}, {"n_layer": 2, "rotary_dim": 300}),
+    ("GPTJForCausalLM", {"n_layer": 2, "rotary_dim": 62}, {"n_layer": 2, "rotary_dim": 63}),
+    ("DeepseekV2ForCausalLM", {**_EXPERTS, "num_experts_per_tok": 2}, _EXPERTS),
+    ("FalconForCausalLM", {**_NEW_FALCON, "num_kv_heads": 71}, {**_NEW_FALCON, "num_kv_heads": 3}),
+    ("FalconForCausalLM", _NEW_FALCON, {**_NEW_FALCON, "parallel_attn": False}),
+    ("FalconForCausalLM", _NEW_FALCON, {**_NEW_FALCON, "num_ln_in_parallel_attn": 3}),
+    ("FalconForCausalLM", {"num_ln_in_parallel_attn": 1}, {"num_ln_in_parallel_attn": 2}),
+    ("FalconForCausalLM", {"multi_query": False}, {"multi_query": False, "num_kv_heads": 1}),
+    ("GraniteMoeHybridForCausalLM", _MIXED, _LINEAR),
+    ("GraniteMoeHybridForCausalLM", _MIXED, {"num_hidden_layers": 3}),
+    ("JambaForCausalLM", {"num_hidden_layers": 5}, {"num_hidden_layers": 4}),
+    ("Qwen3NextForCausalLM", {"num_hidden_layers": 4}, {"num_hidden_layers": 3}),
+    ("Qwen3_5ForCausalLM", {"num_hidden_layers": 4}, {"num_hidden_layers": 3}),
+    ("NemotronHForCausalLM", {"layers_block_type": ["mamba", "attention"]}, {"layers_block_type": ["mamba"]}),
+    ("Qwen2ForCausalLM", {**_SLIDING, "use_sliding_window": True}, _SLIDING),
+    ("Qwen3ForCausalLM", {**_SLIDING, "use_sliding_window": True}, _SLIDING),
+    ("GptOssForCausalLM", _SLIDING, {**_SLIDING, "sliding_window": None}),
+    ("Cohere2ForCausalLM", _SLIDING, {"num_hidden_layers": 2, "layer_types": ["conv"] * 2}),
+    ("BartForCausalLM", {"encoder_layers": 2, "decoder_layers": 2}, {"encoder_layers": 1}),
+    ("MarianForCausalLM", {"encoder_layers": 12}, {"encoder_layers": 2}),
+    ("BlenderbotForCausalLM", {"encoder_layers": 24}, {}),
+    ("ProphetNetForCausalLM", {"num_decoder_layers": 2}, {"num_decoder_layers": 13}),
+]
 SOLVED = [  # a class, budgets, and fields that are given
     ("MistralForCausalLM", {"params": "1.3b"}, ["hidden_size=2176"]),
     ("LlamaForCausalLM", {"params": "1.3b"}, ["hidden_size=2176", "num_key_value_heads=8"]),
@@ -46,12 +86,12 @@ SOLVED = [  # a class, budgets, and fields that are given
 
 def test_every_condition_reads_fields_of_its_spec_and_says_nothing_at_the_default_config() -> None:
     assert len(RULES) > 100
-    for model_type in RULES:
+    for model_type in RULES.keys() - CLASSES:
         spec = shipped().load(model_type)
         model = None
         for architecture in spec.architectures:
             try:
-                model = archspec.load({"model_type": model_type}, architecture)
+                model = archspec.load({"model_type": model_type, **NEEDED.get(model_type, {})}, architecture)
                 break
             except archspec.ArchspecError:
                 continue  # a field has no default
@@ -147,3 +187,26 @@ def test_transformers_builds_what_is_warned_of_and_cannot_run_it(architecture: s
     assert not _failure(
         {"model_type": model.model_type, "num_hidden_layers": 4, "architectures": [architecture]}
     )
+
+
+@pytest.mark.parametrize(("architecture", "good", "bad"), PAIRS)
+def test_only_configs_that_cannot_run_are_warned_of(
+    architecture: str, good: dict[str, Any], bad: dict[str, Any]
+) -> None:
+    assert not [note for note in archspec.load(architecture, set=good).notes if "cannot run" in note]
+    model = archspec.load(architecture, set=bad)
+    assert [note for note in model.notes if "cannot run" in note]
+    with pytest.raises(archspec.ArchspecError, match="cannot run it"):
+        model.flops(tokens=8, **({"memory": 8} if "Conditional" in architecture else {}))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("architecture", "good", "bad"), PAIRS)
+def test_transformers_runs_one_of_two_configs(
+    architecture: str, good: dict[str, Any], bad: dict[str, Any]
+) -> None:
+    kind = archspec.load(architecture).model_type
+    few = {"num_hidden_layers": 2} if kind == "falcon" else {}
+    given = {"model_type": kind, "architectures": [architecture], **few}
+    assert not _failure({**given, **good})
+    assert _failure({**given, **bad})
