@@ -13,6 +13,7 @@ from archspec.language.expression import Expression, names
 from archspec.language.trees import callee, calls, text_of
 from archspec.linting.contexts import declared, expressions, has_field
 from archspec.specs.records import OPTIONS, TYPES, Field, Spec, SpecLibrary
+from archspec.tree.runnable import read_by_conditions
 
 _READ_BY_ITSELF = {
     "tie_word_embeddings",
@@ -70,6 +71,7 @@ def unread(spec: Spec) -> Iterator[Problem]:
     One that a parent has stands here for its default: what the parent reads it for may have been dropped.
     """
     used = {spec.flat, *_READ_BY_ITSELF} | {word for _, one in expressions(spec) for word in _words(one)}
+    used |= read_by_conditions(spec)
     used |= {spec.attribute_map.get(name, name) for name in used}
     if spec.extends:
         used |= spec.library.load(spec.extends).fields.keys()

@@ -20,6 +20,7 @@ from archspec.language.operations import FUNCTIONS
 from archspec.language.values import here
 from archspec.language.yaml_nodes import Scalar
 from archspec.specs.library import folder
+from archspec.specs.records import Spec
 from archspec.tree.node import Node
 from archspec.typing_light import Any
 
@@ -36,6 +37,12 @@ def unrunnable(scope: Scope, architecture: str, root: Node | None = None) -> Ite
             yield _problem(scope, condition)
     for part in parts_of(scope).values():
         yield from unrunnable(part, "", root)
+
+
+def read_by_conditions(spec: Spec) -> set[str]:
+    """The names of the fields that a model type's conditions of running read."""
+    conditions = (one for name in (spec.model_type, *spec.architectures) for one in _conditions(name))
+    return {name for condition in conditions for name in _fields(condition)}
 
 
 def warnings(scope: Scope, architecture: str, root: Node) -> Iterator[str]:
