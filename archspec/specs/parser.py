@@ -7,13 +7,15 @@ from collections.abc import Callable
 
 from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
-from archspec.language.values import LAYERS, union
+from archspec.language.values import KINDS, LAYERS, union
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.inheritance import Inheritance
 from archspec.specs.module_parser import ModuleParser
 from archspec.specs.records import KEYS, Field, Module, Spec, SpecLibrary, camel_case
 from archspec.typing_light import Any
+
+MAX_BRACKETS = 64  # in the type of a field
 
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STARTS = "-0123456789.[{("  # of numbers, lists, mappings and brackets
@@ -156,6 +158,13 @@ class _Parser(ModuleParser):
         path = f"config.{name}"
         if isinstance(node, Scalar):
             written, equals, _ = node.raw.partition("=")
+            if (
+                written.count("[") > MAX_BRACKETS
+                and written.partition("[")[0].split("|")[-1].strip() in KINDS
+            ):
+                message = f"the type has more than {MAX_BRACKETS} brackets"
+                self.problem(message, node.place, path, "write a shorter type, or `list`")
+                return None
             text = node.quoted and not written.startswith(LAYERS)  # whose default has colons in it
             types = () if text or written.strip() == "None" else union(written)
             if types and not equals:

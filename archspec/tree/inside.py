@@ -16,6 +16,7 @@ from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, weig
 from archspec.tree.node import Node, OutputEmbeddings, Routed
 from archspec.typing_light import Any
 
+MAX_DIMENSIONS = 64  # of a tensor, in torch's kernels
 MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
 
 
@@ -130,6 +131,9 @@ class Inside(Evaluator):
 
     def check_shape(self, tensor: Leaf, node: ast.Call) -> None:
         numel = 1
+        if len(tensor.shape) > MAX_DIMENSIONS:
+            what = f"`{ast.unparse(node)}` has a tensor of {len(tensor.shape):,} dimensions"
+            self.fail(f"{what}, more than torch computes with", node, f"give at most {MAX_DIMENSIONS}")
         for size in tensor.shape:
             kind = type(here(size))
             if not issubclass(kind, int) or kind is bool:
@@ -138,7 +142,8 @@ class Inside(Evaluator):
                 self.fail(f"a size of `{ast.unparse(node)}` is negative: {size}", node)
             numel *= concrete(size)
         if numel > MAX_NUMEL:
-            self.fail(f"`{ast.unparse(node)}` has {numel:,} elements, more than torch can hold", node)
+            count = f"{numel:,}" if numel < MAX_NUMEL**4 else "far too many"
+            self.fail(f"`{ast.unparse(node)}` has {count} elements, more than torch can hold", node)
 
     def parametrized(self, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         if not arguments or not isinstance(arguments[0], Node):
