@@ -137,7 +137,7 @@ def table(
     L: number of layers; d: model width; h: number of attention heads; d_ff: feed-forward width; \
 V: vocabulary size
     """
-    if isinstance(models, str | os.PathLike) or not isinstance(models, Sequence) or not models:
+    if isinstance(models, str | os.PathLike | range) or not isinstance(models, Sequence) or not models:
         raise ArchspecError("there are no models to put side by side", help='give a list: ["gpt2", "llama"]')
     loaded = _loaded(models, specs)
     named = columns.split(",") if isinstance(columns, str) else columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from archspec.arguments import checked
+from archspec.arguments import MAYBE_WHOLE, checked
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
@@ -215,7 +215,7 @@ class Costs:
         notes = [*self._cache_notes(dtype), *stored.notes]  # asked for first: options are checked at once
         return Memory(self.forward(batch, tokens, past, memory), stored, rest, last, notes)
 
-    @checked()
+    @checked(memory=MAYBE_WHOLE)
     def training(
         self, batch: int = 1, tokens: int | None = None, memory: int | None = None, **options: Any
     ) -> Training:

@@ -82,10 +82,9 @@ class Sweep(Report):
         """Record batches, None for those without rows, each with how many points were looked at by then."""
         done = rows = 0
         for batch, points in self.table.batches():
-            done += points
+            done, rows = done + points, rows + (0 if batch is None else batch.num_rows)
             if progress is not None:
                 progress(done, self.points)
-            rows += 0 if batch is None else batch.num_rows
             yield batch, done
         if not rows and not self.filtered and self.engine.refusal is not None:
             region = self.subject.region((0,) * len(self.subject.axes))

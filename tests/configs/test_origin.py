@@ -23,6 +23,8 @@ FILE = Origin(
         (FILE, "size", "override:1:1: size: is odd"),
         (FILE.child("text_config"), "x", "override:1:1: text_config.x: is odd"),
         (Origin(), "size", "config: size: is odd"),
+        (Origin("q.json", TEXT, "text_config."), "", "q.json:3:2: text_config: is odd"),
+        (Origin("q.json", TEXT), "", "q.json:1:1: is odd"),
         (Origin("mine").child("a").child("b"), "c", "mine: a.b.c: is odd"),
     ],
 )

@@ -152,7 +152,9 @@ def test_bytes_and_flops_have_left_sides_of_their_own() -> None:
     assert formula.latex(env="equation").splitlines()[1].startswith(r"  M_{\mathrm{params}} =")
 
 
-@pytest.mark.parametrize("wrong", [{"env": "gather"}, {"width": 5}])
+@pytest.mark.parametrize(
+    "wrong", [{"env": "gather"}, {"width": 5}, {"width": 10**400}, {"width": float("inf")}]
+)
 def test_what_cannot_be_laid_out_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(FormulaError):
         archspec.formula("GPT2Model").latex(**wrong)  # type: ignore[arg-type]

@@ -247,17 +247,21 @@ def test_nulls_are_nulls_in_every_output(tmp_path: Path) -> None:
 def test_formulas_of_spreadsheets_are_neutralized_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evil = ["=cmd()", "+1", "-1", "@x", "plain"]
+    evil = ["=cmd()", "+1", "-1", "@x", "plain", "\n=d", "\t@x", "\r-1", " +1"]
     columns = {"-params": "-params", "params": "params"} | {
         f"x{at}": repr(text) for at, text in enumerate(evil)
     }
     grid = archspec.sweep("LlamaForCausalLM", {"num_hidden_layers": [1, 2]}, columns=columns)
     grid.write(str(tmp_path / "raw.csv"))
     grid.write(str(tmp_path / "safe.csv"), csv_safe=True)
-    with open(tmp_path / "safe.csv", encoding="utf-8") as file:
+    with open(tmp_path / "safe.csv", encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
     assert head[:3] == ["num_hidden_layers", "'-params", "params"]
-    assert rows[0][3:] == rows[1][3:] == ["'=cmd()", "'+1", "'-1", "'@x", "plain"]
+    assert (
+        rows[0][3:]
+        == rows[1][3:]
+        == ["'=cmd()", "'+1", "'-1", "'@x", "plain", *(f"'{text}" for text in evil[5:])]
+    )
     assert all(row[1] == f"-{row[2]}" for row in rows)  # numbers stay numbers
     with open(tmp_path / "raw.csv", encoding="utf-8") as file:
         assert [[row[f"x{at}"] for at in range(5)] for row in csv.DictReader(file)] == [evil, evil]

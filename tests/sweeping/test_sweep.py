@@ -221,6 +221,11 @@ def test_a_grid_without_any_count_says_why() -> None:
         list(archspec.sweep("LlamaForCausalLM", {"hidden_size": [33, 35]}).rows())
 
 
+def test_a_grid_without_any_count_names_its_first_point() -> None:
+    with pytest.raises(SweepError, match="at n_head = 5, n_layer = 1: n_head"):
+        list(archspec.sweep("gpt2", {"n_head": [5, 7], "n_layer": "1:3"}).rows())
+
+
 def test_ties_columns_and_filters() -> None:
     grid = archspec.sweep(
         "LlamaForCausalLM",

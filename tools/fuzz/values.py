@@ -35,6 +35,7 @@ BROKEN = (
     *("=", "a=", "=1", "a=b=c", "a==1", ",", ",,", ":", "1:", ":1", "..", "1..2", "../..", "~", ".", "/"),
     *("[[[0]*1000]*1000]*1000", "len([[[[0]*99]*99]*99]*99)", "(hidden_size + vocab_size) ** 500"),
     *("hidden_size ** 1000000000000", "[[[0]*999]*999]*999 == [[[0]*999]*999]*999"),
+    *('"\\ud800"', "x=\udc80", "n_layer=\udc80", "num_hidden_layers={}", "num_hidden_layers=1e400", "1e300"),
     *("__class__", "lambda: 0", "9**9**9", "2**-1", "1/0", "hidden_size", "--json", "[" * 200, "null", "*"),
 )
 NUMBERS = ("1", "2", "3", "7", "128", "2048", "1_000", "1000000", "99999999999", "12345678901234567890")
@@ -121,7 +122,7 @@ MAKERS: dict[str, Maker] = {  # by an option's name, or by its metavar
     "--notation": _one_of("config.json", "notation.yaml", "folder"),
     "--tokens": _one_of(*NUMBERS, "2e11"),
     "--memory": _one_of(*NUMBERS[:5], "80GiB", "24e9"),
-    "--within": _one_of("0", "0.1", "50", "1e9"),
+    **dict.fromkeys(("--within", "--tolerance"), _one_of("0", "0.1", "50", "1e9")),
     "--zero": _one_of("0", "1", "2", "3", "4"),
     "--depth": _one_of("0", "1", "2", "99"),
     "--sql": _one_of("duckdb", "spark", "oracle"),
