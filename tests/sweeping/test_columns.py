@@ -263,7 +263,7 @@ def test_formulas_of_spreadsheets_are_neutralized_on_request(
         == ["'=cmd()", "'+1", "'-1", "'@x", "plain", *(f"'{text}" for text in evil[5:])]
     )
     assert all(row[1] == f"-{row[2]}" for row in rows)  # numbers stay numbers
-    with open(tmp_path / "raw.csv", encoding="utf-8") as file:
-        assert [[row[f"x{at}"] for at in range(5)] for row in csv.DictReader(file)] == [evil, evil]
+    with open(tmp_path / "raw.csv", encoding="utf-8", newline="") as file:
+        assert [[row[f"x{at}"] for at in range(len(evil))] for row in csv.DictReader(file)] == [evil, evil]
     assert main(["sweep", "GPT2LMHeadModel", "--set", "n_layer=1:2", "--csv-safe"]) == 2
     assert "--csv-safe" in capsys.readouterr().err
