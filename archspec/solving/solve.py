@@ -282,6 +282,7 @@ def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[st
 
 def _percent(name: str, given: float) -> Fraction:
     if not 0 <= given <= MOST_PERCENT:
-        message = f"{name} {described(given)} % of the budget is out of range"
+        shown = f"{given:g}" if isinstance(given, float) else described(given)
+        message = f"{name} {shown} % of the budget is out of range"
         raise SweepError(message, help=f"give a percentage from 0 to {MOST_PERCENT:,}")
     return Fraction(str(given)) / 100
