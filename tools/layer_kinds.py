@@ -87,7 +87,7 @@ def _mixes(
 def _rules(name: str, alone: list[str], mixed: list[str], others_fail: bool) -> Iterator[str]:
     if others_fail:
         yield f"all(kind in {json.dumps([*alone, *mixed])} for kind in {name})"
-    if mixed and len(mixed) < len(alone):
+    if len(mixed) < len(alone) and mixed:
         yield f"any(kind not in {json.dumps(mixed)} for kind in {name})"
-    elif mixed:
+    elif mixed and alone:
         yield f"any(kind in {json.dumps(alone)} for kind in {name})"

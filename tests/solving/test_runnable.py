@@ -39,6 +39,7 @@ BROKEN: dict[str, dict[str, Any]] = {  # a class, and fields with which its forw
 _LINEAR = {"num_hidden_layers": 3, "layer_types": ["linear_attention"] * 3}
 _MIXED = {"num_hidden_layers": 3, "layer_types": ["linear_attention", "full_attention", "linear_attention"]}
 _SLIDING = {"num_hidden_layers": 2, "layer_types": ["sliding_attention"] * 2}
+_HYBRID = {"num_hidden_layers": 2, "layers_block_type": ["linear_attention", "hybrid"]}
 _NEW_FALCON = {"num_hidden_layers": 2, "new_decoder_architecture": True, "num_kv_heads": 1}
 _EXPERTS = {"num_hidden_layers": 2, "n_routed_experts": 8}
 PAIRS: list[
@@ -46,6 +47,7 @@ PAIRS: list[
 ] = [  # a class, a config that runs, and one that does not
     ("BambaForCausalLM", {"num_hidden_layers": 2, "attn_layer_indices": [1]}, {"num_hidden_layers": 2}),
     ("BambaForCausalLM", {"num_hidden_layers": 3, "attn_layer_indices": [2]}, {"attn_layer_indices": [40]}),
+    ("CanineForSequenceClassification", {"num_hidden_layers": 2}, {"num_hidden_layers": 2, "num_hash_functions": 7}),
     ("CodeGenForCausalLM", {"n_layer": 2, "rotary_dim": 62}, {"n_layer": 2, "rotary_dim": 63}),
     ("CodeGenForCausalLM", {"n_layer": 2, "rotary_dim": 256}, {"n_layer": 2, "rotary_dim": 300}),
     ("GPTJForCausalLM", {"n_layer": 2, "rotary_dim": 62}, {"n_layer": 2, "rotary_dim": 63}),
@@ -61,6 +63,11 @@ PAIRS: list[
     ("Qwen3NextForCausalLM", {"num_hidden_layers": 4}, {"num_hidden_layers": 3}),
     ("Qwen3_5ForCausalLM", {"num_hidden_layers": 4}, {"num_hidden_layers": 3}),
     ("NemotronHForCausalLM", {"layers_block_type": ["mamba", "attention"]}, {"layers_block_type": ["mamba"]}),
+    (
+        "Zamba2ForCausalLM",
+        {**_HYBRID, "hidden_size": 2564, "num_attention_heads": 4},
+        {**_HYBRID, "mamba_headdim": 32},
+    ),
     ("Qwen2ForCausalLM", {**_SLIDING, "use_sliding_window": True}, _SLIDING),
     ("Qwen3ForCausalLM", {**_SLIDING, "use_sliding_window": True}, _SLIDING),
     ("GptOssForCausalLM", _SLIDING, {**_SLIDING, "sliding_window": None}),
