@@ -12,6 +12,7 @@ from archspec.arguments import checked
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder, Costed
 from archspec.costs.forward import parts_gap
+from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.parallel import Shares
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
 from archspec.errors import ArchspecError
@@ -148,6 +149,8 @@ class Activations(StepActivations):
                 f"the activations of {architecture} ({spec.model_type}) with {step.kind} are not given: {gap}"
             )
             raise ArchspecError(message, help=_HELP)
+        check_runs(scope, architecture)
+        check_lengths(scope, architecture, step)
         loss = loss_of(spec.model_type, architecture)
         super().__init__(scope, architecture, step._replace(loss=loss or ""))
 

@@ -281,6 +281,7 @@ class Assumptions(Path):
         for loop in loops:
             if loop.free:
                 self.note(f"{loop.turns} == {loop.length}")
+                self.check("==", loop.turns, sympy.Integer(loop.length))
                 self.pinned |= {symbol.name for symbol in loop.turns.free_symbols}
 
     def define(self, names: list[str], definition: str, value: Any, where: Any = None) -> Any:

@@ -9,7 +9,10 @@ into layer counts.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
+
+import sympy
 
 from archspec.configs.json_text import as_json
 from archspec.configs.scope import Scope, SubConfig
@@ -44,7 +47,7 @@ class SymbolicBuilder(Builder):
         return None  # a guard may hold in one place and not in another
 
     def build(self, architecture: str) -> Node:
-        self.decided.rely(self.scope, self.scope.spec.require)
+        self.decided.demands(self.scope)
         return super().build(architecture)
 
     def read(self, scope: Scope, name: str) -> Any:
@@ -60,7 +63,7 @@ class SymbolicBuilder(Builder):
         self.decided.follows(scope, name)
         if isinstance(value, SubConfig):
             self.decided.values[f"{path}.model_type"] = value.model_type
-            self.decided.rely(value.scope, value.scope.spec.require)
+            self.decided.demands(value.scope)
             return value.scope
         if name in scope.overridden or isinstance(value, Scope):
             return value  # given at a call: its own expression, no field's
@@ -174,14 +177,35 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
             self.axes = {**axes_of(call), **named, "context": named["past"] + named["tokens"]}
         if trains:
             self.axes |= {"past": 0, "context": named["tokens"], "encoded": named["memory"]}
+        self.lengths = self.axes
+        self.least(named["batch"])
+        self.least(named["tokens"], 2 if isinstance(call, Step) else 1)
         lengths = call.call if isinstance(call, Step) else call
-        self.limited("tokens", named["tokens"] + named.get("past", 0), lengths.context)
+        self.limited("tokens", named["tokens"] + self.lengths["past"], lengths.context)
         self.limited("memory", named["memory"], lengths.memory)
 
     def build(self, architecture: str) -> Node:
         root = super().build(architecture)
         self.decided.runs(self.scope, architecture, root)
+        if self.attends:
+            self.path.check("<=", *(self.path.shown(self.lengths[name]) for name in ("encoded", "memory")))
         return root
+
+    def hands_on(self, rows: Iterable[Any]) -> None:
+        """Notes that a call has no past where the one before it kept nothing."""
+        values = self.path.values
+        kept = [row for row in rows if row.kind == "cache" and not self.returned]
+        for sizes in (sympy.Tuple(row.repetition, *row.shape) for row in kept):
+            if all(size > 0 for size in sizes.subs({one: values[one.name] for one in sizes.free_symbols})):
+                for size in sizes:
+                    if not {symbol.name for symbol in size.free_symbols} <= self.lengths.keys():
+                        self.path.check(">", size, sympy.Integer(0))
+                return
+        self.path.check("==", self.path.shown(self.lengths["past"]), sympy.Integer(0))
+
+    def least(self, length: Any, value: int = 1) -> None:
+        """Notes that a length is so large at least."""
+        self.path.check(">=", self.path.shown(length), sympy.Integer(value))
 
     def limited(self, axis: str, length: Any, value: int) -> None:
         """Notes that a call is no longer than there are positions for."""

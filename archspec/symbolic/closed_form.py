@@ -109,6 +109,8 @@ class ClosedForm:
                     tree = tree.copy()
                     tree.saves = [*tree.saves, saved]
                 rows = symbolic_tensors(tree if call is None else priced(tree, checkpointing=again), builder)
+                if isinstance(builder, SymbolicCostBuilder):
+                    builder.hands_on(rows)
             except Loops:
                 continue
             found = cls(architecture, quantity, rows, builder, call)

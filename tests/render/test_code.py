@@ -12,10 +12,11 @@ import pytest
 
 import archspec
 from archspec.errors import ArchspecError
+from archspec.quantities import COSTS
 from archspec.render.code.printer import written_name
 from archspec.specs.library import shipped
 from archspec.verifying.campaign import everything
-from tools.fuzz.code_at import CODES, Library, inputs_at, neighbors, run_python, sql_row
+from tools.fuzz.code_at import CODES, Library, cases, inputs_at, run_python, sql_row
 
 OPT_350M = {
     "hidden_size": 1024,
@@ -36,7 +37,7 @@ NAMED = (
         "BloomModel",
     ),
 )
-SAMPLED = random.Random(14).sample(archspec.architectures(), 8)
+SAMPLED = random.Random(14).sample(archspec.architectures(), 16)
 
 
 @pytest.fixture
@@ -51,29 +52,24 @@ def sql_of(formula: archspec.Formula, row: dict[str, Any]) -> str:
     return f"SELECT {formula.written('sql')} FROM (SELECT {sql_row(row)})"
 
 
-def check(architecture: str, tries: int, folder: Path | None = None, query: Any = None) -> int:
+def check(
+    architecture: str, tries: int, folder: Path | None = None, query: Any = None, quantity: str = "params"
+) -> int:
     """Compares code with counts at configs near the default; returns how many numbers it gave."""
     try:
         model = archspec.load(architecture)
-        formula = model.formula
+        formula = model.quantity(quantity, **({"tokens": 4} if quantity in COSTS else {}))
     except ArchspecError:
         return 0
     code = compile(formula.python(), "formula", "eval")
-    library = Library(formula.written("c"), folder, "params") if folder else None
-    rows = [({}, model), *neighbors(model, random.Random(architecture), tries)]
+    library = Library(formula.written("c"), folder, quantity) if folder else None
     given = 0
-    for changed, other in rows:
-        try:
-            count = other.params
-        except ArchspecError:
-            continue
-        row = inputs_at(formula, other.scope)
+    for changed, row, count in cases(formula, model, random.Random(f"{architecture} {quantity}"), tries):
         found = run_python(code, row)
         assert found == count or (changed and found is None), (architecture, changed, found, count)
         if library:
-            assert library.run(row) == ((0, count) if found is not None else (CODES["condition"], None)), (
-                changed
-            )
+            expected = (0, count) if found is not None else (CODES["condition"], None)
+            assert library.run(row) == expected, changed
         if query:
             assert query(sql_of(formula, row)) == found, changed
         given += found is not None
@@ -89,7 +85,8 @@ def test_code_of_every_language_is_exact_or_refuses(
 
 @pytest.mark.parametrize("architecture", SAMPLED)
 def test_code_of_a_sample_of_classes_is_exact_or_refuses(architecture: str) -> None:
-    check(architecture, 8)
+    for quantity in ("params", *COSTS):
+        check(architecture, 12, quantity=quantity)
 
 
 @pytest.mark.slow
@@ -97,7 +94,8 @@ def test_code_of_a_sample_of_classes_is_exact_or_refuses(architecture: str) -> N
 def test_code_of_every_class_is_exact_or_refuses(
     architecture: str, tmp_path: Path, query: Callable[[str], Any]
 ) -> None:
-    check(architecture, 40, tmp_path, query)
+    for quantity in ("params", *COSTS):
+        check(architecture, 40, tmp_path, query, quantity)
 
 
 def test_code_outside_of_its_branch_refuses(tmp_path: Path, query: Callable[[str], Any]) -> None:
@@ -208,28 +206,52 @@ def test_code_of_costs_knows_the_positions() -> None:
 
 @pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "T5Model", "MistralForCausalLM", "BertModel"])
 @pytest.mark.parametrize("quantity", ["flops", "cache_elements", "training_flops"])
-def test_code_of_costs_is_exact_or_refuses(architecture: str, quantity: str) -> None:
-    model, chance = archspec.load(architecture), random.Random(quantity)
-    try:
-        formula = model.quantity(quantity, tokens=4)
-    except ArchspecError:
-        return
-    code, given = compile(formula.python(), "formula", "eval"), 0
-    assert formula.call is not None
-    for _ in range(12):
-        lengths = {"batch": chance.choice((1, 2)), "tokens": chance.choice((1, 3, 5000)), "past": 0}
-        if formula.call.lengths()["memory"]:
-            lengths["memory"] = chance.choice((2, 512, 513))
-        try:
-            there = model.quantity(quantity, **lengths)
-        except ArchspecError:
-            continue
-        assert there.call is not None
-        row = {**inputs_at(formula, model.scope, there.call.lengths())}
-        found = run_python(code, row)
-        assert found in (None, there.evaluate()), lengths
-        given += found is not None
-    assert given
+def test_code_of_costs_is_exact_or_refuses(
+    architecture: str, quantity: str, tmp_path: Path, query: Callable[[str], Any]
+) -> None:
+    assert check(architecture, 24, tmp_path, query, quantity) > 1
+
+
+@pytest.mark.parametrize(
+    ("architecture", "lengths"),
+    [
+        ("LlamaForCausalLM", {"tokens": 0}),
+        ("LlamaForCausalLM", {"batch": 0}),
+        ("BertModel", {"past": 1}),  # it keeps no cache
+        ("T5Model", {"memory": 4, "encoded": 5}),
+    ],
+)
+def test_code_refuses_lengths_that_flops_refuses(architecture: str, lengths: dict[str, int]) -> None:
+    model = archspec.load(architecture)
+    formula = model.quantity("flops", tokens=4)
+    with pytest.raises(ArchspecError):
+        model.forward(**{"tokens": 4, **lengths})
+    assert formula.inputs.keys() >= lengths.keys()
+    assert run_python(formula.python(), formula.inputs) == formula.evaluate()
+    assert run_python(formula.python(), {**formula.inputs, **lengths}) is None
+
+
+def test_code_refuses_a_past_without_a_layer_that_keeps_one() -> None:
+    formula = archspec.load("PhiModel").quantity("flops", tokens=4)
+    assert run_python(formula.python(), {**formula.inputs, "num_hidden_layers": 0, "past": 7}) is None
+
+
+def test_code_keeps_the_number_of_layers_in_a_list_of_lists() -> None:
+    """The turns of such a loop are counted one by one."""
+    formula = archspec.formula("EvollaForProteinText2Text")
+    assert run_python(formula.python(), formula.inputs) == formula.evaluate()
+    assert run_python(formula.python(), {**formula.inputs, "resampler_depth": 8}) is None
+
+
+def test_code_of_a_config_with_a_list_of_layers_checks_its_length() -> None:
+    config = {"model_type": "qwen3", "num_hidden_layers": 2, "layer_types": ["full_attention"] * 2}
+    formula = archspec.load(config, "Qwen3ForCausalLM").formula
+    assert run_python(formula.python(), {**formula.inputs, "num_hidden_layers": 3}) is None
+    longer = {**formula.inputs, "num_hidden_layers": 3, "len_layer_types": 3}
+    three = archspec.load(
+        {**config, "num_hidden_layers": 3, "layer_types": ["full_attention"] * 3}, "Qwen3ForCausalLM"
+    )
+    assert run_python(formula.python(), longer) == three.params
 
 
 def test_code_under_assumptions_checks_them_too() -> None:

@@ -47,7 +47,11 @@ PAIRS: list[
 ] = [  # a class, a config that runs, and one that does not
     ("BambaForCausalLM", {"num_hidden_layers": 2, "attn_layer_indices": [1]}, {"num_hidden_layers": 2}),
     ("BambaForCausalLM", {"num_hidden_layers": 3, "attn_layer_indices": [2]}, {"attn_layer_indices": [40]}),
-    ("CanineForSequenceClassification", {"num_hidden_layers": 2}, {"num_hidden_layers": 2, "num_hash_functions": 7}),
+    (
+        "CanineForSequenceClassification",
+        {"num_hidden_layers": 2},
+        {"num_hidden_layers": 2, "num_hash_functions": 7},
+    ),
     ("CodeGenForCausalLM", {"n_layer": 2, "rotary_dim": 62}, {"n_layer": 2, "rotary_dim": 63}),
     ("CodeGenForCausalLM", {"n_layer": 2, "rotary_dim": 256}, {"n_layer": 2, "rotary_dim": 300}),
     ("GPTJForCausalLM", {"n_layer": 2, "rotary_dim": 62}, {"n_layer": 2, "rotary_dim": 63}),

@@ -32,7 +32,7 @@ def fields_of(scope: Scope) -> dict[str, list[int]]:
     named = [name for name in scope.spec.fields if name in rule and "position" in name]
     few = [4, 5] if scope.spec.model_type == "qwen3_next" else [1, 2]  # it runs with a layer of attention
     depths = [name for name in ("num_hidden_layers", "num_layers", "n_layer") if name in scope.spec.fields]
-    values = {**{name: [40, 1000, 3000] for name in named}, **{name: few for name in depths[:1]}}
+    values = {**{name: [40, 1000, 3000] for name in named}, **dict.fromkeys(depths[:1], few)}
     return {name: values[name] for name in values if type(scope.get(name)) is int}
 
 

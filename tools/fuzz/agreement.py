@@ -12,9 +12,11 @@ from typing import Any
 import archspec
 from archspec.errors import ArchspecError
 from archspec.models.fields import MAX_STEP
-from tools.fuzz.code_at import inputs_at, neighbors, run_python
+from archspec.quantities import COSTS
+from tools.fuzz.code_at import cases, run_python
 from tools.fuzz.running import TooSlow, limited
 
+CODED = ("params", "params", "active_params", "buffers", *COSTS)
 Found = tuple[int, list[str]]  # how many numbers were compared, and what is wrong
 
 
@@ -101,23 +103,20 @@ def _moved(
     return [] if len(found) == 1 else [f"--assume {field}={text} at {moved} gives {found}"]
 
 
-def code(architecture: str, chance: random.Random, tries: int = 8) -> Found:
-    """Python code of a formula gives the count of any config, or refuses."""
+def code(architecture: str, chance: random.Random, tries: int = 24) -> Found:
+    """Python code of a formula gives the count of any config, or refuses; of counts and of costs."""
+    name = chance.choice(CODED)
     try:
         model = archspec.load(architecture)
-        formula = model.formula
+        formula = model.quantity(name, **({"tokens": 4} if name in COSTS else {}))
     except ArchspecError:
         return 0, []
     program = compile(formula.python(), "formula", "eval")
     compared, wrong = 0, []
-    for changed, other in ({}, model), *neighbors(model, chance, tries):
-        try:
-            count = other.params
-        except ArchspecError:
-            continue
-        found = run_python(program, inputs_at(formula, other.scope))
+    for changed, row, count in cases(formula, model, chance, tries):
+        found = run_python(program, row)
         if found != count and not (changed and found is None):
-            wrong.append(f"the code gives {found} at {changed}, not {count}")
+            wrong.append(f"the code of {name} gives {found} at {changed}, not {count}")
         compared += found is not None
     return compared, wrong
 

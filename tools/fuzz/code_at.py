@@ -6,16 +6,21 @@ import ctypes
 import random
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import archspec
+from archspec.configs.origin import RawConfig
+from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope, SubConfig
+from archspec.costs.activations import Activations
+from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.models.elsewhere import value_at
 from archspec.render.code.conditions import ready
 from archspec.render.code.printer import identifier, written_name
+from archspec.specs.layer_types import ALLOWED
 from archspec.symbolic.closed_form import others
 
 CODES = {"ok": 0, "condition": 1, "overflow": 2}
@@ -121,20 +126,70 @@ def sql_literal(value: Any) -> str:
     return literal("sql", list(value) if isinstance(value, tuple) else value)
 
 
-def neighbors(
-    model: archspec.Model, chance: random.Random, tries: int
-) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Configs with some fields changed, and their models: flipped flags, nulls, other sizes and lists."""
+def exact(model: archspec.Model, quantity: str, call: Call | Step | None) -> int:
+    """A quantity as its verb gives it. Errors: :class:`ArchspecError` where that refuses."""
+    if call is None:
+        return model.count(quantity)
+    memory = call.memory or None
+    if isinstance(call, Step):
+        return Activations(model.scope, model.architecture, call.batch, call.tokens, memory).bytes
+    found = model.forward(call.batch, call.tokens, call.past, memory, call.encoded)
+    return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
+
+
+def cases(
+    formula: archspec.Formula, model: archspec.Model, chance: random.Random, tries: int
+) -> Iterator[tuple[dict[str, Any], dict[str, Any], int | None]]:
+    """The config and some near it: what is changed, the inputs of its code, the count or None."""
+    lengths = formula.call.lengths() if formula.call else {}
+    yield {}, inputs_at(formula, model.scope, lengths), exact(model, formula.quantity, formula.call)
+    about = ready(formula, [("", [formula.expr])]).about
     fields = [one for one in model.fields if "any" not in one.types]
+    fields = [one for one in fields if one.field in about or one.field.split(".")[-1] not in ALLOWED]
+    read = [one for one in fields if one.field in about]
     for _ in range(tries):
+        drawn = read if read and chance.random() < 0.7 else fields
         changed: dict[str, Any] = {}
-        for one in chance.sample(fields, min(len(fields), chance.choice((1, 1, 1, 2, 3)))):
+        for one in chance.sample(drawn, min(len(drawn), chance.choice((1, 1, 1, 2, 3)))):
             value = chance.choice([*others(one.value, one.choices), None, *_more(one.value, chance)])
             changed[one.field] = value
+        call = formula.call and formula.call.at(_lengths(formula, lengths, chance))
         try:
-            yield changed, model.at(changed)
+            scope = _unchecked(model, changed)
+            row = inputs_at(formula, scope, call.lengths() if call else None)
         except ArchspecError:
-            continue
+            continue  # a value of a wrong type
+        try:
+            count = exact(model.at(changed), formula.quantity, call)
+        except ArchspecError:
+            count = None
+        yield {**changed, **(call.lengths() if call else {})}, row, count
+
+
+def _unchecked(model: archspec.Model, changed: dict[str, Any]) -> Scope:
+    """A config with some fields changed whose types are right; conditions on their values are not checked."""
+    config = read_config(RawConfig(dict(model.scope.raw), model.scope.origin), changed)
+    scope = Scope(model.scope.spec, config.raw, config.origin, demanding=False)
+    for name in changed:
+        value_at(scope, name)
+    return scope
+
+
+def _lengths(formula: archspec.Formula, lengths: dict[str, int], chance: random.Random) -> dict[str, int]:
+    """Lengths of another call; a training step has no past."""
+    found = {name: chance.choice((value, value, value, *_LENGTHS[name])) for name, value in lengths.items()}
+    found = {name: value if lengths[name] or name == "past" else 0 for name, value in found.items()}
+    training = {"past": 0, "encoded": found["memory"]} if formula.quantity == "training_flops" else {}
+    return {**found, **training}
+
+
+_LENGTHS = {
+    "batch": (0, 1, 2, 3),
+    "tokens": (0, 1, 2, 3, 5, 5000),
+    "past": (0, 0, 1, 7),
+    "memory": (1, 2, 513),
+    "encoded": (0, 2, 514),
+}
 
 
 def _more(value: Any, chance: random.Random) -> list[Any]:
@@ -143,13 +198,3 @@ def _more(value: Any, chance: random.Random) -> list[Any]:
     if isinstance(value, list):
         return [[chance.choice((item, item * 2, item + 1)) if type(item) is int else item for item in value]]
     return [value * 2, value * 4, value // 2 or 1, value + 2, value * 1.1] if value else [2]
-
-
-def counted(model: Any, quantity: str, lengths: dict[str, int]) -> int | None:
-    try:
-        return int(model.quantity(quantity, **lengths).evaluate() if lengths else model.count(quantity))
-    except ArchspecError:
-        return None
-
-
-Runner = Callable[[dict[str, Any]], int | None]

@@ -33,6 +33,11 @@ class Ready(NamedTuple):
     inputs: dict[str, Any]
     optional: tuple[str, ...]
 
+    @property
+    def about(self) -> set[str]:
+        """The fields that the inputs are about."""
+        return set(map(_base, self.inputs))
+
     def identifiers(self, language: str = "python") -> dict[str, str]:
         """Each input's identifier in a language."""
         return {name: written_name(language, name) for name in self.inputs}

@@ -14,6 +14,7 @@ from typing import Any
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError
 from archspec.language.expression import EvaluationError, Expression, Locals, names
+from archspec.specs.layer_types import ALLOWED
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.path_conditions import Number, Path
 from archspec.symbolic.polynomials import TooLarge
@@ -56,6 +57,17 @@ class Decided:
         for expression in expressions:
             with self._side(scope) as side:
                 side.truth(side.read(expression), expression.tree)
+
+    def demands(self, scope: Scope) -> None:
+        """Notes the conditions of a config, and that a list of layers that it gives names each of them."""
+        self.rely(scope, scope.spec.require)
+        for name in ALLOWED if scope.has("num_hidden_layers") else ():
+            if isinstance(listed := scope.raw.get(name), list):
+                path, length = f"len({scope.origin.path}{name})", len(listed)
+                self.numbers[path] = length
+                with self._side(scope) as side:
+                    given = Number(self.path, self.fields.field(path, True), length)
+                    _ = given == side.get("num_hidden_layers")
 
     def runs(self, scope: Scope, architecture: str, root: Node) -> None:
         """Notes the conditions under which transformers can run the model that it builds."""
