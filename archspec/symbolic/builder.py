@@ -180,6 +180,8 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
         self.lengths = self.axes
         self.least(named["batch"])
         self.least(named["tokens"], 2 if isinstance(call, Step) else 1)
+        if isinstance(call, Step) and call.memory:
+            self.least(named["memory"], 2)
         lengths = call.call if isinstance(call, Step) else call
         self.limited("tokens", named["tokens"] + self.lengths["past"], lengths.context)
         self.limited("memory", named["memory"], lengths.memory)

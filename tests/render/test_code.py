@@ -231,6 +231,19 @@ def test_code_refuses_lengths_that_flops_refuses(architecture: str, lengths: dic
     assert run_python(formula.python(), {**formula.inputs, **lengths}) is None
 
 
+def test_code_of_activations_refuses_lengths_that_a_step_refuses() -> None:
+    formula = archspec.load("MBartForConditionalGeneration").quantity("activation_bytes", tokens=4)
+    assert run_python(formula.python(), formula.inputs) == formula.evaluate()
+    assert run_python(formula.python(), {**formula.inputs, "tokens": 1}) is None
+    assert run_python(formula.python(), {**formula.inputs, "memory": 1}) is None
+
+
+def test_activations_of_what_transformers_cannot_run_are_refused() -> None:
+    model = archspec.load("LlamaForCausalLM", set={"num_key_value_heads": 9})
+    with pytest.raises(ArchspecError, match="cannot run it"):
+        model.quantity("activation_bytes")
+
+
 def test_code_refuses_a_past_without_a_layer_that_keeps_one() -> None:
     formula = archspec.load("PhiModel").quantity("flops", tokens=4)
     assert run_python(formula.python(), {**formula.inputs, "num_hidden_layers": 0, "past": 7}) is None

@@ -48,6 +48,8 @@ def field_at(scope: Scope, path: str) -> Any:
     name = path.removeprefix(scope.origin.path).partition(".")[0].partition("[")[0]
     if flat and not scope.has(name):
         return field_at(flat[0].scope, path)
+    if scope.has(name) and isinstance(part := scope.get(name), SubConfig) and part.scope is not scope:
+        return field_at(part.scope, path)
     return value_at(scope, path)
 
 
@@ -143,7 +145,7 @@ def cases(
     """The config and some near it: what is changed, the inputs of its code, the count or None."""
     lengths = formula.call.lengths() if formula.call else {}
     yield {}, inputs_at(formula, model.scope, lengths), exact(model, formula.quantity, formula.call)
-    about = ready(formula, [("", [formula.expr])]).about
+    inputs, about = (found := ready(formula, [("", [formula.expr])])).inputs, found.about
     fields = [one for one in model.fields if "any" not in one.types]
     fields = [one for one in fields if one.field in about or one.field.split(".")[-1] not in ALLOWED]
     read = [one for one in fields if one.field in about]
@@ -162,6 +164,10 @@ def cases(
         try:
             count = exact(model.at(changed), formula.quantity, call)
         except ArchspecError:
+            if not changed.keys() <= about:
+                continue  # refused, it may be, for a field that the code is not given
+            if any(value is None and f"given({name})" in inputs for name, value in changed.items()):
+                continue  # the code cannot tell a null from a field that is absent
             count = None
         yield {**changed, **(call.lengths() if call else {})}, row, count
 
