@@ -96,9 +96,10 @@ def _moved(
     """The same assumption holds if another field is moved afterwards or before."""
     try:
         after = assumed.evaluate(moved)
+        there = archspec.formula(architecture, set=moved)
     except ArchspecError:
-        return []
-    before = archspec.formula(architecture, set=moved).assume({field: text})
+        return []  # a field may be valid only with the assumption
+    before = there.assume({field: text})
     found = {after, before.evaluate(), before.substituted(before.symbols)}
     return [] if len(found) == 1 else [f"--assume {field}={text} at {moved} gives {found}"]
 
