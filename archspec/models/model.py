@@ -149,14 +149,10 @@ class Model(Costs):
     @property
     def notes(self) -> list[str]:
         """What a user should know of this count: ties, buffers, parts that are not built."""
-        scope, known = self.scope, self.spec.notes
-        conditions = ((c, text) for c, text in known if scope.truth(scope.read(c), c.tree))
-        found = [
-            *self.chosen,
-            *warnings(scope, self.architecture, self.root),
-            *notes(self.config, self.spec, scope),
-        ]
-        return [printable(note, 1_000) for note in [*found, *(text for _, text in conditions)]]
+        scope = self.scope
+        stated = (text for one, text in self.spec.notes if scope.truth(scope.read(one), one.tree))
+        found = [*self.chosen, *warnings(scope, self.architecture, self.root)]
+        return [printable(note, 1_000) for note in (*found, *notes(self.config, self.spec, scope), *stated)]
 
     @property
     def formula(self) -> Formula:

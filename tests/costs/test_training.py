@@ -163,7 +163,7 @@ def test_what_is_computed_again_is_a_part_of_its_own() -> None:
     ("options", "message"),
     [
         ({"optimizer": "adam"}, "did you mean adamw"),
-        ({"optimizer": None}, "None is no optimizer"),
+        ({"optimizer": None}, "optimizer: None is not a text"),
         ({"dtype": "int8"}, "int8 are not trained"),
         ({"attention": "sdpa"}, "sdpa is no attention"),
         ({"zero": 4}, "stages are 0, 1, 2 and 3"),

@@ -31,6 +31,8 @@ def test_numbers_of_a_known_class_are_compared(name: str) -> None:
 @pytest.mark.parametrize("name", ["steps", "assumptions", "code", "sweep"])
 def test_a_wrong_number_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archspec.Model, "params", 7)
+    monkeypatch.setattr(archspec.Model, "count", lambda model, quantity: 7)
+    monkeypatch.setattr(agreement, "CODED", ("params",))
     _, wrong = agreement.CHECKS[name]("LlamaForCausalLM", random.Random(3))
     assert wrong
 
