@@ -188,7 +188,7 @@ def readonly_names(cls: Any) -> frozenset[str]:
 def _refuses(cls: Any, name: str) -> bool:
     try:
         cls(**{name: 1})
-    except (AttributeError, NotImplementedError):  # there is no setter, or one that refuses
+    except (AttributeError, NotImplementedError):  # without a setter, or with one that refuses
         return True
     except Exception:  # another value of it might do
         return False

@@ -219,7 +219,7 @@ def test_these_classifiers_are_those_that_transformers_cannot_run_with_other_len
             model = archspec.load(name)
             model.flops(tokens=9, memory=9)
         except ArchspecError:
-            continue  # there is no encoder, or costs are refused
+            continue  # without an encoder, or without costs
         built = instance(name, {"model_type": model.model_type}, model.model_type)
         output_of(built, Call(1, 9, memory=9, encoded=9), nullcontext())
         try:
