@@ -6,11 +6,13 @@ import copy
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import product
+from math import isfinite
+from numbers import Real
 from typing import Any, Self
 
 import sympy
 
-from archspec.arguments import EXPRESSION, FIELDS, MAPPING, TEXT, WHOLE, checked
+from archspec.arguments import EXPRESSION, FIELDS, MAPPING, TEXT, WHOLE, checked, described
 from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
@@ -212,6 +214,10 @@ class ClosedForm:
     @checked(values=FIELDS)
     def substituted(self, values: dict[str, int | float]) -> int:
         """The expression at values of its symbols. Errors: :class:`FormulaError` for no whole number."""
+        for name, value in values.items():
+            endless = isinstance(value, float) and not isfinite(value)
+            if endless or isinstance(value, bool) or not isinstance(value, Real):
+                raise FormulaError(f"{name}: {described(value)} is not a number", help=f"write {name}=2")
         exact = {sympy.Symbol(name): exactly(value) for name, value in values.items()}
         number = _summed(self.expr.xreplace(exact))
         if not number.is_Integer:
