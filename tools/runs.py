@@ -81,17 +81,13 @@ _NEEDED: dict[str, dict[str, Any]] = {  # caches need a layer of attention; some
         "layer_types": ["linear_attention", "full_attention", "linear_attention"],
     },
 }
-_NO_CACHE = "decoder_layers <= encoder_layers"  # the cache has as many layers as the encoder
+_DECODERS = (
+    *("Bart", "BigBirdPegasus", "Blenderbot", "BlenderbotSmall"),
+    *("MBart", "Marian", "Mvp", "PLBart", "Pegasus"),
+)
+_DEPTHS = "decoder_layers <= encoder_layers"  # the cache has as many layers as the encoder
 WRITTEN: dict[str, tuple[str, ...]] = {  # of model types or classes; tests run a config that violates each
-    **dict.fromkeys(
-        ("BartForCausalLM", "BigBirdPegasusForCausalLM", "BlenderbotForCausalLM", "MBartForCausalLM"),
-        (_NO_CACHE,),
-    ),
-    **dict.fromkeys(
-        ("BlenderbotSmallForCausalLM", "MarianForCausalLM", "MvpForCausalLM", "PegasusForCausalLM"),
-        (_NO_CACHE,),
-    ),
-    "PLBartForCausalLM": (_NO_CACHE,),
+    **{f"{name}ForCausalLM": (_DEPTHS,) for name in _DECODERS},
     "prophetnet": ("num_decoder_layers <= num_encoder_layers",),
     "bamba": ("attn_layer_indices is not None and any(i < num_hidden_layers for i in attn_layer_indices)",),
     "canine": ("hidden_size % num_hash_functions == 0", "num_hash_functions <= 16"),

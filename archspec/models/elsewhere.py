@@ -235,12 +235,12 @@ def _ambiguous(name: str, before: Any, after: Any, replaced: Fields) -> FormulaE
 
 
 def _size(formula: Placed, name: str, number: Any) -> int | float:
-    """What a replaced field comes to. Errors: :class:`FormulaError` where that is no whole number."""
+    """What a replaced field comes to. Errors: :class:`FormulaError` where that is not a whole number."""
     if number.is_Integer:
         return int(number)
     if isinstance(formula.config_values.get(name), float) and number.is_Rational:
         return float(number)
-    raise FormulaError(f"{name} = {number} is no whole number", help="write // to round a quotient down")
+    raise FormulaError(f"{name} = {number} is not a whole number", help="write // to round a quotient down")
 
 
 def _of(formula: Form, spot: Spot) -> Form:

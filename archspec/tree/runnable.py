@@ -19,6 +19,7 @@ from archspec.language.expression import Expression, names, parse
 from archspec.language.operations import FUNCTIONS
 from archspec.language.values import here
 from archspec.language.yaml_nodes import Scalar
+from archspec.reports import shortened
 from archspec.specs.library import folder
 from archspec.specs.records import Spec
 from archspec.tree.node import Node
@@ -59,16 +60,14 @@ def _problem(scope: Scope, condition: Expression) -> Problem:
 
 
 def _shown(value: Any) -> str:
-    """A value as JSON; of a long list the different items."""
-    if isinstance(value, list) and len(value) > 4:
-        kinds = [*dict.fromkeys(map(json.dumps, value))]
-        return f"a list of {', '.join(kinds[:4])}"
-    return json.dumps(value, default=str)
+    return shortened(value) if isinstance(value, list) else json.dumps(value, default=str)
 
 
 def _holds(scope: Scope, condition: Expression) -> bool:
-    """Return True also if the condition says nothing: a size is not positive, or a field that it does not
-    compare with None is None."""
+    """Return True also where the condition does not apply.
+
+    It does not if a size is not positive, or if a field is None that it does not compare with None.
+    """
     for name in _fields(condition):
         value: Any = scope.get(name) if scope.has(name) else None
         size = here(value)

@@ -131,7 +131,7 @@ def test_assumptions_one_after_the_other_are_of_what_the_first_left() -> None:
     [
         ("no_such=4*n_embd", "has no field no_such"),
         ("n_embd=7", "demands `n_embd % n_head == 0"),
-        ("n_inner=n_embd/7", "n_inner = 768/7 is no whole number"),
+        ("n_inner=n_embd/7", "n_inner = 768/7 is not a whole number"),
         ("n_inner=4*no_such", "no_such is no number of this config"),
         ("n_inner = 4*no_such", r"n_inner = 4\*no_such\n {16}\^{7}\n"),
         ("n_inner=4*n_embd if n_embd > 7 else 2", "cannot be replaced by"),

@@ -1,4 +1,4 @@
-"""What a closed form gives at values of its symbols."""
+"""Closed forms evaluated at values of their symbols."""
 
 from __future__ import annotations
 
