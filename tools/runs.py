@@ -113,7 +113,10 @@ TOO_STRICT: dict[str, tuple[str, ...]] = {  # learned conditions that some confi
     ),
 }
 _CALLS = (Call(2, 7), Call(1, 67))
-_ENCODED = (Call(2, 7, memory=9, encoded=9), Call(1, 35, memory=35, encoded=35))
+_ENCODED = (
+    Call(2, 7, encoder_tokens=9, new_encoder_tokens=9),
+    Call(1, 35, encoder_tokens=35, new_encoder_tokens=35),
+)
 _MOST = 120.0  # seconds for one model type
 _DRAWN, _FRESH = 14, 12  # configs with several changed fields, to learn from and to check with
 

@@ -13,7 +13,13 @@ from archspec.quantities import QUANTITIES
 from archspec.render.notation import Glyph, escaped, standard
 
 DEFAULT = ("model", "params", "active_params", "L", "d", "h", "d_ff", "V")
-_LENGTHS = ("batch", "tokens", "past", "memory", "encoded")  # of a call: no config has them
+_LENGTHS = (
+    "batch",
+    "tokens",
+    "past",
+    "encoder_tokens",
+    "new_encoder_tokens",
+)  # of a call: no config has them
 _STAGES = "depths"
 _OF_STAGES = ("L", "d", "h", "d_ff")
 _TEXT = "text_config"  # the part that is meant where several have a field

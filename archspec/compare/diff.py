@@ -165,7 +165,7 @@ def diff(
     tokens: int | None = None,
     batch: int | None = None,
     past: int | None = None,
-    memory: int | None = None,
+    encoder_tokens: int | None = None,
     specs: Specs = (),
 ) -> Diff:
     """What tells two models apart: each what :func:`archspec.load` takes, or gives.
@@ -181,7 +181,7 @@ def diff(
     >>> found, found.formula
     (<BertModel to BertForMaskedLM: +32,058 parameters>, 2*hidden_size + vocab_size)
     """
-    given = {"tokens": tokens, "batch": batch, "past": past, "memory": memory}
+    given = {"tokens": tokens, "batch": batch, "past": past, "encoder_tokens": encoder_tokens}
     lengths = {name: value for name, value in given.items() if value is not None}
     if lengths and tokens is None:
         raise ArchspecError(f"{next(iter(lengths))} is of a call", help="say of how many positions: tokens")

@@ -128,7 +128,7 @@ class Activations(StepActivations):
         architecture: str,
         batch: int,
         tokens: int,
-        memory: int | None = None,
+        encoder_tokens: int | None = None,
         dtype: str = "bfloat16",
         attention: str = "flash",
         checkpointing: bool = False,
@@ -138,10 +138,14 @@ class Activations(StepActivations):
             if value not in tuple(known):
                 help_ = f"known: {', '.join(known)}"
                 raise ArchspecError(f"activations are not described for {value}", help=help_)
-        for name, length, least in (("batch", batch, 1), ("tokens", tokens, 2), ("memory", memory or 2, 2)):
+        for name, length, least in (
+            ("batch", batch, 1),
+            ("tokens", tokens, 2),
+            ("encoder_tokens", encoder_tokens or 2, 2),
+        ):
             if type(length) is not int or length < least:
                 raise ArchspecError(f"{name} is {length!r}", help=f"give an integer of at least {least}")
-        step = Step(batch, tokens, memory or 0, dtype, attention, checkpointing)
+        step = Step(batch, tokens, encoder_tokens or 0, dtype, attention, checkpointing)
         gap = spec.library.costs(spec.model_type).activations_gap(architecture, step.kind)
         gap = gap or parts_gap(scope)
         if gap is not None:

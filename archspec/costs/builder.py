@@ -46,7 +46,7 @@ class Costed(Builder):
     """A builder at the axes of a call; None where what is built does not run."""
 
     axes: Axes | None = None
-    encoder = False  # whether an encoder was built whose positions are `encoded`
+    encoder = False  # whether an encoder was built whose positions are `new_encoder_tokens`
     returned = False  # whether the class returns a cache that it does not take
     attends = False  # whether anything depends on an encoder's positions
 
@@ -109,7 +109,7 @@ class Costed(Builder):
             self.layer_reads.append((None, None))
             return frame.layer_idx
         assert frame.axes is not None  # see above
-        self.attends |= name in ("memory", "encoded")
+        self.attends |= name in ("encoder_tokens", "new_encoder_tokens")
         return frame.axes[name]
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
@@ -155,7 +155,7 @@ class Costed(Builder):
         if runs is None or frame.axes is None:
             return self.replaced(name, super().child(name, inner))
         given = runs if isinstance(runs, dict) else {"tokens": runs}
-        if isinstance(runs, dict) and "tokens" in runs and runs["tokens"].text == "encoded":
+        if isinstance(runs, dict) and "tokens" in runs and runs["tokens"].text == "new_encoder_tokens":
             self.encoder = True
         values = {axis: self.evaluate(value, frame.local) for axis, value in given.items()}
         positions, chosen = values.get("tokens"), values.pop("routed", None)

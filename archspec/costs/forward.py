@@ -24,7 +24,7 @@ HELD = {  # further numbers, and what they are held to
     "static": ("static caches", "transformers' StaticCache"),
     "working_set": ("working sets", "what torch allocates"),
 }
-POSITIONS_HELP = "give the number of its encoder's positions as memory"
+POSITIONS_HELP = "give the number of its encoder's positions as encoder_tokens"
 PAGE = 16  # positions that a serving engine reserves at once
 
 
@@ -66,34 +66,37 @@ class Forward:
         batch: int,
         tokens: int,
         past: int = 0,
-        memory: int | None = None,
-        encoded: int | None = None,
+        encoder_tokens: int | None = None,
+        new_encoder_tokens: int | None = None,
         held: Collection[str] = tuple(HELD),
     ) -> None:
         self.scope, self.architecture, self.held = scope, architecture, held
         _whole(batch=batch, tokens=tokens)
-        _whole(0, past=past, memory=0 if memory is None else memory)
-        _whole(0, encoded=0 if encoded is None else encoded)
-        call = Call(batch, tokens, past, memory or 0)
-        self.call = call._replace(encoded=call.usually_encoded if encoded is None else encoded)
+        _whole(0, past=past, encoder_tokens=0 if encoder_tokens is None else encoder_tokens)
+        _whole(0, new_encoder_tokens=0 if new_encoder_tokens is None else new_encoder_tokens)
+        call = Call(batch, tokens, past, encoder_tokens or 0)
+        self.call = call._replace(
+            new_encoder_tokens=call.usually_encoded if new_encoder_tokens is None else new_encoder_tokens
+        )
         builder = CostBuilder(scope, axes_of(self.call))
         self.tree = builder.build(architecture)
-        self._check(builder, memory)
+        self._check(builder, encoder_tokens)
 
-    def _check(self, builder: CostBuilder, memory: int | None) -> None:
+    def _check(self, builder: CostBuilder, encoder_tokens: int | None) -> None:
         """Lengths that the architecture has no use for, or misses."""
-        if memory and not builder.attends:
-            raise ArchspecError(f"{self.architecture} attends to no encoder", help="leave memory out")
-        if builder.encoder and memory is None:
+        if encoder_tokens and not builder.attends:
+            raise ArchspecError(f"{self.architecture} attends to no encoder", help="leave encoder_tokens out")
+        if builder.encoder and encoder_tokens is None:
             raise ArchspecError(f"{self.architecture} reads what its encoder gives", help=POSITIONS_HELP)
         if builder.encoder and self.scope.raw.get("is_encoder_decoder") is False:
             raise ArchspecError(
                 f"{self.architecture} is an encoder and a decoder, its config says is_encoder_decoder: false",
                 help="costs are those of both: leave it out",
             )
-        if self.call.encoded > self.call.memory:
+        if self.call.new_encoder_tokens > self.call.encoder_tokens:
             raise ArchspecError(
-                "more encoder positions are computed than there are", help="encoded is at most memory"
+                "more encoder positions are computed than there are",
+                help="new_encoder_tokens is at most encoder_tokens",
             )
         if self.call.past and (builder.returned or not self.cache):
             takes_none = "returns a cache, but its forward does not take one"
@@ -134,8 +137,8 @@ class Forward:
     def check_trained(self) -> None:
         """Errors: as of :attr:`training_flops`."""
         held_to_transformers(self.scope, self.architecture, training=True)
-        if self.call.past or self.call.encoded < self.call.memory:
-            raise ArchspecError("a training step has no cache", help="leave past and encoded out")
+        if self.call.past or self.call.new_encoder_tokens < self.call.encoder_tokens:
+            raise ArchspecError("a training step has no cache", help="leave past and new_encoder_tokens out")
 
     @cached_property
     def _totals(self) -> Cost:

@@ -23,7 +23,9 @@ from archspec.tree.node import Node
 from archspec.tree.runnable import unrunnable
 from archspec.typing_light import Any
 
-POSITIONS = "positions.json"  # model type -> of `tokens`, past ones included, and of its encoder's `memory`
+POSITIONS = (
+    "positions.json"  # model type -> of `tokens`, past ones included, and of its encoder's `encoder_tokens`
+)
 USUAL_TOKENS, USUAL_MEMORY = 2048, 512
 
 
@@ -33,9 +35,9 @@ def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
     if not encodes(scope, architecture):
         return lengths
     if _one_length(architecture):
-        return {**lengths, "memory": lengths["tokens"]}
-    most = positions(scope, "memory")
-    return {**lengths, "memory": USUAL_MEMORY if most is None else max(1, min(USUAL_MEMORY, most))}
+        return {**lengths, "encoder_tokens": lengths["tokens"]}
+    most = positions(scope, "encoder_tokens")
+    return {**lengths, "encoder_tokens": USUAL_MEMORY if most is None else max(1, min(USUAL_MEMORY, most))}
 
 
 def usual_tokens(scope: Scope, past: int = 0) -> int:
@@ -51,8 +53,8 @@ def called(
     batch: int = 1,
     tokens: int | None = None,
     past: int = 0,
-    memory: int | None = None,
-    encoded: int | None = None,
+    encoder_tokens: int | None = None,
+    new_encoder_tokens: int | None = None,
 ) -> Forward:
     """A call by the rule of every verb: :func:`usual_tokens` unless tokens are given, no usual memory.
 
@@ -64,7 +66,7 @@ def called(
     held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
     if tokens is None:
         tokens = usual_tokens(scope, past)
-    call = Forward(scope, architecture, batch, tokens, past, memory, encoded, held)
+    call = Forward(scope, architecture, batch, tokens, past, encoder_tokens, new_encoder_tokens, held)
     check_lengths(scope, architecture, call.call)
     return call
 
@@ -79,7 +81,7 @@ def check_runs(scope: Scope, architecture: str) -> None:
 
 
 def positions(scope: Scope, axis: str) -> Any:
-    """How many positions there are for `tokens` or `memory`; None where no table ends them.
+    """How many positions there are for `tokens` or `encoder_tokens`; None where no table ends them.
 
     >>> import archspec
     >>> positions(archspec.load("RobertaModel").scope, "tokens")
@@ -93,31 +95,38 @@ def positions(scope: Scope, axis: str) -> Any:
 def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
     """Errors: :class:`ArchspecError` for a call that is longer than there are positions for."""
     call = call.call if isinstance(call, Step) else call
-    if call.memory and call.memory != call.tokens and _one_length(architecture):
+    if call.encoder_tokens and call.encoder_tokens != call.tokens and _one_length(architecture):
         message = f"{architecture} runs with as many encoder positions as tokens"
         raise ArchspecError(
-            f"{message}, not with {call.memory:,} and {call.tokens:,}", help=f"memory={call.tokens}"
+            f"{message}, not with {call.encoder_tokens:,} and {call.tokens:,}",
+            help=f"encoder_tokens={call.tokens}",
         )
     _check(scope, "tokens", call.context, f"{architecture} has", "past and tokens are")
-    if call.memory and encodes(scope, architecture):
-        _check(scope, "memory", call.memory, f"the encoder of {architecture} has", "memory is")
+    if call.encoder_tokens and encodes(scope, architecture):
+        _check(
+            scope,
+            "encoder_tokens",
+            call.encoder_tokens,
+            f"the encoder of {architecture} has",
+            "encoder_tokens is",
+        )
 
 
-def check_memory(scope: Scope, architecture: str, memory: int | None) -> None:
+def check_memory(scope: Scope, architecture: str, encoder_tokens: int | None) -> None:
     """Errors: :class:`ArchspecError` for encoder positions that a class does not take, or needs."""
-    if memory and not _uses_memory(scope, architecture, memory):
-        message = f"memory has no effect: {architecture} attends to no encoder"
-        raise ArchspecError(message, help="leave memory out")
-    if memory is None and encodes(scope, architecture):
+    if encoder_tokens and not _uses_memory(scope, architecture, encoder_tokens):
+        message = f"encoder_tokens has no effect: {architecture} attends to no encoder"
+        raise ArchspecError(message, help="leave encoder_tokens out")
+    if encoder_tokens is None and encodes(scope, architecture):
         message = f"{architecture} reads what its encoder gives"
         raise ArchspecError(message, help=POSITIONS_HELP)
 
 
-def _uses_memory(scope: Scope, architecture: str, memory: int) -> bool:
+def _uses_memory(scope: Scope, architecture: str, encoder_tokens: int) -> bool:
     """Return True if any cost of a call depends on an encoder's positions."""
     without, given = (
         CostBuilder(scope, axes_of(Call(1, 1, 0, length, length))).build(architecture)
-        for length in (0, memory)
+        for length in (0, encoder_tokens)
     )
     return _costs(without) != _costs(given)
 
@@ -138,7 +147,7 @@ def _check(scope: Scope, axis: str, length: int, whose: str, what: str) -> None:
 
 
 def encodes(scope: Scope, architecture: str) -> bool:
-    """Whether an encoder is built, whose positions are a call's `memory`."""
+    """Whether an encoder is built, whose positions are a call's `encoder_tokens`."""
     builder = CostBuilder(scope, axes_of(Call(1, 1)))
     builder.build(architecture)
     return builder.encoder
@@ -146,7 +155,7 @@ def encodes(scope: Scope, architecture: str) -> bool:
 
 def _one_length(architecture: str) -> bool:
     """Return True for a class whose decoder reads the encoder's tokens again, such as BART's classifier."""
-    return _rules().get(architecture, {}).get("memory") == "tokens"
+    return _rules().get(architecture, {}).get("encoder_tokens") == "tokens"
 
 
 def _rule(scope: Scope, axis: str) -> Expression | None:

@@ -21,17 +21,18 @@ PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight
 class Call(NamedTuple):
     """The lengths of one call: sequences, positions computed now, positions in the cache, encoder positions.
 
-    ``encoded`` encoder positions are computed in this call: all of `memory`, or 0 where its output is given.
+    ``new_encoder_tokens`` is how many encoder tokens this call computes: all of them, or 0 if the encoder's
+    output is given.
 
-    >>> Call(1, 1, memory=9, encoded=9).at({"memory": 12}), Call(1, 1, memory=9).at({"memory": 12}).encoded
-    (Call(batch=1, tokens=1, past=0, memory=12, encoded=12), 0)
+    >>> Call(1, 1, encoder_tokens=9, new_encoder_tokens=9).at({"encoder_tokens": 12})
+    Call(batch=1, tokens=1, past=0, encoder_tokens=12, new_encoder_tokens=12)
     """
 
     batch: int
     tokens: int
     past: int = 0
-    memory: int = 0
-    encoded: int = 0
+    encoder_tokens: int = 0
+    new_encoder_tokens: int = 0
 
     @property
     def context(self) -> int:
@@ -45,14 +46,14 @@ class Call(NamedTuple):
     @property
     def usually_encoded(self) -> int:
         """The encoder positions that a call computes unless told otherwise: all, none after a past."""
-        return 0 if self.past else self.memory
+        return 0 if self.past else self.encoder_tokens
 
     def at(self, lengths: dict[str, int]) -> Call:
-        """The same with some other lengths; `encoded` follows them where it is as usual."""
+        """The same with some other lengths; `new_encoder_tokens` follows them where it is as usual."""
         there = self._replace(**lengths)
-        if "encoded" in lengths or self.encoded != self.usually_encoded:
+        if "new_encoder_tokens" in lengths or self.new_encoder_tokens != self.usually_encoded:
             return there
-        return there._replace(encoded=there.usually_encoded)
+        return there._replace(new_encoder_tokens=there.usually_encoded)
 
 
 class Step(NamedTuple):
@@ -64,7 +65,7 @@ class Step(NamedTuple):
 
     batch: int
     tokens: int
-    memory: int = 0
+    encoder_tokens: int = 0
     dtype: str = "bfloat16"
     attention: str = "flash"
     checkpointing: bool = False
@@ -73,16 +74,18 @@ class Step(NamedTuple):
     @property
     def call(self) -> Call:
         """The call that it is, without a cache."""
-        return Call(self.batch, self.tokens, 0, self.memory, self.memory)
+        return Call(self.batch, self.tokens, 0, self.encoder_tokens, self.encoder_tokens)
 
     def lengths(self) -> dict[str, int]:
         """By the names of their axes."""
-        return {"batch": self.batch, "tokens": self.tokens, "memory": self.memory}
+        return {"batch": self.batch, "tokens": self.tokens, "encoder_tokens": self.encoder_tokens}
 
     def at(self, lengths: dict[str, int]) -> Step:
         """The same with some other lengths."""
         given = {**self.lengths(), **lengths}
-        return self._replace(batch=given["batch"], tokens=given["tokens"], memory=given["memory"])
+        return self._replace(
+            batch=given["batch"], tokens=given["tokens"], encoder_tokens=given["encoder_tokens"]
+        )
 
     @property
     def kind(self) -> str:

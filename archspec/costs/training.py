@@ -27,7 +27,7 @@ ATTENTION = ("flash", "eager")
 class TrainingStep:
     """One step of training on one rank, made by :meth:`archspec.Model.training`.
 
-    A rank computes ``batch`` sequences of ``tokens`` positions (and ``memory`` of an encoder) of an
+    A rank computes ``batch`` sequences of ``tokens`` positions (and ``encoder_tokens`` of an encoder) of an
     ``architecture`` at the config of ``scope``, with an ``optimizer``, the code of ``attention``, and layers
     computed again where ``checkpointing`` is set. Weights are all parameters, in ``dtype``;
     those with requires_grad have a gradient and the optimizer's states. Gradients are of their dtype, as
@@ -55,7 +55,7 @@ class TrainingStep:
         tensors: list[Tensor],
         batch: int,
         tokens: int,
-        memory: int | None = None,
+        encoder_tokens: int | None = None,
         *,
         dtype: str = "bfloat16",
         optimizer: str = "adamw",
@@ -69,7 +69,7 @@ class TrainingStep:
         expert_parallel: int = 1,
     ) -> None:
         self.scope, self.architecture = scope, architecture
-        self.batch, self.tokens, self.memory = batch, tokens, memory
+        self.batch, self.tokens, self.encoder_tokens = batch, tokens, encoder_tokens
         self.dtype, self.optimizer = dtype_name(dtype), optimizer_named(optimizer)
         self.attention, self.checkpointing = attention, checkpointing
         self.data_parallel, self.zero = data_parallel, zero
@@ -77,7 +77,7 @@ class TrainingStep:
             raise ArchspecError(f"weights in {dtype} are not trained", help=f"known: {', '.join(DTYPES)}")
         if attention not in ATTENTION:
             raise ArchspecError(f"{attention} is no attention", help=f"known: {', '.join(ATTENTION)}")
-        check_positive(batch=batch, tokens=tokens, memory=memory or 1)
+        check_positive(batch=batch, tokens=tokens, encoder_tokens=encoder_tokens or 1)
         self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)
         check_positive(**{f"{kind}_parallel": count for kind, count in self.ranks.counts.items()})
         if sequence_parallel:
@@ -95,9 +95,11 @@ class TrainingStep:
 
     def _check_lengths(self) -> None:
         check_runs(self.scope, self.architecture)
-        check_lengths(self.scope, self.architecture, Call(self.batch, self.tokens, 0, self.memory or 0))
+        check_lengths(
+            self.scope, self.architecture, Call(self.batch, self.tokens, 0, self.encoder_tokens or 0)
+        )
         if self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None:
-            check_memory(self.scope, self.architecture, self.memory)
+            check_memory(self.scope, self.architecture, self.encoder_tokens)
 
     @property
     def _whole(self) -> bool:
@@ -137,7 +139,7 @@ class TrainingStep:
         188763812659200
         """
         held_to_transformers(self.scope, self.architecture)
-        call = Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory)
+        call = Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.encoder_tokens)
         if self._whole:
             return call.training_flops
         call.check_trained()
@@ -193,7 +195,7 @@ class TrainingStep:
             self.architecture,
             self.batch,
             self.tokens,
-            self.memory,
+            self.encoder_tokens,
             dtype=self.dtype,
             attention=self.attention,
             checkpointing=self.checkpointing,

@@ -249,7 +249,7 @@ def call_json(call: Forward) -> dict[str, Any]:
 
 def call_facts(call: Forward) -> list[tuple[str, str]]:
     """What was called, as rows of a table."""
-    lengths = {name: getattr(call.call, name) for name in ("batch", "tokens", "past", "memory")}
+    lengths = {name: getattr(call.call, name) for name in ("batch", "tokens", "past", "encoder_tokens")}
     names = [("architecture", call.architecture), ("model type", call.scope.spec.model_type)]
     return [*names, *((name, number(length)) for name, length in lengths.items() if length)]
 

@@ -104,14 +104,14 @@ class Costs:
         batch: int = 1,
         tokens: int | None = None,
         past: int = 0,
-        memory: int | None = None,
-        encoded: int | None = None,
+        encoder_tokens: int | None = None,
+        new_encoder_tokens: int | None = None,
     ) -> Forward:
         """What one call costs: of ``tokens`` positions a sequence, on a cache of ``past``.
 
         There are 2048 tokens, or as many as it has positions for where a table of them ends before that.
-        ``memory`` is the number of encoder positions that are attended to, ``encoded`` of those that are
-        computed in this call: all without a past, none with one.
+        ``encoder_tokens`` is the encoder's sequence length, ``new_encoder_tokens`` how many of these the call
+        computes: all without a past, none with one.
 
         Errors: :class:`ArchspecError` for a class whose costs are not given, and for more positions than
         transformers looks up.
@@ -123,13 +123,13 @@ class Costs:
         """
         from archspec.costs.lengths import called, check_memory
 
-        call = called(self.scope, self.architecture, batch, tokens, past, memory, encoded)
-        check_memory(self.scope, self.architecture, memory)
+        call = called(self.scope, self.architecture, batch, tokens, past, encoder_tokens, new_encoder_tokens)
+        check_memory(self.scope, self.architecture, encoder_tokens)
         return call
 
     @checked()
     def flops(
-        self, batch: int = 1, tokens: int | None = None, past: int = 0, memory: int | None = None
+        self, batch: int = 1, tokens: int | None = None, past: int = 0, encoder_tokens: int | None = None
     ) -> Flops:
         """The FLOPs of a call by module, as `archspec flops` shows them; lengths are :meth:`forward`'s.
 
@@ -139,23 +139,22 @@ class Costs:
         """
         from archspec.models.calls import Flops
 
-        return Flops(self.forward(batch, tokens, past, memory), self.params)
+        return Flops(self.forward(batch, tokens, past, encoder_tokens), self.params)
 
     @checked()
     def cache(
         self,
         batch: int = 1,
         tokens: int | None = None,
-        memory: int | None = None,
+        encoder_tokens: int | None = None,
         dtype: str | None = None,
         weights: str | None = None,
         budget: str | int | None = None,
     ) -> Cache:
         """The cache of ``tokens`` positions, as `archspec cache` shows it, in ``dtype`` (the config's own).
 
-        ``memory`` are positions of the encoder. Of a ``budget`` in bytes (`80GiB`, or a number) it says how
-        many tokens, and how large a batch, it holds beside weights that are stored as ``weights`` says (see
-        :meth:`weights`).
+        ``encoder_tokens`` is the encoder's sequence length. A ``budget`` in bytes (`80GiB`, or a number) adds
+        how many tokens and how large a batch fit after weights stored as ``weights`` (see :meth:`weights`).
 
         Errors: :class:`ArchspecError` as of :meth:`forward`, and for ``weights`` without a budget.
 
@@ -167,7 +166,7 @@ class Costs:
         from archspec.sizes import bytes_of
 
         def lengthened(batch: int, tokens: int | None) -> Forward:
-            return self.forward(batch, tokens, memory=memory)
+            return self.forward(batch, tokens, encoder_tokens=encoder_tokens)
 
         held_in = dtype or self.dtype
         notes = self._cache_notes(dtype)
@@ -192,7 +191,7 @@ class Costs:
         batch: int = 1,
         tokens: int | None = None,
         past: int = 0,
-        memory: int | None = None,
+        encoder_tokens: int | None = None,
         dtype: str | None = None,
         weights: str | None = None,
         last: bool = False,
@@ -213,11 +212,11 @@ class Costs:
             raise ArchspecError(message, help="leave out last")
         stored, rest = self.weights(weights, dtype), dtype_name(dtype or self.dtype)
         notes = [*self._cache_notes(dtype), *stored.notes]  # asked for first: options are checked at once
-        return Memory(self.forward(batch, tokens, past, memory), stored, rest, last, notes)
+        return Memory(self.forward(batch, tokens, past, encoder_tokens), stored, rest, last, notes)
 
-    @checked(memory=MAYBE_WHOLE)
+    @checked(encoder_tokens=MAYBE_WHOLE)
     def training(
-        self, batch: int = 1, tokens: int | None = None, memory: int | None = None, **options: Any
+        self, batch: int = 1, tokens: int | None = None, encoder_tokens: int | None = None, **options: Any
     ) -> Training:
         """What one training step costs a rank that computes ``batch`` sequences of ``tokens`` positions.
 
@@ -240,6 +239,6 @@ class Costs:
             help_ = f"count the training of the unquantized base with --set {found.path}=null"
             raise key_problem(self._quantized, found.path, message, help_)
         known = usual_tokens(self.scope) if tokens is None else tokens
-        step = Training(self.scope, self.architecture, self._tensors, batch, known, memory, **options)
-        step.check_used(None if batch == 1 else batch, tokens, memory)
+        step = Training(self.scope, self.architecture, self._tensors, batch, known, encoder_tokens, **options)
+        step.check_used(None if batch == 1 else batch, tokens, encoder_tokens)
         return step

@@ -154,12 +154,12 @@ class Training(TrainingStep, Report):
         """Return True if no figure depends on the lengths, because the costs of the class are unknown."""
         return self.scope.spec.library.costs(self.model_type).gap(self.architecture) is not None
 
-    def check_used(self, batch: int | None, tokens: int | None, memory: int | None) -> None:
+    def check_used(self, batch: int | None, tokens: int | None, encoder_tokens: int | None) -> None:
         """Errors: :class:`ArchspecError` for what is given and has no effect on any figure."""
         named: dict[str, Any] = {
             "batch": batch,
             "tokens": tokens,
-            "memory": memory,
+            "encoder_tokens": encoder_tokens,
             "checkpointing": self.checkpointing or None,
         }
         named["attention"] = None if self.attention == ATTENTION[0] else self.attention
@@ -181,7 +181,7 @@ class Training(TrainingStep, Report):
             "model_type": self.model_type,
             "batch": None if self._lengthless else self.batch,
             "tokens": None if self._lengthless else self.tokens,
-            "memory": self.memory or 0,
+            "encoder_tokens": self.encoder_tokens or 0,
             "dtype": self.dtype,
             "optimizer": self.optimizer.name,
             "attention": self.attention,
@@ -207,7 +207,9 @@ class Training(TrainingStep, Report):
         """Why the forward spends more FLOPs than its active parameters need, where it does."""
         if self._flops() is None:
             return []
-        return notes_of(Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.memory))
+        return notes_of(
+            Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.encoder_tokens)
+        )
 
     def _ranks(self) -> dict[str, int]:
         return {name: getattr(self.ranks, name.removesuffix("_parallel")) for name in PARALLEL}

@@ -139,7 +139,11 @@ def output_of(
         with on_meta():
             settle(model, call)
             if call.past:
-                first = model(**inputs(model, call._replace(tokens=call.past, past=0, encoded=call.memory)))
+                first = model(
+                    **inputs(
+                        model, call._replace(tokens=call.past, past=0, new_encoder_tokens=call.encoder_tokens)
+                    )
+                )
                 given = handed_on(model, first)
             taken = inputs(model, call, given)
             with watching:
@@ -169,7 +173,7 @@ def settle(model: Any, call: Call) -> None:
         for module in model.modules():
             if hasattr(module, "set_attention_type"):
                 module.set_attention_type(model.config.attention_type)
-        model(**inputs(model, call._replace(past=0, encoded=call.memory)))
+        model(**inputs(model, call._replace(past=0, new_encoder_tokens=call.encoder_tokens)))
 
 
 def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -178,11 +182,11 @@ def inputs(model: Any, call: Call, given: dict[str, Any] | None = None) -> dict[
     def ids(*lengths: int) -> Any:
         return torch.zeros(call.batch, *lengths, dtype=torch.long, device="meta")
 
-    if not call.memory:
+    if not call.encoder_tokens:
         length = call.context if model.config.model_type in _WHOLE else call.tokens
         boxes = {"bbox": ids(length, 4)} if "bbox" in parameters_of(model) else {}
         return {"input_ids": ids(length), **boxes}
-    first = None if given and "encoder_outputs" in given else ids(call.memory)
+    first = None if given and "encoder_outputs" in given else ids(call.encoder_tokens)
     return {"input_ids": first, "decoder_input_ids": ids(call.tokens)}
 
 

@@ -62,14 +62,14 @@ def _by_gradients(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int
     given: dict[str, Any] = {}
     try:
         if call.past:
-            first = call._replace(tokens=call.past, past=0, encoded=call.memory)
+            first = call._replace(tokens=call.past, past=0, new_encoder_tokens=call.encoder_tokens)
             given = handed_on(whole, whole(**_ids(whole, first)))
         whole(**_ids(whole, call, given), **given)
     except Exception as error:  # whatever a forward raises, it says nothing of its masks
         raise Unavailable(told(error)) from None
     through = dict(computed)
     for name, sight in sights.items():
-        keys = call.memory if sight.crosses else call.context
+        keys = call.encoder_tokens if sight.crosses else call.context
         if not sight.queries:
             raise Unavailable(f"{name} is not called as a module")
         through[name] = computed[name] * sight.seen // (sight.queries * keys)

@@ -68,7 +68,7 @@ def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
         with on_meta():
             settle(model, call)
             if call.past:
-                before = call._replace(tokens=call.past, past=0, encoded=call.memory)
+                before = call._replace(tokens=call.past, past=0, new_encoder_tokens=call.encoder_tokens)
                 given |= handed_on(model, model(**inputs(model, before)))
             taken = inputs(model, call, given)
             held.add((tensor for tensor in tensors(given).values() if tensor.ndim), "")
@@ -187,7 +187,7 @@ def reserved(model: Any, call: Call) -> Reserved:
     if name is None:
         raise Unavailable("the class takes no StaticCache")
     cache = _static_cache(model, call)
-    whole = call._replace(tokens=call.context, past=0, encoded=call.memory)
+    whole = call._replace(tokens=call.context, past=0, new_encoder_tokens=call.encoder_tokens)
     output = output_of(model, whole, nullcontext(), {name: cache})
     if getattr(output, name, None) is not cache:
         raise Unavailable("the class keeps something else than the StaticCache that it is given")
@@ -203,7 +203,7 @@ def _static_cache(model: Any, call: Call) -> Any:
     try:
         cache = StaticCache(config=config, max_cache_len=call.context)
         if encodes(model):
-            return EncoderDecoderCache(cache, StaticCache(config=config, max_cache_len=call.memory))
+            return EncoderDecoderCache(cache, StaticCache(config=config, max_cache_len=call.encoder_tokens))
     except Exception as error:  # layers that it does not know
         raise Unavailable(f"no StaticCache of this config: {error!r}") from None
     return cache

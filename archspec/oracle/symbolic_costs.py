@@ -15,7 +15,7 @@ from archspec.oracle.verdicts import Unavailable, told
 
 
 def symbolic_flops(model: Any, call: Call) -> Any:
-    """A SymPy expression in symbols `batch`, `tokens` and `memory`; the lengths of a call are to differ.
+    """A SymPy expression in `batch`, `tokens` and `encoder_tokens`; the lengths of the call must differ.
 
     Errors: :class:`archspec.oracle.Unavailable` where a model does not run over symbols.
     """

@@ -47,7 +47,7 @@ RESERVED = (
     "cache",
     "saves",
 )
-AXES = ("batch", "tokens", "past", "context", "memory", "encoded")  # of a call, by name
+AXES = ("batch", "tokens", "past", "context", "encoder_tokens", "new_encoder_tokens")  # of a call, by name
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
 TYPES = tuple(KINDS)

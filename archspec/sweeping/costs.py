@@ -20,7 +20,7 @@ from archspec.symbolic.swept import SweptDomain
 from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node
 
-LENGTHS = ("batch", "tokens", "past", "memory", "encoded")
+LENGTHS = ("batch", "tokens", "past", "encoder_tokens", "new_encoder_tokens")
 FLOPS_COLUMNS = ("flops", "masked_flops", "training_flops")
 TOKENS = "tokens"  # the length that differs between configs where it was not given
 
@@ -57,8 +57,8 @@ class Wanted(NamedTuple):
 
     def of(self, scope: Scope, architecture: str) -> Forward:
         """The call of one config. Errors: :class:`ArchspecError` for columns that are not given of it."""
-        if memory := self.lengths.get("memory"):
-            check_memory(scope, architecture, memory)
+        if encoder_tokens := self.lengths.get("encoder_tokens"):
+            check_memory(scope, architecture, encoder_tokens)
         call = called(scope, architecture, **self.lengths)
         if "masked_flops" in self.names:
             call.check_held("masked")

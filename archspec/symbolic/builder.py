@@ -171,26 +171,33 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
         super().__init__(scope, **options)
         named = {name: self.path.field(name, value) for name, value in call.lengths().items()}
         if isinstance(call, Step):
-            named["encoded"], named["context"] = named["memory"], named["tokens"]
+            named["new_encoder_tokens"], named["context"] = named["encoder_tokens"], named["tokens"]
             self.axes = {**training_axes(call), **named}
         else:
             self.axes = {**axes_of(call), **named, "context": named["past"] + named["tokens"]}
         if trains:
-            self.axes |= {"past": 0, "context": named["tokens"], "encoded": named["memory"]}
+            self.axes |= {
+                "past": 0,
+                "context": named["tokens"],
+                "new_encoder_tokens": named["encoder_tokens"],
+            }
         self.lengths = self.axes
         self.least(named["batch"])
         self.least(named["tokens"], 2 if isinstance(call, Step) else 1)
-        if isinstance(call, Step) and call.memory:
-            self.least(named["memory"], 2)
+        if isinstance(call, Step) and call.encoder_tokens:
+            self.least(named["encoder_tokens"], 2)
         lengths = call.call if isinstance(call, Step) else call
         self.limited("tokens", named["tokens"] + self.lengths["past"], lengths.context)
-        self.limited("memory", named["memory"], lengths.memory)
+        self.limited("encoder_tokens", named["encoder_tokens"], lengths.encoder_tokens)
 
     def build(self, architecture: str) -> Node:
         root = super().build(architecture)
         self.decided.runs(self.scope, architecture, root)
         if self.attends:
-            self.path.check("<=", *(self.path.shown(self.lengths[name]) for name in ("encoded", "memory")))
+            self.path.check(
+                "<=",
+                *(self.path.shown(self.lengths[name]) for name in ("new_encoder_tokens", "encoder_tokens")),
+            )
         return root
 
     def hands_on(self, rows: Iterable[Any]) -> None:

@@ -21,8 +21,19 @@ CASES: list[tuple[list[str], dict[str, Any]]] = [
         {"set": {"hidden_size": 2048}, "set_b": {"num_key_value_heads": 8}},
     ),
     (
-        ["T5Model", "T5Model", "--set-a", "num_layers=2", "--tokens", "8", "--batch", "3", "--memory", "16"],
-        {"set_a": {"num_layers": 2}, "tokens": 8, "batch": 3, "memory": 16},
+        [
+            "T5Model",
+            "T5Model",
+            "--set-a",
+            "num_layers=2",
+            "--tokens",
+            "8",
+            "--batch",
+            "3",
+            "--encoder-tokens",
+            "16",
+        ],
+        {"set_a": {"num_layers": 2}, "tokens": 8, "batch": 3, "encoder_tokens": 16},
     ),
     (["GPT2Model", "GPT2LMHeadModel", "--tokens", "1", "--past", "9"], {"tokens": 1, "past": 9}),
 ]

@@ -109,7 +109,11 @@ def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpo
     step = Step(2, 64, 0, "bfloat16", attention, checkpointing)
     model = archspec.load(architecture)
     found = Formula.of(model.scope, architecture, "activation_bytes", step)
-    assert {symbol.name for symbol in found.expr.free_symbols} & {"past", "encoded", "memory"} == set()
+    assert {symbol.name for symbol in found.expr.free_symbols} & {
+        "past",
+        "new_encoder_tokens",
+        "encoder_tokens",
+    } == set()
     for batch, tokens in ((2, 64), (3, 17), (5, 1000)):
         there = step._replace(batch=batch, tokens=tokens)
         expected = StepActivations(model.scope, architecture, there).bytes
@@ -146,7 +150,7 @@ def test_only_what_was_held_to_torch_is_given(recorded: archspec.Model) -> None:
         ({"attention": "sdpa"}, "activations are not described for sdpa"),
         ({"batch": 0}, "batch is 0"),
         ({"tokens": 1}, "tokens is 1"),
-        ({"memory": 1}, "memory is 1"),
+        ({"encoder_tokens": 1}, "memory is 1"),
     ],
 )
 def test_other_steps_are_refused(recorded: archspec.Model, options: dict[str, Any], message: str) -> None:

@@ -87,7 +87,7 @@ def test_the_reason_follows_from_the_module(name: str, lengths: dict[str, int], 
         ("DeepseekV3ForCausalLM", {"tokens": 2048}),
         ("MixtralForCausalLM", {"tokens": 1, "past": 9}),
         ("LlamaForCausalLM", {}),
-        ("T5Model", {"tokens": 1, "memory": 512}),
+        ("T5Model", {"tokens": 1, "encoder_tokens": 512}),
     ],
 )
 def test_code_without_excess_has_no_note(name: str, lengths: dict[str, int]) -> None:

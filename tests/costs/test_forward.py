@@ -115,9 +115,9 @@ def test_an_encoder_needs_positions() -> None:
     with pytest.raises(ArchspecError, match="reads what its encoder gives"):
         archspec.load("T5ForConditionalGeneration").forward(tokens=8)
     with pytest.raises(ArchspecError, match="attends to no encoder"):
-        archspec.load("LlamaForCausalLM").forward(tokens=8, memory=3)
+        archspec.load("LlamaForCausalLM").forward(tokens=8, encoder_tokens=3)
     with pytest.raises(ArchspecError, match="more encoder positions are computed"):
-        archspec.load("T5ForConditionalGeneration").forward(tokens=8, memory=3, encoded=4)
+        archspec.load("T5ForConditionalGeneration").forward(tokens=8, encoder_tokens=3, new_encoder_tokens=4)
 
 
 def test_llama_3_1_8b_keeps_128_kib_a_token() -> None:

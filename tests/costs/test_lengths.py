@@ -18,7 +18,7 @@ def read(name: str) -> Any:
     return json.loads(Path(shipped().folder, name).read_text(encoding="utf-8"))
 
 
-RULES = {name: rule for name, rule in read("positions.json").items() if rule != {"memory": "tokens"}}
+RULES = {name: rule for name, rule in read("positions.json").items() if rule != {"encoder_tokens": "tokens"}}
 ONE_LENGTH = read("positions.json").keys() - RULES.keys()  # classes
 FEW = 24  # positions
 SMALL = {
@@ -94,20 +94,20 @@ def test_transformers_runs_as_many_positions_and_not_one_more(model_type: str) -
     model = model_class(name, model_type)(config_of(model_type, raw)).eval()
     takes = inspect.signature(model.forward).parameters
 
-    def run(tokens: int, memory: int = 2) -> None:
+    def run(tokens: int, encoder_tokens: int = 2) -> None:
         given = {"input_ids": torch.full((1, tokens), 9)}
         if "bbox" in takes:
             given["bbox"] = torch.zeros(1, tokens, 4, dtype=torch.long)
         if "decoder_input_ids" in takes:
-            given = {"input_ids": torch.full((1, memory), 9), "decoder_input_ids": given["input_ids"]}
+            given = {"input_ids": torch.full((1, encoder_tokens), 9), "decoder_input_ids": given["input_ids"]}
         model(**given)
 
     most = positions(scope, "tokens")
     run(most)
     with pytest.raises((IndexError, RuntimeError, ValueError)):
         run(most + 1)
-    if "memory" in RULES[model_type]:
-        most = positions(scope, "memory")
+    if "encoder_tokens" in RULES[model_type]:
+        most = positions(scope, "encoder_tokens")
         run(2, most)
         with pytest.raises((IndexError, RuntimeError, ValueError)):
             run(2, most + 1)
@@ -133,12 +133,12 @@ def test_a_call_is_no_longer_than_the_tables_of_positions() -> None:
 
 def test_an_encoder_has_positions_of_its_own() -> None:
     led = archspec.load("LEDForConditionalGeneration")
-    assert led.flops(memory=16384).call.call.tokens == 1024
+    assert led.flops(encoder_tokens=16384).call.call.tokens == 1024
     with pytest.raises(ArchspecError, match=r"the encoder of LED.* for 16,384 tokens, .* comes to 16,385"):
-        led.flops(memory=16385)
-    assert led.at(max_encoder_position_embeddings=100).quantity("flops").call.memory == 100
+        led.flops(encoder_tokens=16385)
+    assert led.at(max_encoder_position_embeddings=100).quantity("flops").call.encoder_tokens == 100
     assert (
-        archspec.load("BartForCausalLM").flops(memory=5000).call.call.memory == 5000
+        archspec.load("BartForCausalLM").flops(encoder_tokens=5000).call.call.encoder_tokens == 5000
     )  # of another's encoder
 
 
@@ -150,9 +150,9 @@ def test_positions_that_no_table_ends_go_on() -> None:
         "EsmModel": {"vocab_size": 33, "position_embedding_type": "rotary"},
     }.items():
         model = archspec.load(name, set=fields)
-        memory = 512 if name.startswith("T5") else None
+        encoder_tokens = 512 if name.startswith("T5") else None
         assert positions(model.scope, "tokens") is None
-        assert model.flops(tokens=4096, memory=memory).call.call.tokens == 4096
+        assert model.flops(tokens=4096, encoder_tokens=encoder_tokens).call.call.tokens == 4096
 
 
 def test_a_formula_of_a_call_is_of_no_longer_one() -> None:
@@ -190,10 +190,10 @@ def test_sequences_that_a_budget_is_of_are_no_longer() -> None:
 @pytest.mark.parametrize("architecture", sorted(ONE_LENGTH))
 def test_a_classifier_of_the_encoders_tokens_takes_as_many_positions_as_tokens(architecture: str) -> None:
     model = archspec.load(architecture)
-    assert model.flops(tokens=9, memory=9).flops > 0
+    assert model.flops(tokens=9, encoder_tokens=9).flops > 0
     for call in (model.flops, model.training):
         with pytest.raises(ArchspecError, match="as many encoder positions as tokens, not with 9 and 7"):
-            call(tokens=7, memory=9)
+            call(tokens=7, encoder_tokens=9)
     with pytest.raises(ArchspecError, match="give the number of its encoder's positions as memory"):
         model.flops(tokens=9)
     assert archspec.load(architecture).quantity("flops").evaluate() > 0
@@ -217,13 +217,13 @@ def test_these_classifiers_are_those_that_transformers_cannot_run_with_other_len
     for name in named:
         try:
             model = archspec.load(name)
-            model.flops(tokens=9, memory=9)
+            model.flops(tokens=9, encoder_tokens=9)
         except ArchspecError:
             continue  # without an encoder, or without costs
         built = instance(name, {"model_type": model.model_type}, model.model_type)
-        output_of(built, Call(1, 9, memory=9, encoded=9), nullcontext())
+        output_of(built, Call(1, 9, encoder_tokens=9, new_encoder_tokens=9), nullcontext())
         try:
-            output_of(built, Call(1, 7, memory=9, encoded=9), nullcontext())
+            output_of(built, Call(1, 7, encoder_tokens=9, new_encoder_tokens=9), nullcontext())
         except Unavailable:
             failing.add(name)
     assert failing == ONE_LENGTH

@@ -173,7 +173,7 @@ def test_what_is_computed_again_is_a_part_of_its_own() -> None:
         ({"sequence_parallel": True}, "sequence_parallel"),
         ({"zero": 1}, "zero has no effect with data_parallel=1"),
         ({"data_parallel": 2}, "data_parallel has no effect on the memory of a rank without zero"),
-        ({"memory": 8}, "attends to no encoder"),
+        ({"encoder_tokens": 8}, "attends to no encoder"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

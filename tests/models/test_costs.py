@@ -57,9 +57,9 @@ def test_sensitivity_is_what_the_command_prints(capsys: pytest.CaptureFixture[st
     ("method", "options"),
     [
         *(("training", {"optimizer": wrong}) for wrong in (None, 1, ["adamw"])),
-        *(("training", {name: [1]}) for name in ("tokens", "memory", "dtype", "attention", "zero")),
-        *(("flops", {name: "8"}) for name in ("batch", "tokens", "past", "memory")),
-        ("forward", {"encoded": ""}),
+        *(("training", {name: [1]}) for name in ("tokens", "encoder_tokens", "dtype", "attention", "zero")),
+        *(("flops", {name: "8"}) for name in ("batch", "tokens", "past", "encoder_tokens")),
+        ("forward", {"new_encoder_tokens": ""}),
         ("memory", {"weights": ["nf4"]}),
         ("cache", {"budget": "1GiB", "weights": {"nf4": 1}}),
         ("memory", {"dtype": [1]}),
@@ -75,12 +75,12 @@ def test_an_option_of_another_type_is_refused(method: str, options: dict[str, An
 def test_other_lengths_of_a_formula_are_those_of_a_call(architecture: str) -> None:
     """The encoder positions of a call follow its memory and its past there, as they do in `flops`."""
     model = archspec.load(architecture)
-    formula = model.quantity("flops", tokens=10, memory=20)
-    changed: list[dict[str, int]] = [{"memory": 21}, {"past": 3}, {"past": 3, "memory": 25}]
+    formula = model.quantity("flops", tokens=10, encoder_tokens=20)
+    changed: list[dict[str, int]] = [{"encoder_tokens": 21}, {"past": 3}, {"past": 3, "encoder_tokens": 25}]
     for lengths in changed:
-        expected = model.flops(**{"tokens": 10, "memory": 20, **lengths}).flops
+        expected = model.flops(**{"tokens": 10, "encoder_tokens": 20, **lengths}).flops
         assert formula.at(lengths).evaluate() == formula.evaluate(lengths) == expected
     steps = {row.field: row.step for row in formula.sensitivity().fields}
-    for name, value in {"memory": 21, "past": 1}.items():
-        there = model.flops(**{"tokens": 10, "memory": 20, name: value}).flops
+    for name, value in {"encoder_tokens": 21, "past": 1}.items():
+        there = model.flops(**{"tokens": 10, "encoder_tokens": 20, name: value}).flops
         assert steps[name] == there - formula.evaluate()

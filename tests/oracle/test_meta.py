@@ -48,9 +48,9 @@ _STREAMS = {"hidden_size": 32, "vocab_size": 50, "num_encoder_layers": 2, "num_d
 )
 def test_the_flops_on_meta_are_those_of_numbers(model_type: str, architecture: str, raw: Any) -> None:
     model = instance(architecture, raw, model_type)
-    memory = _TOKENS if encodes(model) else 0
-    on_meta = measured(model, Call(2, _TOKENS, 0, memory, memory)).flops
-    assert _folded(on_meta) == _folded(_on_cpu(model_type, architecture, raw, memory > 0))
+    encoder_tokens = _TOKENS if encodes(model) else 0
+    on_meta = measured(model, Call(2, _TOKENS, 0, encoder_tokens, encoder_tokens)).flops
+    assert _folded(on_meta) == _folded(_on_cpu(model_type, architecture, raw, encoder_tokens > 0))
 
 
 def _on_cpu(model_type: str, architecture: str, raw: Any, encoder: bool) -> dict[str, int]:

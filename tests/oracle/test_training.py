@@ -63,6 +63,6 @@ def test_a_grouped_convolution_counts_once() -> None:
 
 def test_no_layer_is_left_out_by_chance() -> None:
     raw = {**_BART, "encoder_layerdrop": 0.9, "decoder_layerdrop": 0.9}
-    found = ratios("bart", "BartModel", raw, Call(2, 7, memory=9, encoded=9))
+    found = ratios("bart", "BartModel", raw, Call(2, 7, encoder_tokens=9, new_encoder_tokens=9))
     assert {"encoder.layers.1.fc1", "decoder.layers.1.fc1"} < found.keys()
     assert set(found.values()) == {3}

@@ -218,7 +218,7 @@ def test_code_of_costs_is_exact_or_refuses(
         ("LlamaForCausalLM", {"tokens": 0}),
         ("LlamaForCausalLM", {"batch": 0}),
         ("BertModel", {"past": 1}),  # it keeps no cache
-        ("T5Model", {"memory": 4, "encoded": 5}),
+        ("T5Model", {"encoder_tokens": 4, "new_encoder_tokens": 5}),
     ],
 )
 def test_code_refuses_lengths_that_flops_refuses(architecture: str, lengths: dict[str, int]) -> None:
@@ -235,7 +235,7 @@ def test_code_of_activations_refuses_lengths_that_a_step_refuses() -> None:
     formula = archspec.load("MBartForConditionalGeneration").quantity("activation_bytes", tokens=4)
     assert run_python(formula.python(), formula.inputs) == formula.evaluate()
     assert run_python(formula.python(), {**formula.inputs, "tokens": 1}) is None
-    assert run_python(formula.python(), {**formula.inputs, "memory": 1}) is None
+    assert run_python(formula.python(), {**formula.inputs, "encoder_tokens": 1}) is None
 
 
 def test_activations_of_what_transformers_cannot_run_are_refused() -> None:

@@ -29,13 +29,18 @@ LINES = {  # verb -> command lines
         ),
         *("LlamaForCausalLM --quantity flops --by module", "JambaModel --collect hidden_size --dtype bf16"),
     ],
-    "flops": [f"{LLAMA} --tokens 8", "t5 --tokens 4 --memory 9", "Mamba2Model --tokens 4"],
+    "flops": [f"{LLAMA} --tokens 8", "t5 --tokens 4 --encoder-tokens 9", "Mamba2Model --tokens 4"],
     "cache": [
         *(f"{LLAMA} --budget 1GiB", "Mamba2Model --budget 80GiB"),
         "GptOssForCausalLM --weights mxfp4 --budget 80GiB",
     ],
     "memory": [
-        *("BertModel", f"{LLAMA} --weights nf4 --last", "t5 --memory 4 --tokens 2", "BertModel --train"),
+        *(
+            "BertModel",
+            f"{LLAMA} --weights nf4 --last",
+            "t5 --encoder-tokens 4 --tokens 2",
+            "BertModel --train",
+        ),
         f"{LLAMA} --train --checkpointing --data-parallel 2 --zero 3",
         "ZambaForCausalLM --train --optimizer adafactor",
     ],

@@ -208,7 +208,7 @@ def test_only_configs_that_cannot_run_are_warned_of(
     model = archspec.load(architecture, set=bad)
     assert [note for note in model.notes if "cannot run" in note]
     with pytest.raises(archspec.ArchspecError, match="cannot run it"):
-        model.flops(tokens=8, **({"memory": 8} if "Conditional" in architecture else {}))
+        model.flops(tokens=8, **({"encoder_tokens": 8} if "Conditional" in architecture else {}))
 
 
 @pytest.mark.oracle

@@ -67,7 +67,7 @@ def test_costs_may_be_filtered_and_in_a_dtype() -> None:
     ("name", "lengths", "message"),
     [
         ("BertModel", {"past": 4}, "hands no cache on"),
-        ("LlamaModel", {"memory": 4}, "attends to no encoder"),
+        ("LlamaModel", {"encoder_tokens": 4}, "attends to no encoder"),
         ("LlamaModel", {"tokens": 0}, "tokens is 0"),
         ("Wav2Vec2Model", {}, "are not given"),
     ],

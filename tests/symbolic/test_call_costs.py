@@ -54,7 +54,7 @@ def test_the_latents_of_deepseek_v3() -> None:
         ("Qwen3NextForCausalLM", {}),
         ("MiniMaxModel", {}),
         ("HrmTextForCausalLM", {}),
-        ("T5ForConditionalGeneration", {"memory": 300, "encoded": 300}),
+        ("T5ForConditionalGeneration", {"encoder_tokens": 300, "new_encoder_tokens": 300}),
     ],
 )
 def test_training_flops_are_those_of_the_fold(

@@ -132,10 +132,10 @@ def exact(model: archspec.Model, quantity: str, call: Call | Step | None) -> int
     """A quantity as its verb gives it. Errors: :class:`ArchspecError` where that refuses."""
     if call is None:
         return model.count(quantity)
-    memory = call.memory or None
+    encoder_tokens = call.encoder_tokens or None
     if isinstance(call, Step):
-        return Activations(model.scope, model.architecture, call.batch, call.tokens, memory).bytes
-    found = model.forward(call.batch, call.tokens, call.past, memory, call.encoded)
+        return Activations(model.scope, model.architecture, call.batch, call.tokens, encoder_tokens).bytes
+    found = model.forward(call.batch, call.tokens, call.past, encoder_tokens, call.new_encoder_tokens)
     return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
 
 
@@ -185,7 +185,11 @@ def _lengths(formula: archspec.Formula, lengths: dict[str, int], chance: random.
     """Lengths of another call; a training step has no past."""
     found = {name: chance.choice((value, value, value, *_LENGTHS[name])) for name, value in lengths.items()}
     found = {name: value if lengths[name] or name == "past" else 0 for name, value in found.items()}
-    training = {"past": 0, "encoded": found["memory"]} if formula.quantity == "training_flops" else {}
+    training = (
+        {"past": 0, "new_encoder_tokens": found["encoder_tokens"]}
+        if formula.quantity == "training_flops"
+        else {}
+    )
     return {**found, **training}
 
 
@@ -193,8 +197,8 @@ _LENGTHS = {
     "batch": (0, 1, 2, 3),
     "tokens": (0, 1, 2, 3, 5, 5000),
     "past": (0, 0, 1, 7),
-    "memory": (1, 2, 513),
-    "encoded": (0, 2, 514),
+    "encoder_tokens": (1, 2, 513),
+    "new_encoder_tokens": (0, 2, 514),
 }
 
 

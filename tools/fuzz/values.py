@@ -121,7 +121,7 @@ MAKERS: dict[str, Maker] = {  # by an option's name, or by its metavar
     "--kind": _one_of("auto", "lines", "contour", "pareto", "pie"),
     "--notation": _one_of("config.json", "notation.yaml", "folder"),
     "--tokens": _one_of(*NUMBERS, "2e11"),
-    "--memory": _one_of(*NUMBERS[:5], "80GiB", "24e9"),
+    "--encoder-tokens": _one_of(*NUMBERS[:5], "80GiB", "24e9"),
     **dict.fromkeys(("--within", "--tolerance"), _one_of("0", "0.1", "50", "1e9")),
     "--zero": _one_of("0", "1", "2", "3", "4"),
     "--depth": _one_of("0", "1", "2", "99"),

@@ -9,7 +9,7 @@ import { flow, followed, link, site } from "./flow.ts";
 
 const LLAMA = link({ view: "costs", source: { name: "LlamaForCausalLM" } });
 const FLOPS = "29,261,612,187,648"; // archspec flops LlamaForCausalLM
-const CALL = { batch: 1, tokens: null, past: 0, memory: null, dtype: null, weights: null, last: false };
+const CALL = { batch: 1, tokens: null, past: 0, encoder_tokens: null, dtype: null, weights: null, last: false };
 const TRAINING = {
   dtype: "bfloat16",
   optimizer: "adamw",
@@ -203,7 +203,7 @@ flow(
 
 test("what has no effect is refused", async () => {
   for (const [call, training, message] of [
-    [{ memory: 5 }, {}, "LlamaForCausalLM attends to no encoder"],
+    [{ encoder_tokens: 5 }, {}, "LlamaForCausalLM attends to no encoder"],
     [{ weights: "mxfp4" }, {}, "mxfp4 quantizes none of the weights of LlamaForCausalLM"],
     [{}, { zero: 3 }, "zero has no effect with data_parallel=1"],
     [{}, { data_parallel: 8 }, "data_parallel has no effect on the memory of a rank without zero"],

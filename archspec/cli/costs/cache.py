@@ -14,12 +14,12 @@ def add_arguments(takes: Arguments) -> None:
     add_weights(takes)
     takes.value("--batch", "B", "sequences (default: 1)", type=int, default=1)
     takes.value("--tokens", "N", f"positions in the cache {USUAL}", type=int)
-    takes.value("--memory", "M", MEMORY_HELP, type=int)
+    takes.value("--encoder-tokens", "M", MEMORY_HELP, type=int)
     takes.value("--budget", "BYTES", "say what this many bytes hold beside the weights: 80GiB")
 
 
 def run(args: Values) -> int:
-    lengths = (args.batch, args.tokens, args.memory)
+    lengths = (args.batch, args.tokens, args.encoder_tokens)
     found = load_model(args).cache(*lengths, args.dtype, args.weights, args.budget)
     print_json(found.as_json()) if args.json else show(found.blocks())
     return 0

@@ -14,6 +14,6 @@ def add_arguments(takes: Arguments) -> None:
 
 
 def run(args: Values) -> int:
-    found = load_model(args).flops(args.batch, args.tokens, args.past, args.memory)
+    found = load_model(args).flops(args.batch, args.tokens, args.past, args.encoder_tokens)
     print_json(found.as_json()) if args.json else show(found.blocks())
     return 0

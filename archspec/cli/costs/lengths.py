@@ -13,7 +13,7 @@ def add_lengths(takes: Arguments) -> None:
     takes.value("--batch", "B", "sequences (default: 1)", type=int, default=1)
     takes.value("--tokens", "N", f"positions that the call computes {USUAL}", type=int)
     takes.value("--past", "P", "positions in the cache before the call (default: 0)", type=int, default=0)
-    takes.value("--memory", "M", MEMORY_HELP, type=int)
+    takes.value("--encoder-tokens", "M", MEMORY_HELP, type=int)
 
 
 def add_weights(takes: Arguments) -> None:

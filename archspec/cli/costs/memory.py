@@ -51,7 +51,7 @@ def run(args: Values) -> int:
 
 
 def _of_a_call(args: Values) -> Report:
-    lengths = (args.batch, args.tokens, args.past, args.memory)
+    lengths = (args.batch, args.tokens, args.past, args.encoder_tokens)
     return load_model(args).memory(*lengths, args.dtype, args.weights, args.last)
 
 
@@ -59,7 +59,7 @@ def _training(args: Values) -> Report:
     return load_model(args).training(
         args.batch,
         args.tokens,
-        args.memory,
+        args.encoder_tokens,
         dtype=args.dtype or "bfloat16",
         optimizer=args.optimizer,
         attention=args.attention,

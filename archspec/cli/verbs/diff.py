@@ -20,7 +20,7 @@ def add_arguments(takes: Arguments) -> None:
     takes.value("--tokens", "N", f"{about_call} this many positions", type=int)
     takes.value("--batch", "B", "with --tokens: sequences (default: 1)", type=int)
     takes.value("--past", "P", "with --tokens: positions in the cache before (default: 0)", type=int)
-    takes.value("--memory", "M", "with --tokens: positions of the encoder", type=int)
+    takes.value("--encoder-tokens", "M", "with --tokens: positions of the encoder", type=int)
     about_format = "what the difference is written in (default: text)"
     takes.value("--format", None, about_format, default="text", choices=("text", "markdown"))
     add_choices(takes)

@@ -27,7 +27,7 @@ from archspec.terminal import progress, say, table
 if TYPE_CHECKING:
     from archspec.sweeping.sweep import Sweep
 
-LENGTHS = ("batch", "tokens", "past", "memory")
+LENGTHS = ("batch", "tokens", "past", "encoder_tokens")
 _SHOWN = 40  # rows, unless --rows says otherwise
 _MOST_SHOWN = 100_000  # rows are held until the widths of the columns are known
 
@@ -47,7 +47,7 @@ def add_arguments(takes: Arguments) -> None:
         type=int,
     )
     takes.value("--past", "P", "positions in its cache before (default: 0)", type=int)
-    takes.value("--memory", "M", "positions of its encoder; required if it has one", type=int)
+    takes.value("--encoder-tokens", "M", "positions of its encoder; required if it has one", type=int)
     takes.value("--out", "FILE", "write all rows to a .csv, .parquet, .jsonl or .arrow file")
     takes.value("--plot", "FILE", "draw the sweep as a .png, .svg, .pdf or .html file")
     add_overwrite(takes)

@@ -63,8 +63,10 @@ class Excess:
     def _expected(self, name: str) -> Any:
         lengths = self.call.call
         weights = self.weights.get(name, Weights(0, 0))
-        encodes = lengths.encoded and self._positions(name) == lengths.encoded
-        return 2 * lengths.batch * (lengths.encoded if encodes else lengths.tokens) * weights.active
+        encodes = lengths.new_encoder_tokens and self._positions(name) == lengths.new_encoder_tokens
+        return (
+            2 * lengths.batch * (lengths.new_encoder_tokens if encodes else lengths.tokens) * weights.active
+        )
 
     def _positions(self, name: str) -> Any:
         """On how many positions a module runs, over all its uses; None without weights that are its own."""

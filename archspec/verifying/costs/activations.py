@@ -89,7 +89,7 @@ def _at_config(spec: Spec, architecture: str, raw: Config, steps: list[Step]) ->
             if step.dtype not in models:
                 models[step.dtype] = trained(architecture, raw, spec.model_type, step)
             model = models[step.dtype]
-            step = step._replace(memory=_MEMORY) if encodes(model) else step
+            step = step._replace(encoder_tokens=_MEMORY) if encodes(model) else step
             try:
                 ours = StepActivations(Scope(spec, raw), architecture, step)
                 _ = ours.by_module

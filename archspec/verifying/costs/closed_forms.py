@@ -32,7 +32,7 @@ def without_closed_form(spec: Spec, architecture: str, raw: Config) -> Iterator[
     """
     try:
         scope = Scope(spec, raw)
-        compared = list(calls(spec, raw, encodes="memory" in usual_lengths(scope, architecture)))
+        compared = list(calls(spec, raw, encodes="encoder_tokens" in usual_lengths(scope, architecture)))
     except ArchspecError:
         return
     for call in compared:

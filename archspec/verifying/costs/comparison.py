@@ -201,9 +201,9 @@ def _steps(calls: Iterable[Call], encodes: bool) -> Iterator[Call]:
 
 
 def _with_memory(call: Call) -> Iterator[Call]:
-    yield call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY)
+    yield call._replace(encoder_tokens=_MEMORY, new_encoder_tokens=0 if call.past else _MEMORY)
     if not call.past:  # all that classifiers take; and the encoder at its own bounds
-        yield call._replace(memory=call.tokens, encoded=call.tokens)
+        yield call._replace(encoder_tokens=call.tokens, new_encoder_tokens=call.tokens)
 
 
 def is_deep(scope: Scope) -> bool:

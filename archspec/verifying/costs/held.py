@@ -89,7 +89,9 @@ def _agreement(
         for name, check in checks.items() if model is not None else ():
             for call in check.calls:
                 if encodes(model):
-                    call = call._replace(memory=_MEMORY, encoded=0 if call.past else _MEMORY)
+                    call = call._replace(
+                        encoder_tokens=_MEMORY, new_encoder_tokens=0 if call.past else _MEMORY
+                    )
                 try:
                     same = check.agrees(Forward(Scope(spec, raw), architecture, *call), model, call)
                 except (Unavailable, ArchspecError):

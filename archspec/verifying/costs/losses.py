@@ -125,7 +125,7 @@ def _measured(spec: Spec, architecture: str, raw: Config, steps: list[Step]) -> 
         try:
             if key not in models:
                 models[key] = trained(architecture, raw, spec.model_type, step)
-            step = step._replace(memory=_MEMORY if encodes(models[key]) else 0)
+            step = step._replace(encoder_tokens=_MEMORY if encodes(models[key]) else 0)
             yield loss_bytes(models[key], step), step
         except (Refused, Unavailable):
             continue

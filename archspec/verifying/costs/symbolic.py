@@ -20,7 +20,7 @@ AGREE = ("polynomials", "points")
 NEITHER = "not over symbols"
 _CALL = Call(2, 80)
 _MEMORY = 48  # encoder positions
-_LENGTHS = sympy.symbols("batch tokens memory")
+_LENGTHS = sympy.symbols("batch tokens encoder_tokens")
 _POINTS = (80, 83, 96)  # tokens, where there are floors of chunks
 
 
@@ -30,7 +30,7 @@ def agreement(spec: Spec, architecture: str, raw: Config) -> str:
     Errors: :class:`archspec.oracle.Unavailable` and :class:`ArchspecError` where there is no more than one.
     """
     model = instance(architecture, raw, spec.model_type)
-    call = _CALL._replace(memory=_MEMORY, encoded=_MEMORY) if encodes(model) else _CALL
+    call = _CALL._replace(encoder_tokens=_MEMORY, new_encoder_tokens=_MEMORY) if encodes(model) else _CALL
     theirs = symbolic_flops(model, call)
     ours = closed_form(Scope(spec, raw), architecture, call)
     if theirs.free_symbols - set(_LENGTHS):  # lengths that depend on values, as of an expert's tokens
@@ -55,13 +55,13 @@ def compared(spec: Spec, architecture: str, raw: Config) -> str:
 def closed_form(scope: Scope, architecture: str, call: Call) -> Any:
     """The closed form at a config's numbers, in the lengths of a first call."""
     found = ClosedForm.of(scope, architecture, "flops", call)
-    memory = sympy.Symbol("memory") if call.memory else 0
-    lengths = {"past": 0, "memory": memory, "encoded": memory}
+    encoder_tokens = sympy.Symbol("encoder_tokens") if call.encoder_tokens else 0
+    lengths = {"past": 0, "encoder_tokens": encoder_tokens, "new_encoder_tokens": encoder_tokens}
     numbers = {name: value for name, value in found.symbols.items() if name not in Call._fields}
     table = {sympy.Symbol(name): sympy.sympify(value) for name, value in {**numbers, **lengths}.items()}
     return sympy.expand(found.expr.xreplace(table).doit())
 
 
 def _at(expr: Any, tokens: int) -> Any:
-    batch, positions, memory = _LENGTHS
-    return expr.subs({batch: _CALL.batch, positions: tokens, memory: _MEMORY})
+    batch, positions, encoder_tokens = _LENGTHS
+    return expr.subs({batch: _CALL.batch, positions: tokens, encoder_tokens: _MEMORY})

@@ -20,10 +20,10 @@ def test_flops_by_module(capsys: Captured) -> None:
 
 
 def test_flops_json_adds_up(capsys: Captured) -> None:
-    assert main(["flops", "t5", "--tokens", "4", "--memory", "9", "--json"]) == 0
+    assert main(["flops", "t5", "--tokens", "4", "--encoder-tokens", "9", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["flops"] == sum(module["flops"] for module in found["modules"])
-    assert (found["tokens"], found["memory"], found["encoded"]) == (4, 9, 9)
+    assert (found["tokens"], found["encoder_tokens"], found["new_encoder_tokens"]) == (4, 9, 9)
 
 
 def test_cache_says_what_each_allocation_reserves(capsys: Captured) -> None:

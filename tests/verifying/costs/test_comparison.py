@@ -64,7 +64,7 @@ def test_a_state_in_the_model_s_dtype_is_found(tmp_path: Path) -> None:
 def test_calls_are_around_windows_and_chunks() -> None:
     found = set(calls(shipped().load("mistral"), {"sliding_window": 8, **SMALL}, encodes=False))
     assert {Call(1, 7), Call(1, 8), Call(1, 9), Call(1, 1, 7), Call(1, 3, 8)} < found
-    assert all(call.memory for call in calls(shipped().load("t5"), {}, encodes=True))
+    assert all(call.encoder_tokens for call in calls(shipped().load("t5"), {}, encodes=True))
 
 
 def test_a_deep_config_is_called_thrice() -> None:

@@ -45,7 +45,7 @@ def test_a_head_keeps_the_tensors_that_its_forward_returns(model_type: str, arch
 
 def test_question_answering_of_t5_returns_its_cache_and_takes_none() -> None:
     model = archspec.load("T5ForQuestionAnswering")
-    kept = model.cache(tokens=5, memory=9, dtype="bf16")
+    kept = model.cache(tokens=5, encoder_tokens=9, dtype="bf16")
     assert kept.cache_bytes["exact"] == 2 * 6 * 2 * 8 * 64 * (5 + 9)
     with pytest.raises(ArchspecError, match="returns a cache, but its forward does not take one"):
-        model.forward(tokens=1, past=4, memory=9)
+        model.forward(tokens=1, past=4, encoder_tokens=9)

@@ -208,7 +208,7 @@ def compared(model_type: str, raw: dict[str, Any]) -> int:
         return 0
     for call in (*CALLS, *STEPS):
         if encodes(model):
-            call = call._replace(memory=11, encoded=0 if call.past else 11)
+            call = call._replace(encoder_tokens=11, new_encoder_tokens=0 if call.past else 11)
         try:
             theirs, ours = measured(model, call), Forward(Scope(spec, raw), architecture, *call)
         except (Unavailable, ArchspecError):

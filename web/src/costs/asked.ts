@@ -11,7 +11,7 @@ export interface Call {
   batch: number;
   tokens: number | null;
   past: number;
-  memory: number | null;
+  encoder_tokens: number | null;
   dtype: string | null;
   weights: string | null;
   last: boolean;
@@ -68,7 +68,7 @@ export const call = keep<Call>("call", {
   batch: 1,
   tokens: null,
   past: 0,
-  memory: null,
+  encoder_tokens: null,
   dtype: null,
   weights: null,
   last: false,

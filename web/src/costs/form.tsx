@@ -37,7 +37,7 @@ export function CostsForm({ usual }: { usual: number | undefined }) {
         <Whole held={call} name="batch" />
         <Whole held={call} name="tokens" none={usual ? whole(usual) : "as usual"} />
         <Whole held={call} name="past" title="past in the cache" />
-        <Whole held={call} name="memory" title="encoder positions (memory)" none="none" />
+        <Whole held={call} name="encoder_tokens" title="encoder tokens" none="none" />
         <Choice held={call} name="dtype" options={DTYPES} otherwise="as configured" />
         <Choice held={call} name="weights" options={FORMATS} otherwise="as configured" />
         <Switch held={call} name="last" title="logits of the last position only" />
