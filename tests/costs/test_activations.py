@@ -150,7 +150,7 @@ def test_only_what_was_held_to_torch_is_given(recorded: archspec.Model) -> None:
         ({"attention": "sdpa"}, "activations are not described for sdpa"),
         ({"batch": 0}, "batch is 0"),
         ({"tokens": 1}, "tokens is 1"),
-        ({"encoder_tokens": 1}, "memory is 1"),
+        ({"encoder_tokens": 1}, "encoder_tokens is 1"),
     ],
 )
 def test_other_steps_are_refused(recorded: archspec.Model, options: dict[str, Any], message: str) -> None:

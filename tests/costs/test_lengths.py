@@ -194,7 +194,7 @@ def test_a_classifier_of_the_encoders_tokens_takes_as_many_positions_as_tokens(a
     for call in (model.flops, model.training):
         with pytest.raises(ArchspecError, match="as many encoder positions as tokens, not with 9 and 7"):
             call(tokens=7, encoder_tokens=9)
-    with pytest.raises(ArchspecError, match="give the number of its encoder's positions as memory"):
+    with pytest.raises(ArchspecError, match="give the number of its encoder's positions as encoder_tokens"):
         model.flops(tokens=9)
     assert archspec.load(architecture).quantity("flops").evaluate() > 0
 

@@ -72,7 +72,7 @@ def test_what_cannot_be_answered_is_refused(capsys: Captured) -> None:
     assert main(["cache", "BertModel"]) == 2
     assert "hands no cache on" in capsys.readouterr().err
     assert main(["flops", "T5Model"]) == 2
-    assert "positions as memory" in capsys.readouterr().err
+    assert "positions as encoder_tokens" in capsys.readouterr().err
     assert main(["cache", "LlamaModel", "--budget", "many"]) == 2
     assert "write 80GiB" in capsys.readouterr().err
     assert main(["cache", "LlamaModel", "--weights", "nf4"]) == 2
