@@ -29,6 +29,27 @@ _ESCAPES = {
     "×": r"$\times$",
 }
 _HELP = "one line a symbol: V: {latex: V, meaning: vocabulary size, fields: [vocab_size]}"
+# What a field is in a model -> whether it grows when a model is made larger.
+ROLES = {
+    "width": True,
+    "embedding width": True,
+    "linked width": True,  # a width of another part, equal to the model width where the two parts meet
+    "feed-forward width": True,
+    "head width": True,
+    "other size": True,
+    "depth": True,
+    "decoder depth": True,
+    "heads": True,
+    "key-value heads": True,
+    "experts": True,
+    "shared experts": True,
+    "chosen experts": True,
+    "vocabulary": True,
+    "call": True,
+    "context": False,
+    "layer period": False,  # the number of layers after which the kinds of layers repeat
+    "constant": False,
+}
 
 
 class Glyph(NamedTuple):
@@ -45,11 +66,15 @@ class Glyph(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of a notation file: a symbol, its fields, and what it adds to the order of a term."""
+    """An entry of a notation file: a symbol, its fields, what it adds to the order of a term, and a role.
 
-    glyph: Glyph
+    An entry without a symbol only gives fields a role.
+    """
+
+    glyph: Glyph | None
     fields: tuple[str, ...]
     order: int
+    role: str
 
 
 def path() -> str:
@@ -59,13 +84,23 @@ def path() -> str:
 
 def standard() -> dict[str, Glyph]:
     """Field -> its usual symbol."""
-    return {field: entry.glyph for entry in _shipped(path()) for field in entry.fields}
+    return _glyphs(_shipped(path()))
+
+
+@cache
+def roles() -> dict[str, str]:
+    """Field -> its role, one of :data:`ROLES`; fields without a role are missing.
+
+    >>> roles()["n_embd"], roles()["hidden_dim"], roles()["patch_size"]
+    ('width', 'feed-forward width', 'constant')
+    """
+    return {field: entry.role for entry in _shipped(path()) if entry.role for field in entry.fields}
 
 
 @cache
 def places() -> dict[str, tuple[int, int]]:
     """Field -> the rank of its line in the file of the usual symbols, and its order."""
-    ranked = enumerate(_shipped(path()))
+    ranked = enumerate(entry for entry in _shipped(path()) if entry.glyph)
     return {field: (rank, entry.order) for rank, entry in ranked for field in entry.fields}
 
 
@@ -76,7 +111,11 @@ def _shipped(path: str) -> tuple[Entry, ...]:
 
 def read(path: str) -> dict[str, Glyph]:
     """The symbols of a notation file, by field. Errors: those of :func:`entries`."""
-    return {field: entry.glyph for entry in entries(path) for field in entry.fields}
+    return _glyphs(entries(path))
+
+
+def _glyphs(entries: Iterable[Entry]) -> dict[str, Glyph]:
+    return {field: entry.glyph for entry in entries if entry.glyph for field in entry.fields}
 
 
 def own_glyphs(notation: str | None = None, symbol: Mapping[str, str] | None = None) -> dict[str, Glyph]:
@@ -94,9 +133,10 @@ def own_glyphs(notation: str | None = None, symbol: Mapping[str, str] | None = N
 
 
 def entries(path: str) -> tuple[Entry, ...]:
-    """The lines of a notation file.
+    """The entries of a notation file.
 
-    Errors: :class:`SpecError` with the place for a line that is not `symbol: {latex, meaning, fields}`.
+    Errors: :class:`SpecError` with the place for an entry that is not `symbol: {latex, meaning, fields}` or
+    `name: {role, fields}`.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -111,14 +151,15 @@ def entries(path: str) -> tuple[Entry, ...]:
     found = []
     for text, node in root.items.items():
         parts = node.items if isinstance(node, YamlMapping) else {}
-        fields, latex, meaning = parts.get("fields"), parts.get("latex"), parts.get("meaning")
-        if not (isinstance(fields, Sequence) and isinstance(latex, Scalar) and _PLAIN.match(text)):
-            raise SpecError(f"{text} is not described", root.keys[text], help=_HELP)
-        said = meaning.text if isinstance(meaning, Scalar) else ""
-        small = parts.get("order")
-        order = 0 if isinstance(small, Scalar) and small.text == "0" else 1
+        texts = {key: part.text for key, part in parts.items() if isinstance(part, Scalar)}
+        latex, role, fields = texts.get("latex"), texts.get("role", ""), parts.get("fields")
+        if role and role not in ROLES:
+            raise SpecError(f"unknown role {role!r}", parts["role"].place, help=f"choose {', '.join(ROLES)}")
+        if not (isinstance(fields, Sequence) and _PLAIN.match(text)) or (latex is None and not role):
+            raise SpecError(f"{text} needs a symbol and fields", root.keys[text], help=_HELP)
+        glyph = None if latex is None else Glyph(text, latex, texts.get("meaning", ""))
         names = tuple(field.text for field in fields.items if isinstance(field, Scalar))
-        found.append(Entry(Glyph(text, latex.text, said), names, order))
+        found.append(Entry(glyph, names, 0 if texts.get("order") == "0" else 1, role))
     return tuple(found)
 
 

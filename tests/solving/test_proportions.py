@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 from math import gcd, log, log2
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import archspec
+from archspec.errors import SpecError
+from archspec.render import notation
 from archspec.solving.proportions import parts, roles
 from archspec.solving.searching import over_arrays
 from archspec.solving.solve import solve
@@ -85,3 +88,30 @@ def test_the_fields_of_a_shape_are_known_by_their_symbols() -> None:
         "text_config.",
         "vision_config.",
     ]
+
+
+def test_fields_have_roles() -> None:
+    found = notation.roles()
+    assert {*found.values()} == {*notation.ROLES}
+    assert (
+        found.items()
+        >= {
+            "hidden_size": "width",
+            "decoder_layers": "decoder depth",
+            "dim_feedforward": "feed-forward width",
+            "moe_intermediate_size": "feed-forward width",
+            "num_global_key_value_heads": "key-value heads",
+            "expert_layer_period": "layer period",
+            "max_position_embeddings": "context",
+            "sliding_window": "constant",
+        }.items()
+    )
+    assert "hidden_dim" not in notation.standard() and "hidden_dim" not in notation.places()
+
+
+def test_an_unknown_role_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notation.yaml"
+    path.write_text("V: {latex: V, role: words, fields: [vocab_size]}\n")
+    with pytest.raises(SpecError, match="unknown role 'words'") as refusal:
+        notation.read(str(path))
+    assert "choose width, embedding width" in str(refusal.value)
