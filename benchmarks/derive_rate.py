@@ -72,7 +72,7 @@ def measured(task: Task) -> dict[str, Verdict]:
     sys.setrecursionlimit(4_000)
     from archspec.deriving import compiled, draft, mapped_classes, overlay
     from archspec.errors import ArchspecError
-    from archspec.oracle import Unavailable, config_class, model_class
+    from archspec.reference import Unavailable, config_class, model_class
     from archspec.verifying.verifier import verify_spec
 
     found: dict[str, Verdict] = {}
@@ -141,7 +141,7 @@ def verdict(task: Task, name: str, outcome: Any) -> Verdict:
 
 def buildable(task: Task, name: str, reason: str) -> Verdict:
     """What is not read, or never compared, counts only where transformers builds it by default."""
-    from archspec.oracle import Refused, Unavailable, transformers_rows
+    from archspec.reference import Refused, Unavailable, transformers_rows
 
     try:
         transformers_rows(name, {"model_type": task.model_type}, task.model_type)

@@ -1,7 +1,7 @@
-"""Two tiers: tests marked `oracle` need torch and transformers; all others run without either.
+"""Two tiers: tests marked `reference` need torch and transformers; all others run without either.
 
-`-m "not oracle"` is the fast tier. In it torch and transformers cannot be imported, installed or not: a test
-that needs them and does not say so fails on every machine.
+`-m "not reference"` is the fast tier. In it torch and transformers cannot be imported, installed or not: a
+test that needs them and does not say so fails on every machine.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pytest
 from hypothesis import settings
 
 from archspec.configs.scope import Scope
-from archspec.oracle import Row, spec_rows
-from archspec.oracle.standins import stand_in
+from archspec.reference import Row, spec_rows
+from archspec.reference.standins import stand_in
 from archspec.specs import library
 from archspec.specs.library import shipped
 from archspec.tree.builder import Builder
@@ -37,17 +37,18 @@ settings.register_profile("deep", deadline=None, max_examples=5000)  # --hypothe
 settings.load_profile("default")
 
 
-class WithoutOracle(importlib.abc.MetaPathFinder):
+class WithoutReference(importlib.abc.MetaPathFinder):
     """Asked for torch or transformers, says that this tier has neither."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name.partition(".")[0] in ("torch", "transformers"):
-            raise ModuleNotFoundError(f"the fast tier has no {name}: mark the test `oracle`", name=name)
+            raise ModuleNotFoundError(f"the fast tier has no {name}: mark the test `reference`", name=name)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if "not oracle" in config.option.markexpr:
-        sys.meta_path.insert(0, WithoutOracle())
+    config.option.markexpr = config.option.markexpr.replace("oracle", "reference")  # the former name
+    if "not reference" in config.option.markexpr:
+        sys.meta_path.insert(0, WithoutReference())
     else:
         stand_in()  # before any test imports transformers, which asks once what there is
 
@@ -105,7 +106,7 @@ def spark() -> Iterator[Any]:
         "spark.ui.enabled": "false",
     }
     with pytest.MonkeyPatch.context() as patch:  # pyspark asks whether there is a torch, and imports none
-        finders = [finder for finder in sys.meta_path if not isinstance(finder, WithoutOracle)]
+        finders = [finder for finder in sys.meta_path if not isinstance(finder, WithoutReference)]
         patch.setattr(sys, "meta_path", finders)
         session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
         session.sparkContext.setLogLevel("OFF")

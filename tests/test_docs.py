@@ -30,9 +30,9 @@ def commands() -> ModuleType:
 
 def of_a_block(block: str) -> Any:
     """A block, named by its first command; some verbs look at what transformers builds."""
-    needs_oracle = re.search(r"^\$ archspec (verify|derive)", block, re.MULTILINE)
+    needs_reference = re.search(r"^\$ archspec (verify|derive)", block, re.MULTILINE)
     return pytest.param(
-        block, id=block.split("\n")[0][2:], marks=[pytest.mark.oracle] if needs_oracle else []
+        block, id=block.split("\n")[0][2:], marks=[pytest.mark.reference] if needs_reference else []
     )
 
 
@@ -42,7 +42,7 @@ def test_shown_is_printed(block: str, commands: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sweeps.md", "solve.md", pytest.param("own-specs.md", marks=pytest.mark.oracle)]
+    "name", ["sweeps.md", "solve.md", pytest.param("own-specs.md", marks=pytest.mark.reference)]
 )
 def test_worked_pages_show_what_is_printed(name: str, commands: ModuleType, tmp_path: Path) -> None:
     text = (DOCS / name).read_text(encoding="utf-8")
@@ -77,8 +77,10 @@ def test_every_verb_has_an_example_in_python_beside_it() -> None:
     assert [verb for verb in VERBS if verb not in beside] == []
 
 
-@pytest.mark.oracle
-def test_python_that_needs_the_oracle_is_right(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.reference
+def test_python_that_needs_the_reference_model_is_right(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Blocks without prompts: what they state by `assert` holds."""
     monkeypatch.chdir(DOCS.parent)
     blocks = [one for one in re.findall(r"```python\n(.*?)```", PYTHON, re.DOTALL) if ">>> " not in one]
@@ -86,7 +88,7 @@ def test_python_that_needs_the_oracle_is_right(monkeypatch: pytest.MonkeyPatch, 
         exec(block, {"folder": str(tmp_path)})
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_coverage_is_fresh() -> None:
     """docs/coverage.md is of the specs as they are: `archspec verify --coverage` renews it."""
     from archspec.verifying import coverage

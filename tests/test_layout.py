@@ -18,7 +18,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 OWN = [path for path in MODULES if "deriving" not in path.parts]  # deriving is only moved, not yet polished
 TESTS = ROOT / "tests"
 MAX_MODULES, MAX_LINES, MAX_FUNCTION = 12, 300, 60
-ORACLE = {"oracle", "verifying", "deriving"}
+REFERENCE = {"reference", "verifying", "deriving"}
 HEAVY = (
     *("torch", "transformers", "sympy", "rich", "numpy", "huggingface_hub"),
     *("dataclasses", "yaml", "argparse", "typing"),
@@ -126,7 +126,7 @@ def test_only_these_import_torch_and_transformers() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.partition(".")[0] in ("torch", "transformers") for name in names):
                 users.add(name_of(path).partition(".")[0])
-    assert users <= ORACLE
+    assert users <= REFERENCE
 
 
 @pytest.mark.parametrize("path", OWN, ids=name_of)
@@ -154,7 +154,7 @@ def test_tests_mirror_the_rooms() -> None:
 
 
 def test_no_test_is_skipped() -> None:
-    """A test that needs the oracle, or a program that pip does not bring, is marked so: see conftest.py."""
+    """Tests that need the reference model, or a program outside pip, are marked: see conftest.py."""
     skips = re.compile(r"importorskip|pytest\.skip|mark\.(?:skip|xfail)")
     paths = [path for path in TESTS.rglob("*.py") if path not in (Path(__file__), TESTS / "conftest.py")]
     assert [path.name for path in paths if skips.search(path.read_text(encoding="utf-8"))] == []

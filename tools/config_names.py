@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.oracle import Refused, Unavailable, config_class
-from archspec.oracle.classes import UNTYPED
+from archspec.reference import Refused, Unavailable, config_class
+from archspec.reference.classes import UNTYPED
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verifying.defaults import config_differences, read_by_transformers

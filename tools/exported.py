@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from archspec.language.values import fits, union
-from archspec.oracle import (
+from archspec.reference import (
     Refused,
     Unavailable,
     built,

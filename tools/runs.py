@@ -27,9 +27,9 @@ import archspec
 from archspec.configs.scope import Scope
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.oracle.costs import encodes, instance, output_of
-from archspec.oracle.meta import on_meta
-from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.reference.costs import encodes, instance, output_of
+from archspec.reference.meta import on_meta
+from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.tree.runnable import RUNS

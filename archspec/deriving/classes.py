@@ -40,7 +40,7 @@ def _library(name: str) -> Target:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     from archspec.deriving.session import mapped_classes
-    from archspec.oracle import Unavailable, config_class, model_class
+    from archspec.reference import Unavailable, config_class, model_class
 
     if name in CONFIG_MAPPING_NAMES:
         model_type, names = name, mapped_classes(name)
@@ -75,7 +75,7 @@ def _library(name: str) -> Target:
 def _class_named(name: str) -> type:
     import transformers
 
-    from archspec.oracle import Unavailable, mapped, model_class
+    from archspec.reference import Unavailable, mapped, model_class
 
     found = getattr(transformers, name, None)
     tables = mapped()

@@ -17,7 +17,7 @@ from archspec.deriving.reading.annotations import annotated
 from archspec.deriving.target import Target
 from archspec.errors import ArchspecError
 from archspec.language.values import shown
-from archspec.oracle import Refused, Row, built, module_rows
+from archspec.reference import Refused, Row, built, module_rows
 from archspec.specs.records import Spec
 from archspec.specs.references import collect
 from archspec.verifying.comparison import Config, Count, Difference, counted

@@ -214,7 +214,7 @@ def assembled(
 def part_architectures(reader: Reader, emitter: Emitter, model_type: str) -> dict[str, dict[str, Module]]:
     """For each sub-config's model type, the classes that it stands for: the base model, and what is called by
     AutoModel…."""
-    from archspec.oracle import Unavailable, config_class, model_class
+    from archspec.reference import Unavailable, config_class, model_class
 
     found: dict[str, dict[str, Module]] = {}
     for home in dict.fromkeys(home for home, _ in list(emitter.modules) if home != model_type):
@@ -302,7 +302,7 @@ def one_draft(
 
 def output_lines(cls: type, config_class: type) -> list[str]:
     """What a class's get_output_embeddings() returns by default, where a spec has to say it."""
-    from archspec.oracle import Refused, Unavailable, built
+    from archspec.reference import Refused, Unavailable, built
 
     try:
         model = built(maker(cls, config_class), config_class())

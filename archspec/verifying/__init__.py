@@ -1,1 +1,1 @@
-"""Specs held to the oracle."""
+"""Validation of specs against the reference models of transformers."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from archspec.errors import Place
-from archspec.oracle import Refused, Row, Unavailable, transformers_rows
+from archspec.reference import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.records import Spec
 from archspec.verifying.attribution import blamed
 from archspec.verifying.comparison import Config, Count, Difference, compare, counted

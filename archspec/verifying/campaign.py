@@ -95,7 +95,7 @@ def run(
 
     Errors: :class:`MissingPackageError` where torch or transformers is missing.
     """
-    from archspec.oracle import versions
+    from archspec.reference import versions
 
     with optional():
         found = versions()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, Place
-from archspec.oracle import Row, spec_rows
+from archspec.reference import Row, spec_rows
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder, Node
 from archspec.tree.tensors import tensors

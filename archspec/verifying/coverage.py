@@ -79,7 +79,7 @@ def listed() -> dict[Key, Class]:
 
 def stale() -> list[str]:
     """What docs/coverage.json and docs/coverage.md do not say as it is now; empty where all is fresh."""
-    from archspec.oracle import versions
+    from archspec.reference import versions
 
     head, pairs = recorded()
     now, here = listed(), versions()["transformers"]
@@ -113,7 +113,7 @@ def update(
     everything: bool = False,
 ) -> int:
     """Verifies what is stale, or everything; writes both files; gives the number of wrong pairs."""
-    from archspec.oracle import versions
+    from archspec.reference import versions
 
     head, before = recorded()
     now = listed()
@@ -159,7 +159,7 @@ def _told(outcome: Outcome) -> Pair:
 def _undescribed(keys: list[Key], jobs: int) -> Iterator[Pair]:
     """The pairs that no spec describes, and whether they could be verified here."""
     batches = [tuple(keys[start : start + _BATCH]) for start in range(0, len(keys), _BATCH)]
-    for batch, causes in spread(_default, batches, jobs, ("torch", "archspec.oracle")):
+    for batch, causes in spread(_default, batches, jobs, ("torch", "archspec.reference")):
         told = [causes.message] * len(batch) if isinstance(causes, Failure) else causes
         for (model_type, architecture), cause in zip(batch, told, strict=True):
             yield Pair(model_type, architecture, (), "unavailable" if cause else "undescribed", 0, cause)
@@ -167,7 +167,7 @@ def _undescribed(keys: list[Key], jobs: int) -> Iterator[Pair]:
 
 def _default(batch: tuple[Key, ...]) -> list[str]:
     """Why each class is not to be had from its default config; empty where it is."""
-    from archspec.oracle import Refused, Unavailable, built, config_of, model_class
+    from archspec.reference import Refused, Unavailable, built, config_of, model_class
 
     causes = []
     for model_type, architecture in batch:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, Place
-from archspec.oracle import Refused, Unavailable, config_class, config_of, readonly_names
+from archspec.reference import Refused, Unavailable, config_class, config_of, readonly_names
 from archspec.specs.records import Spec
 from archspec.verifying.generate.field_kinds import part_types
 from archspec.verifying.places import read_places
@@ -32,7 +32,7 @@ class SettingDifference(NamedTuple):
 def settings_differences(spec: Spec) -> list[SettingDifference]:
     """Every field of a spec at the default config, every name of its attribute_map.
 
-    Errors: :class:`archspec.oracle.Unavailable`, :class:`archspec.oracle.Refused`.
+    Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
     """
     config = config_of(spec.model_type, {"model_type": spec.model_type})
     scope = Scope(spec, {"model_type": spec.model_type})
@@ -42,7 +42,7 @@ def settings_differences(spec: Spec) -> list[SettingDifference]:
 def config_differences(spec: Spec, raw: dict[str, Any]) -> list[SettingDifference]:
     """The fields that transformers' config object of a raw config has with other values than the spec.
 
-    Errors: :class:`archspec.oracle.Unavailable`, :class:`archspec.oracle.Refused`.
+    Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
     """
     raw = {"model_type": spec.model_type, **raw}
     return list(_defaults(Scope(spec, raw), config_of(spec.model_type, raw), ""))
@@ -51,7 +51,7 @@ def config_differences(spec: Spec, raw: dict[str, Any]) -> list[SettingDifferenc
 def read_by_transformers(spec: Spec, raw: dict[str, Any]) -> str:
     """The values that transformers' config object of a raw config has for a spec's fields, as text.
 
-    Errors: :class:`archspec.oracle.Unavailable`, :class:`archspec.oracle.Refused`.
+    Errors: :class:`archspec.reference.Unavailable`, :class:`archspec.reference.Refused`.
     """
     config = config_of(spec.model_type, raw)
     values = {name: _read(config, name) for name in (*spec.fields, *spec.fixed)}

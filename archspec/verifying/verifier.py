@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from archspec.errors import ArchspecError, Place
-from archspec.oracle import Refused, Unavailable
+from archspec.reference import Refused, Unavailable
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verifying.attribution import blamed

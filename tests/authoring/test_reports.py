@@ -55,7 +55,7 @@ def test_what_to_verify_has_to_be_said() -> None:
         archspec.verify("BertModel", all=True)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_python_verifies_as_the_command_does(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[tuple[object, ...]] = []
     found = archspec.verify("BertModel", samples=1, seed=3, progress=lambda *told: seen.append(told))
@@ -66,7 +66,7 @@ def test_python_verifies_as_the_command_does(capsys: pytest.CaptureFixture[str])
     assert seen[-1][:2] == (1, 1)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_python_derives_as_the_command_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = archspec.derive("GPT2Model", samples=1, output=str(tmp_path))
     assert main(["derive", "GPT2Model", "--samples", "1"]) == 0

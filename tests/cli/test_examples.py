@@ -15,14 +15,14 @@ from archspec.cli.examples import EXAMPLES
 from archspec.cli.main import VERBS, main
 
 ROOT = Path(__file__).parents[2]
-ORACLE = ("verify", "derive")
+REFERENCE = ("verify", "derive")
 OF_NOBODY = "my_package"
 TITLES = ("positional arguments", "options", "which model", "output")
 
 
 def of_a_line(line: str) -> Any:
     verb = line.split()[0]
-    return pytest.param(line, marks=[pytest.mark.oracle] if verb in ORACLE else [])
+    return pytest.param(line, marks=[pytest.mark.reference] if verb in REFERENCE else [])
 
 
 @pytest.mark.parametrize(

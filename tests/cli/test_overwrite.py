@@ -40,7 +40,7 @@ def test_a_file_is_replaced_only_with_overwrite(
     assert path.read_bytes() != b"mine"
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_a_draft_is_replaced_only_with_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "gpt2.yaml"
     path.write_text("mine")

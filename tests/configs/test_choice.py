@@ -98,7 +98,7 @@ def test_the_model_type_decides_as_in_the_auto_classes(
     assert f"{expected} is counted, as {auto} builds it for {config['model_type']}" in found.notes[0]
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize(("config", "expected", "auto"), BY_AUTO_CLASS)
 def test_the_auto_class_builds_that_class(config: dict[str, Any], expected: str, auto: str) -> None:
     import torch

@@ -48,7 +48,7 @@ def test_only_a_name_that_nothing_knows_is_refused() -> None:
         archspec.load("gpt2", set={"layer_norm_epsilon": "x"})
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("model_type", ["gpt2", "bert", "t5", "xlnet", "llama", "opt", "mamba", "phi3"])
 def test_transformers_counts_the_same_with_them(model_type: str) -> None:
     import torch

@@ -36,7 +36,7 @@ def params(raw: dict[str, Any], architecture: str | None = None) -> int:
     return archspec.load(raw, architecture).params
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("raw", CONFIGS, ids=lambda raw: f"{raw['model_type']} {list(raw)[-1]}")
 def test_transformers_builds_the_same(raw: dict[str, Any]) -> None:
     from archspec.verifying.both_sides import BothSides

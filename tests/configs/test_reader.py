@@ -133,7 +133,7 @@ def test_config_objects_need_nothing_but_to_dict() -> None:
     assert read_config({"model_type": "llava", "text_config": Part()}).raw == expected
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_transformers_objects_count_as_their_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import transformers
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.oracle import Row
+from archspec.reference import Row
 
 Says = Callable[..., list[Row]]
 

@@ -32,12 +32,12 @@ def test_it_is_counted_or_refused(one: dict[str, Any]) -> None:
     assert caught.value.problems[0].message == one["refused"]
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("one", COUNTED, ids=[one["about"] for one in COUNTED])
 def test_from_pretrained_builds_as_much(one: dict[str, Any], tmp_path: Path) -> None:
     import transformers
 
-    from archspec.oracle import built
+    from archspec.reference import built
 
     name = archspec.load(one["config"]).architecture  # by the model type if the config's class is unknown
     cls = getattr(transformers, name)

@@ -80,14 +80,14 @@ def small(model_type: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("model_type", RULES)
 def test_transformers_runs_as_many_positions_and_not_one_more(model_type: str) -> None:
     import inspect
 
     import torch
 
-    from archspec.oracle.classes import config_of, model_class
+    from archspec.reference.classes import config_of, model_class
 
     name, raw = min(EXACT[model_type], key=len), small(model_type)
     scope = archspec.load(raw, name).scope
@@ -199,13 +199,13 @@ def test_a_classifier_of_the_encoders_tokens_takes_as_many_positions_as_tokens(a
     assert archspec.load(architecture).quantity("flops").evaluate() > 0
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_these_classifiers_are_those_that_transformers_cannot_run_with_other_lengths() -> None:
     from contextlib import nullcontext
 
     from archspec.costs.records import Call
-    from archspec.oracle.costs import instance, output_of
-    from archspec.oracle.verdicts import Unavailable
+    from archspec.reference.costs import instance, output_of
+    from archspec.reference.verdicts import Unavailable
 
     named = (
         name

@@ -30,7 +30,7 @@ def test_experts_are_left_out() -> None:
     assert largest_output(model.scope, model.architecture, Call(1, 10)).module.endswith("q_proj")
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("name", SMALL)
 def test_the_largest_output_is_seen_by_a_hook(name: str) -> None:
     import torch

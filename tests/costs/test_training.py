@@ -182,7 +182,7 @@ def test_what_is_not_described_is_refused(options: dict[str, Any], message: str)
         step(**options)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", ["adamw_torch", "sgd_torch", "sgd_momentum_torch", "adafactor"])
 def test_states_are_those_of_the_library(name: str, dtype: str) -> None:

@@ -140,7 +140,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("skipped", [None, ["lm_head", "decoder", "layers.0"]], ids=["defaults", "named"])
 @pytest.mark.parametrize("blocks", [(128, 128), (32, 64)], ids=str)

@@ -66,7 +66,7 @@ def test_other_decoders_are_not_described() -> None:
         assert working_set(Forward(model.scope, name, 1, 5)) is None
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("call", CALLS, ids=str)
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_other_decoders_are_not_described() -> None:
     ],
 )
 def test_torch_allocates_as_much(name: str, fields: dict[str, Any], call: Call, last: bool) -> None:
-    from archspec.oracle.costs import instance
-    from archspec.oracle.memory import measured_peak
+    from archspec.reference.costs import instance
+    from archspec.reference.memory import measured_peak
 
     given = {**SMALL, **fields}
     model = archspec.load({"model_type": archspec.load(name).model_type, **given}, name)

@@ -21,7 +21,7 @@ from archspec.models.model import Model
 from archspec.specs.library import shipped
 from archspec.verifying.verifier import verify_spec
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 DOC = (Path(__file__).parents[2] / "docs" / "derive.md").read_text(encoding="utf-8")
 HEAD = """

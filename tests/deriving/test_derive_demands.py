@@ -9,7 +9,7 @@ import pytest
 from test_derive import derived, drafted, own
 from test_derive import module as module_fixture
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 module = module_fixture
 

@@ -9,7 +9,7 @@ from test_derive import derived, drafted, module, own
 
 from archspec.errors import ArchspecError
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 __all__ = ["module"]
 

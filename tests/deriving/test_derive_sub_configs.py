@@ -10,7 +10,7 @@ from test_derive import drafted, module
 
 from archspec.deriving import draft, find
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 __all__ = ["module"]  # a fixture
 OWN = """

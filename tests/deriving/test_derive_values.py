@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from test_derive import derived, module, own
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 __all__ = ["module"]
 

@@ -14,7 +14,7 @@ import pytest
 import archspec
 from archspec.cli.main import main
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 VIT = "image_size=256,patch_size=32,num_classes=1000,dim=192,depth=6,heads=3,mlp_dim=768"
 

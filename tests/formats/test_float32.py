@@ -56,7 +56,7 @@ def test_float16_keeps_more_than_bfloat16() -> None:
     assert t5.weights("fp16").upcast == 12 * 512 * 2048  # the second Linear of each layer's MLP
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_loaded_weights_are_transformers(dtype: str, tmp_path: Path) -> None:
     import torch
@@ -91,13 +91,13 @@ def expected(model: Any, dtype: str) -> set[str]:
     }
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_names_are_those_that_transformers_loads_in_float32() -> None:
     """For the first class of every model type that transformers builds at the default config."""
-    from archspec.oracle.classes import config_of, model_class
-    from archspec.oracle.construction import built
-    from archspec.oracle.costs import _default_dtype
-    from archspec.oracle.verdicts import Refused, Unavailable
+    from archspec.reference.classes import config_of, model_class
+    from archspec.reference.construction import built
+    from archspec.reference.costs import _default_dtype
+    from archspec.reference.verdicts import Refused, Unavailable
 
     compared, wrong = 0, []
     firsts = [(model_type, names[0]) for model_type, names in shipped().catalogue().items() if names]

@@ -428,7 +428,7 @@ def test_every_report_notes_an_assumed_dtype(capsys: Captured) -> None:
     assert fixed.dtype == "bfloat16" and not any("no dtype" in note for note in fixed.notes)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_deepseek_v4_is_what_transformers_makes() -> None:
     """A narrow copy with experts in fp4 and fp8, with both formats of scales."""
     import torch

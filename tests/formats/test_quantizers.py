@@ -25,7 +25,7 @@ CLASSES = (
 )
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("name", CLASSES)
 def test_bitsandbytes_and_fp8_take_the_same_modules(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`should_convert_module` and `type(module) is nn.Linear` for bitsandbytes, all bytes for fp8."""

@@ -53,7 +53,7 @@ def test_mutated_quantizations_are_counted_or_refused(key: str, value: dict[str,
             assert table[0].elements > 0 and counts.bytes == weights.bytes != 2 * model.params
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_every_method_of_transformers_is_counted_or_refused() -> None:
     from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
 
@@ -67,7 +67,7 @@ def test_every_method_of_transformers_is_counted_or_refused() -> None:
                 model.params_bytes()
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_every_key_that_transformers_writes_is_known() -> None:
     import transformers
 

@@ -63,7 +63,7 @@ LINES = {  # verb -> command lines
     "list": ["kosmos", "bert"],
     "lint": [BROKEN, "formulas/gpt2.yaml"],
 }
-ORACLE = {
+REFERENCE = {
     "verify": ["BertModel --samples 1"],
     "derive": ["BertModel --samples 1", "T5Model --no-verify"],
 }
@@ -106,8 +106,10 @@ def test_a_wrong_document_is_not_valid(verb: str, capsys: pytest.CaptureFixture[
             validator(verb).validate(document)
 
 
-@pytest.mark.oracle
-@pytest.mark.parametrize(("verb", "line"), [(verb, line) for verb, lines in ORACLE.items() for line in lines])
+@pytest.mark.reference
+@pytest.mark.parametrize(
+    ("verb", "line"), [(verb, line) for verb, lines in REFERENCE.items() for line in lines]
+)
 def test_what_is_found_of_specs_is_valid(verb: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     (document,) = documents(verb, line, capsys)
     validator(verb).validate(document)
@@ -116,7 +118,7 @@ def test_what_is_found_of_specs_is_valid(verb: str, line: str, capsys: pytest.Ca
         assert not validator(verb).is_valid({other: document[other] for other in document if other != key})
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_a_difference_is_valid(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (document,) = documents("verify", "BertModel --samples 0 --jobs 1", capsys)
     assert document["architectures"][0]["differences"]
@@ -141,7 +143,7 @@ def objects(schema: Any) -> Iterator[dict[str, Any]]:
             yield from objects(one)
 
 
-@pytest.mark.parametrize("verb", [*LINES, *ORACLE])
+@pytest.mark.parametrize("verb", [*LINES, *REFERENCE])
 def test_a_schema_says_what_each_key_is_and_allows_no_other(verb: str) -> None:
     schema = archspec.schema(verb)
     Draft202012Validator.check_schema(schema)
@@ -156,7 +158,7 @@ def test_every_verb_that_prints_json_has_a_schema(capsys: pytest.CaptureFixture[
         takes = Arguments()
         module_of(verb).add_arguments(takes)
         options = {name for name, _ in takes.told}
-        assert ("--json" in options) == ("--json-schema" in options) == (verb in {**LINES, **ORACLE}), verb
+        assert ("--json" in options) == ("--json-schema" in options) == (verb in {**LINES, **REFERENCE}), verb
         code = main([verb, "--json-schema"])
         printed = capsys.readouterr()
         if "--json" in options:

@@ -174,13 +174,13 @@ def test_solve_proposes_configs_without_a_warning(
 
 
 def _failure(config: dict[str, Any]) -> str:
-    from archspec.oracle.costs import instance
+    from archspec.reference.costs import instance
     from tools.runs import failure
 
     return failure(instance(config["architectures"][0], config, config["model_type"]))
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize(("architecture", "budgets", "given"), SOLVED, ids=[one[0] for one in SOLVED])
 def test_transformers_runs_every_proposal(
     architecture: str, budgets: dict[str, Any], given: list[str]
@@ -189,7 +189,7 @@ def test_transformers_runs_every_proposal(
         assert not _failure(one.config)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("architecture", BROKEN)
 def test_transformers_builds_what_is_warned_of_and_cannot_run_it(architecture: str) -> None:
     model = archspec.load(architecture, set=BROKEN[architecture])
@@ -211,7 +211,7 @@ def test_only_configs_that_cannot_run_are_warned_of(
         model.flops(tokens=8, **({"encoder_tokens": 8} if "Conditional" in architecture else {}))
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize(("architecture", "good", "bad"), PAIRS)
 def test_transformers_runs_one_of_two_configs(
     architecture: str, good: dict[str, Any], bad: dict[str, Any]

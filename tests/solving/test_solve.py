@@ -531,7 +531,7 @@ def built(solution: Solution, folder: Path) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize(("architecture", "free", "options"), BUILT)
 def test_transformers_builds_what_is_written(
     architecture: str, free: list[str], options: dict[str, Any], tmp_path: Path
@@ -571,7 +571,7 @@ def test_every_config_is_written_whole(model_type: str) -> None:
             }
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model_type", [name for name in shipped().model_types() if not shipped().load(name).refuse]
@@ -580,7 +580,7 @@ def test_transformers_builds_what_is_written_of_every_model_type(model_type: str
     import torch
     import transformers
 
-    from archspec.oracle.classes import config_class
+    from archspec.reference.classes import config_class
 
     spec, tried = shipped().load(model_type), 0
     sampler = Sampler(spec, seed=7)

@@ -9,7 +9,7 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.oracle import Row, module_rows, spec_rows
+from archspec.reference import Row, module_rows, spec_rows
 from archspec.specs.library import shipped
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import Builder
@@ -90,13 +90,13 @@ def torch_rows(call: str) -> list[Row]:
     return module_rows(whole)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("call", CALLS)
 def test_leaves_are_torchs(call: str, tmp_path: Path) -> None:
     assert rows(call, tmp_path) == torch_rows(call)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("call", REFUSED)
 def test_what_torch_refuses_is_refused(call: str, tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError, AssertionError, RuntimeError)):
@@ -105,7 +105,7 @@ def test_what_torch_refuses_is_refused(call: str, tmp_path: Path) -> None:
         rows(call, tmp_path)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_leaves_of_transformers(tmp_path: Path) -> None:
     from torch import nn
     from transformers import pytorch_utils as utils
@@ -133,7 +133,7 @@ def test_bare_parameters(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_named_parameters(tmp_path: Path) -> None:
     import torch
     from torch import nn

@@ -117,7 +117,7 @@ def agree(spec: Spec, architecture: str, raw: dict[str, Any], others: list[dict[
     return held
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("model_type", TYPES)
 def test_every_architecture(model_type: str) -> None:
     spec = shipped().load(model_type)

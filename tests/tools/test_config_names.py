@@ -7,7 +7,7 @@ import pytest
 from archspec.specs.library import shipped
 from tools import config_names
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 _SOME = ("aria", "deepseek_v2", "dots3_note_audio_encoder", "mistral_large4_text", "step3p5", "qwen3_moe")
 
 

@@ -12,7 +12,7 @@ from tools.mutation.bench import mutate, mutate_file
 from tools.mutation.hosts import standing
 from tools.mutation.idle import implied
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 TYPES = [
     "albert",

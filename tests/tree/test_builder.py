@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import archspec
-from archspec.oracle import Row
+from archspec.reference import Row
 
 Says = Callable[..., list[Row]]
 

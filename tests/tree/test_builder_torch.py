@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.oracle import Row, module_rows
+from archspec.reference import Row, module_rows
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 Says = Callable[..., list[Row]]
 
 

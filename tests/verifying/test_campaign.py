@@ -9,7 +9,7 @@ import pytest
 
 from archspec.verifying import campaign
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def test_changed_takes_what_differs_from_git_and_what_uses_it(checkout: Path) -> None:

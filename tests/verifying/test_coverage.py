@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from archspec.oracle import versions
+from archspec.reference import versions
 from archspec.verifying import coverage
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def recorded(

@@ -62,7 +62,7 @@ def test_an_expression_over_several_lines_is_named_by_its_first() -> None:
     assert altered.place.line in lines
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("model_type", ["gemma3_text", "olmo3", "modernbert", "zaya", "lfm2"])
 def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_type: str) -> None:
     """LFM2 takes all but `conv` for attention; Gemma 3 has rotary positions for two kinds only."""
@@ -85,7 +85,7 @@ def test_a_name_that_transformers_computes_is_refused() -> None:
         Scope(shipped().load("recurrent_gemma"), {"layer_types": None}).validate()
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_a_computed_name_that_the_spec_lacks_is_a_difference() -> None:
     spec = shipped().load("mamba")
     (found,) = settings_differences(spec._replace(readonly={}))
@@ -109,7 +109,7 @@ def test_swin_without_stages_is_half_as_wide() -> None:
     assert Scope(shipped().load("swin"), {"depths": [], "num_heads": []}).get("hidden_size") == 48
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_what_the_model_refuses_without_layers_is_not_left_to_them() -> None:
     """Persimmon's rotary embedding divides by the heads, as its layers do; without layers it still does."""
     spec = shipped().load("persimmon")

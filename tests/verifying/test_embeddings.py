@@ -7,7 +7,7 @@ import pytest
 from archspec.specs.library import shipped
 from archspec.verifying.verifier import verify_spec
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def test_verify_holds_the_split_to_the_model() -> None:

@@ -14,7 +14,7 @@ from altering import shown
 from archspec.verifying import campaign
 from archspec.verifying.verifier import verify
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 SAMPLES = int(os.environ.get("ARCHSPEC_VERIFY_SAMPLES", "3"))
 FIRST = """

@@ -9,7 +9,7 @@ import pytest
 
 from archspec.verifying.pool import Failure, spread
 
-pytestmark = pytest.mark.oracle  # pebble comes with the oracle
+pytestmark = pytest.mark.reference  # pebble comes with the reference models
 
 
 def test_work_goes_on_past_a_crash_an_error_and_a_hang() -> None:

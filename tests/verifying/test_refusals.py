@@ -13,7 +13,7 @@ from archspec.tree.builder import Builder
 from archspec.verifying.comparison import counted
 from archspec.verifying.refusals import refused_places, refusing
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 @pytest.mark.parametrize(

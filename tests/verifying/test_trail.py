@@ -6,7 +6,7 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import Place
-from archspec.oracle import (
+from archspec.reference import (
     spec_rows,
 )
 from archspec.specs.library import shipped
@@ -14,7 +14,7 @@ from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 from archspec.verifying.trail import trail
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def places(model_type: str, architecture: str, name: str) -> list[Place]:

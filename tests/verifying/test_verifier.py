@@ -8,12 +8,12 @@ import pytest
 from altering import altered, line, shown
 
 from archspec.configs.scope import Scope
-from archspec.oracle import Refused, transformers_rows
+from archspec.reference import Refused, transformers_rows
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verifying.verifier import Verifier, verify_spec
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 SLIPS: dict[str, tuple[str, str, str, str, str, str]] = {

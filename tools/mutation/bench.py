@@ -13,7 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
 from archspec.costs.records import KERNELS, Axes, Call, Step, axes_of, training_axes
 from archspec.errors import ArchspecError
-from archspec.oracle import Refused, Row, Unavailable, transformers_rows
+from archspec.reference import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.records import Spec
 from archspec.specs.references import modules_of
 from archspec.specs.torch_layers import Size

@@ -21,7 +21,13 @@ OUT = WEB / "public" / "engine"
 PYODIDE = WEB / "node_modules" / "pyodide"
 MODULES = ("pyodide", "pyodide.asm")
 DATA = ("pyodide.asm.wasm", "pyodide-lock.json")
-UNUSED = ("archspec/cli/", "archspec/oracle/", "archspec/verifying/", "archspec/deriving/", "sympy/physics/")
+UNUSED = (
+    "archspec/cli/",
+    "archspec/reference/",
+    "archspec/verifying/",
+    "archspec/deriving/",
+    "sympy/physics/",
+)
 UNUSED_ENDS = ("RECORD", "_pytest.py", ".so", ".pyd")
 
 

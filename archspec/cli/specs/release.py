@@ -19,7 +19,7 @@ SAMPLES = 2  # random configs for each class: a release is looked over in minute
 
 def is_another() -> bool:
     """Whether the transformers that is installed is not the one that the specs describe."""
-    from archspec.oracle import versions
+    from archspec.reference import versions
 
     return versions()["transformers"] != TRANSFORMERS_VERSION
 
@@ -34,9 +34,9 @@ class Changes(NamedTuple):
 
 def changes() -> Changes:
     """How the classes of the transformers that is installed differ from those that the specs describe."""
-    from archspec import oracle
+    from archspec import reference
 
-    here = {key: listing.reads for key, listing in oracle.exported().items()}
+    here = {key: listing.reads for key, listing in reference.exported().items()}
     known = {(kind, name) for kind, found in exported().items() for name in found.classes}
     both: dict[str, dict[str, None]] = {}
     for (_, name), model_type in here.items():

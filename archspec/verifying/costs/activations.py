@@ -10,9 +10,9 @@ from archspec.configs.scope import Scope
 from archspec.costs.activations import StepActivations
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Step
 from archspec.errors import ArchspecError
-from archspec.oracle.costs import encodes
-from archspec.oracle.saved import recomputed, saved, trained
-from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.reference.costs import encodes
+from archspec.reference.saved import recomputed, saved, trained
+from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.tree.node import Node
 from archspec.verifying.comparison import Config

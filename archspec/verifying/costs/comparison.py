@@ -15,8 +15,8 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.oracle.costs import NO_CACHE, encodes, instance, measured
-from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.reference.costs import NO_CACHE, encodes, instance, measured
+from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verifying.comparison import Config
 from archspec.verifying.costs.activations import KindOutcome, verify_activations

@@ -17,10 +17,10 @@ from archspec.costs.forward import Forward, own_flops
 from archspec.costs.records import Call
 from archspec.costs.working_set import working_set
 from archspec.errors import ArchspecError
-from archspec.oracle.costs import encodes, instance
-from archspec.oracle.masks import let_through
-from archspec.oracle.memory import measured_peak, reserved
-from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.reference.costs import encodes, instance
+from archspec.reference.masks import let_through
+from archspec.reference.memory import measured_peak, reserved
+from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.verifying.comparison import Config, counted
 

@@ -17,10 +17,10 @@ from archspec.costs.builder import CostBuilder
 from archspec.costs.parallel import Ranks
 from archspec.costs.records import KERNELS, Step, training_axes
 from archspec.errors import ArchspecError
-from archspec.oracle import Refused, Unavailable, versions
-from archspec.oracle.costs import encodes
-from archspec.oracle.saved import loss_bytes, takes_labels, trained
-from archspec.oracle.training import rank_loss
+from archspec.reference import Refused, Unavailable, versions
+from archspec.reference.costs import encodes
+from archspec.reference.saved import loss_bytes, takes_labels, trained
+from archspec.reference.training import rank_loss
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verifying.comparison import Config

@@ -16,8 +16,8 @@ from archspec.costs.forward import Forward
 from archspec.costs.parallel import KINDS, Plan, Ranks, Shares, parts
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
-from archspec.oracle import Refused, Unavailable, versions
-from archspec.oracle.training import own_plans, rank_flops, rank_saved, rank_shapes
+from archspec.reference import Refused, Unavailable, versions
+from archspec.reference.training import own_plans, rank_flops, rank_saved, rank_shapes
 from archspec.specs.records import Spec
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors

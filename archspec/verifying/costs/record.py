@@ -69,7 +69,7 @@ class Line(NamedTuple):
 
 def in_scope() -> Chosen:
     """The classes of text that specs describe: those of the auto classes in SCOPE, and their base models."""
-    from archspec.oracle import mapped
+    from archspec.reference import mapped
 
     now, known = mapped(), shipped().index()
     types = {model_type for (model_type, _), autos in now.items() if {*autos} & {*SCOPE}}
@@ -205,7 +205,7 @@ def gap(outcome: CostOutcome) -> str:
 
 def write(samples: int, seed: int, lines: dict[str, Line]) -> None:
     """Writes formulas/costs.json, a line a model type."""
-    from archspec.oracle import versions
+    from archspec.reference import versions
 
     head = json.dumps({**versions(), "samples": samples, "seed": seed})
     rows = ",\n".join(f"{json.dumps(name)}: {_row(lines[name])}" for name in sorted(lines))

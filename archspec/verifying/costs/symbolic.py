@@ -9,9 +9,9 @@ import sympy
 from archspec.configs.scope import Scope
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.oracle.costs import encodes, instance
-from archspec.oracle.symbolic_costs import symbolic_flops
-from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.reference.costs import encodes, instance
+from archspec.reference.symbolic_costs import symbolic_flops
+from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.records import Spec
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.verifying.comparison import Config
@@ -27,7 +27,7 @@ _POINTS = (80, 83, 96)  # tokens, where there are floors of chunks
 def agreement(spec: Spec, architecture: str, raw: Config) -> str:
     """How the two agree: as `polynomials`, at `points`, or a text of both where they do not.
 
-    Errors: :class:`archspec.oracle.Unavailable` and :class:`ArchspecError` where there is no more than one.
+    Errors: Unavailable and :class:`ArchspecError` where there is no more than one.
     """
     model = instance(architecture, raw, spec.model_type)
     call = _CALL._replace(encoder_tokens=_MEMORY, new_encoder_tokens=_MEMORY) if encodes(model) else _CALL

@@ -10,8 +10,8 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.oracle.training import measured_training
-from archspec.oracle.verdicts import Unavailable
+from archspec.reference.training import measured_training
+from archspec.reference.verdicts import Unavailable
 from archspec.specs.records import Spec
 from archspec.verifying.comparison import Config
 from archspec.verifying.costs.comparison import (

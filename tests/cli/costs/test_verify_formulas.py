@@ -7,7 +7,7 @@ import pytest
 from archspec.cli.main import main
 from archspec.verifying.costs import symbolic
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def test_closed_forms_are_counted_by_how_they_agree(

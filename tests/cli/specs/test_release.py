@@ -9,7 +9,7 @@ import pytest
 from archspec.cli.specs import release
 from archspec.specs.exported import ModelType, exported
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def test_nothing_is_new_beside_the_release_that_the_specs_describe() -> None:

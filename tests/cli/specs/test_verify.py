@@ -13,7 +13,7 @@ from archspec.costs.records import Call
 from archspec.verifying.costs import record
 from archspec.verifying.costs.comparison import CostDifference, CostOutcome
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

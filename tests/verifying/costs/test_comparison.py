@@ -11,7 +11,7 @@ from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verifying.costs.comparison import at_config, calls, verify_costs
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 SMALL = {"num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 3, "num_key_value_heads": 3}
 
 

@@ -11,7 +11,7 @@ from archspec.specs.records import Spec
 from archspec.verifying.costs import held as module
 from archspec.verifying.costs.held import held, working_set_held
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 SMALL = {"num_hidden_layers": 1, "hidden_size": 12, "num_attention_heads": 3, "num_key_value_heads": 3}
 CHUNKS = {**SMALL, "attention_chunk_size": 64, "layer_types": ["chunked_attention"], "head_dim": 4}
 

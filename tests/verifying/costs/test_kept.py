@@ -9,7 +9,7 @@ import pytest
 from archspec.specs.library import shipped
 from archspec.verifying.costs.activations import AGAIN, verify_activations
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 SMALL = {
     "num_hidden_layers": 2,
     "hidden_size": 24,

@@ -7,8 +7,8 @@ import pytest
 import archspec
 from archspec.costs.activations import loss_of
 from archspec.costs.records import Step
-from archspec.oracle.costs import inputs
-from archspec.oracle.saved import labels, saved, storages, trained
+from archspec.reference.costs import inputs
+from archspec.reference.saved import labels, saved, storages, trained
 from archspec.specs.library import shipped
 from archspec.verifying.costs import losses
 
@@ -26,7 +26,7 @@ def test_classes_without_labels_have_no_loss() -> None:
     assert loss_of("llama", "LlamaForCausalLM", "tensor") == "causal_lm_loss"
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize("attention", ["flash", "eager"])
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize(("batch", "tokens"), [(1, 1024), (2, 65)])
@@ -43,7 +43,7 @@ def test_hooks_see_the_activations_with_their_loss(
     assert found.loss_bytes == measured - sum(saved(model, step).values())
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize(
     "name",
     [
@@ -62,7 +62,7 @@ def test_a_loss_keeps_what_the_class_keeps(name: str) -> None:
     assert losses.verify_loss(shipped().load(model_type), name, kernels, 1) == loss_of(model_type, name)
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.slow
 def test_every_recorded_loss_agrees() -> None:
     wrong = [

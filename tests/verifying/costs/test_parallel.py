@@ -10,8 +10,8 @@ import pytest
 
 from archspec.costs import parallel
 from archspec.costs.parallel import Ranks, parts
-from archspec.oracle import versions
-from archspec.oracle.training import own_plans
+from archspec.reference import versions
+from archspec.reference.training import own_plans
 from archspec.specs.library import folder, shipped
 from archspec.verifying.costs.parallel import (
     RankOutcome,
@@ -22,7 +22,7 @@ from archspec.verifying.costs.parallel import (
     verify_steps,
 )
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 CHOSEN = [
     ("llama", "LlamaForCausalLM", ["tensor", "pipeline"]),

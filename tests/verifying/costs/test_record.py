@@ -19,13 +19,13 @@ _EXACT = CostOutcome("A", "toy", 8, ())
 _WRONG = CostOutcome("A", "toy", 8, (WRONG,))
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_the_record_is_fresh() -> None:
     """`archspec verify --costs --coverage` renews it."""
     assert record.stale() == {}
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_a_record_of_another_spec_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {**record.recorded(), "bert": record.Line("0", (), {})}
     monkeypatch.setattr(record, "recorded", lambda: lines)
@@ -63,7 +63,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "costs.json"
 
 
-@pytest.mark.oracle  # the head of the file names torch's version
+@pytest.mark.reference  # the head of the file names torch's version
 def test_a_line_without_training_is_read_and_written(file: Path) -> None:
     old = {"digest": "a", "exact": ["A"], "gaps": {}}
     file.write_text(
@@ -90,7 +90,7 @@ def test_a_line_says_whose_gradients_are_exact() -> None:
     )
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 def test_working_sets_are_held_without_the_rest() -> None:
     line = record.Line("a", ("LlamaModel",), {"LlamaForCausalLM": "flops of the model"})
     found = record._with_working_sets("llama", line, 1, 0)

@@ -13,7 +13,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.oracle.costs import encodes, instance, measured
+from archspec.reference.costs import encodes, instance, measured
 from archspec.specs.library import shipped
 
 HEADS = ("ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification", "ForMultipleChoice")
@@ -31,7 +31,7 @@ def heads() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.parametrize(("model_type", "architecture"), heads())
 def test_a_head_keeps_the_tensors_that_its_forward_returns(model_type: str, architecture: str) -> None:
     spec = shipped().load(model_type)

@@ -8,7 +8,7 @@ from archspec.specs.library import shipped
 from archspec.verifying.costs import record, symbolic
 from archspec.verifying.costs.symbolic import agreement
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 PAIRS = (
     *(("llama", "LlamaForCausalLM"), ("mistral", "MistralModel"), ("bert", "BertForMaskedLM")),
     *(("gpt2", "GPT2Model"), ("gpt_neox", "GPTNeoXModel"), ("opt", "OPTModel"), ("olmo", "OlmoModel")),

@@ -12,7 +12,7 @@ from archspec.specs.records import Spec
 from archspec.verifying.costs.comparison import CostOutcome, at_config
 from archspec.verifying.costs.training import compared_step, verify_with_training
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 _HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8}
 _LINEAR = {"linear_num_value_heads": 2, "linear_num_key_heads": 2}
 _QWEN = {

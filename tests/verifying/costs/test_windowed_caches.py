@@ -20,8 +20,8 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError
-from archspec.oracle.costs import encodes, instance, measured
-from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.reference.costs import encodes, instance, measured
+from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.library import shipped
 from archspec.verifying.costs.comparison import runnable
 
@@ -173,7 +173,7 @@ def configs(model_type: str, shallow: dict[str, int]) -> Iterator[dict[str, Any]
         yield {**given, **LEGACY[model_type]}
 
 
-@pytest.mark.oracle
+@pytest.mark.reference
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", MODEL_TYPES)
 def test_the_cache_is_that_of_a_real_forward(model_type: str) -> None:

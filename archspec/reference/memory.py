@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
-from archspec.oracle.costs import (
+from archspec.reference.costs import (
     NO_CACHE,
     cache_tensors,
     configs_in,
@@ -27,8 +27,8 @@ from archspec.oracle.costs import (
     settle,
     tensors,
 )
-from archspec.oracle.meta import on_meta
-from archspec.oracle.verdicts import Unavailable, told
+from archspec.reference.meta import on_meta
+from archspec.reference.verdicts import Unavailable, told
 
 LAST = "logits_to_keep"  # of how many positions a call gives logits
 # what transformers chooses on a GPU where nothing is asked for
@@ -58,7 +58,7 @@ class Peak(NamedTuple):
 def measured_peak(model: Any, call: Call, last: bool = False) -> Peak:
     """The peak of a call, after a first call of `past` tokens; ``last``: with logits of one position only.
 
-    Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or not so.
+    Errors: :class:`archspec.reference.Unavailable` where the model does not run on meta, or not so.
     """
     if not model._supports_sdpa:
         raise Unavailable("the class has no scaled_dot_product_attention")
@@ -181,7 +181,7 @@ def _flash(
 def reserved(model: Any, call: Call) -> Reserved:
     """The tensors of a StaticCache for all positions of a call, after it.
 
-    Errors: :class:`archspec.oracle.Unavailable`, also where a class does not use the cache that it is given.
+    Errors: Unavailable, also if a class does not use the cache that it is given.
     """
     name = next((name for name in _TAKEN_AS if name in parameters_of(model)), None)
     if name is None:

@@ -1,7 +1,7 @@
 """What one call of a transformers class costs, as torch counts it on meta: FLOPs by module, and the cache.
 
 FLOPs are those of transformers' eager code by torch's FlopCounterMode, 2 per multiply-add. On meta no
-value is known: :mod:`archspec.oracle.meta` answers what asks for one.
+value is known: :mod:`archspec.reference.meta` answers what asks for one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call
-from archspec.oracle.classes import config_of, model_class
-from archspec.oracle.construction import built
-from archspec.oracle.meta import on_meta
-from archspec.oracle.verdicts import Unavailable, told
+from archspec.reference.classes import config_of, model_class
+from archspec.reference.construction import built
+from archspec.reference.meta import on_meta
+from archspec.reference.verdicts import Unavailable, told
 
 NO_CACHE = "the class returns no cache"
 _CACHES = ("cache", "past_key_values", "cache_params", "mems", "past_buckets_states", "state")
@@ -42,7 +42,7 @@ def instance(architecture: str, raw: dict[str, Any], model_type: str, trains: bo
     One that ``trains`` is in float32, keeps no cache, and its parameters require gradients as they do by
     themselves.
 
-    Errors: :class:`archspec.oracle.Refused`, :class:`archspec.oracle.Unavailable`.
+    Errors: :class:`archspec.reference.Refused`, :class:`archspec.reference.Unavailable`.
     """
     config = config_of(model_type, raw)
     for one in configs_in(config):
@@ -114,7 +114,7 @@ def parameters_of(model: Any) -> set[str]:
 def measured(model: Any, call: Call) -> Measured:
     """The costs of a call, after a first call of `past` tokens where there are such.
 
-    Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or has no cache.
+    Errors: :class:`archspec.reference.Unavailable` where the model does not run on meta, or has no cache.
     """
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -130,7 +130,7 @@ def output_of(
 ) -> Any:
     """What a call gives, on a ``cache`` or after a first call of `past` tokens; ``watching`` is around it.
 
-    Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or has no cache.
+    Errors: :class:`archspec.reference.Unavailable` where the model does not run on meta, or has no cache.
     """
     given = dict(cache or {})
     if encodes(model) and not model.config.is_encoder_decoder:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from archspec.costs.records import Call
-from archspec.oracle.costs import instance, measured
-from archspec.oracle.training import measured_training
+from archspec.reference.costs import instance, measured
+from archspec.reference.training import measured_training
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 _CALL = Call(2, 7)
 _TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 50}

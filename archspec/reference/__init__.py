@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archspec.oracle.classes import (
+from archspec.reference.classes import (
     Listing,
     config_class,
     config_of,
@@ -12,8 +12,8 @@ from archspec.oracle.classes import (
     readonly_names,
     versions,
 )
-from archspec.oracle.construction import Row, built, module_rows, spec_rows, transformers_rows
-from archspec.oracle.verdicts import Refused, Unavailable
+from archspec.reference.construction import Row, built, module_rows, spec_rows, transformers_rows
+from archspec.reference.verdicts import Refused, Unavailable
 
 __all__ = [
     "Listing",

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from archspec.costs.records import Call
-from archspec.oracle.costs import by_module, handed_on, inputs, measured, output_of
-from archspec.oracle.verdicts import Unavailable, told
+from archspec.reference.costs import by_module, handed_on, inputs, measured, output_of
+from archspec.reference.verdicts import Unavailable, told
 
 _ENCODED = ("key_value_states", "encoder_hidden_states")
 _LARGEST = 30_000_000  # parameters of a model that is run with values
@@ -24,7 +24,7 @@ _MOST = 2_000  # positions that gradients are asked of: each takes a backward pa
 def let_through(model: Any, call: Call) -> tuple[dict[str, int], dict[str, int]]:
     """FLOPs by module of a call: those that are computed, and what of them no mask leaves out.
 
-    Errors: :class:`archspec.oracle.Unavailable`.
+    Errors: :class:`archspec.reference.Unavailable`.
     """
     try:
         return _by_interface(model, call)
@@ -125,7 +125,7 @@ class _Sight:
 def with_values(model: Any) -> Any:
     """The same model on the CPU, its weights drawn as for training, in float64.
 
-    Errors: :class:`archspec.oracle.Unavailable` for one that is too large.
+    Errors: :class:`archspec.reference.Unavailable` for one that is too large.
     """
     import torch
 

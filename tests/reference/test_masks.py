@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from archspec.costs.records import Call
-from archspec.oracle.costs import instance
-from archspec.oracle.masks import let_through
-from archspec.oracle.verdicts import Unavailable
+from archspec.reference.costs import instance
+from archspec.reference.masks import let_through
+from archspec.reference.verdicts import Unavailable
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 SMALL = {"num_hidden_layers": 1, "hidden_size": 12, "num_attention_heads": 3, "num_key_value_heads": 3}
 EACH = 2 * 3 * (4 + 4)  # FLOPs of a pair: 3 heads of 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archspec.oracle import (
+from archspec.reference import (
     Refused,
     Unavailable,
     config_class,
@@ -17,7 +17,7 @@ from archspec.specs.exported import exported as shipped_types
 from archspec.specs.layer_types import ACTIVATIONS
 from tools.exported import activations, stale
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def test_every_pair_of_the_auto_classes_is_listed() -> None:

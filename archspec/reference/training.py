@@ -14,18 +14,18 @@ from typing import Any
 
 from archspec.costs.parallel import Plan, Ranks
 from archspec.costs.records import Call, Step
-from archspec.oracle.classes import config_of, model_class
-from archspec.oracle.construction import built
-from archspec.oracle.costs import by_module, inputs, instance, settle
-from archspec.oracle.meta import local, on_meta
-from archspec.oracle.saved import loss_bytes, saved, trained
-from archspec.oracle.verdicts import Refused, Unavailable, told
+from archspec.reference.classes import config_of, model_class
+from archspec.reference.construction import built
+from archspec.reference.costs import by_module, inputs, instance, settle
+from archspec.reference.meta import local, on_meta
+from archspec.reference.saved import loss_bytes, saved, trained
+from archspec.reference.verdicts import Refused, Unavailable, told
 
 
 def measured_training(model: Any, call: Call) -> dict[str, int]:
     """FLOPs of each module without its children's, by its dotted name, those of gradients included.
 
-    Errors: :class:`archspec.oracle.Unavailable` where the step does not run on meta.
+    Errors: :class:`archspec.reference.Unavailable` where the step does not run on meta.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode

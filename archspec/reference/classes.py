@@ -10,8 +10,8 @@ import warnings
 from functools import cache
 from typing import Any, NamedTuple
 
-from archspec.oracle.standins import stand_in
-from archspec.oracle.verdicts import Unavailable, told, verdict
+from archspec.reference.standins import stand_in
+from archspec.reference.verdicts import Unavailable, told, verdict
 
 NO_AUTO = "no auto class"
 _NO_BASE = "VisionTransformerPretrainedModel"  # the end of names of models, in spite of their name

@@ -12,9 +12,9 @@ from contextlib import ExitStack, redirect_stdout
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from archspec.oracle.classes import config_of, model_class
-from archspec.oracle.shortcuts import shortcuts
-from archspec.oracle.verdicts import verdict
+from archspec.reference.classes import config_of, model_class
+from archspec.reference.shortcuts import shortcuts
+from archspec.reference.verdicts import verdict
 from archspec.tree.tensors import Tensor
 
 
@@ -71,8 +71,8 @@ def _embedding_split(model: Any) -> dict[int, str]:
 def transformers_rows(architecture: str, raw: dict[str, Any], model_type: str) -> list[Row]:
     """A row for every parameter and persistent buffer.
 
-    Errors: :class:`archspec.oracle.Refused` with what the config class or the constructor raised;
-    :class:`archspec.oracle.Unavailable` where that says nothing about the config.
+    Errors: :class:`archspec.reference.Refused` with what the config class or the constructor raised;
+    :class:`archspec.reference.Unavailable` where that says nothing about the config.
     """
     cls = model_class(architecture, model_type)
     return module_rows(built(cls, config_of(model_type, raw)))

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from archspec.costs.records import Call
-from archspec.oracle.costs import inputs
-from archspec.oracle.meta import on_meta
-from archspec.oracle.verdicts import Unavailable, told
+from archspec.reference.costs import inputs
+from archspec.reference.meta import on_meta
+from archspec.reference.verdicts import Unavailable, told
 
 
 def symbolic_flops(model: Any, call: Call) -> Any:
     """A SymPy expression in `batch`, `tokens` and `encoder_tokens`; the lengths of the call must differ.
 
-    Errors: :class:`archspec.oracle.Unavailable` where a model does not run over symbols.
+    Errors: :class:`archspec.reference.Unavailable` where a model does not run over symbols.
     """
     import sympy
     import torch

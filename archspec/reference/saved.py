@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from archspec.costs.records import Call, Step
-from archspec.oracle.classes import config_of, model_class
-from archspec.oracle.construction import built
-from archspec.oracle.costs import configs_in, inputs, parameters_of
-from archspec.oracle.meta import local, on_meta
-from archspec.oracle.verdicts import Unavailable, told
+from archspec.reference.classes import config_of, model_class
+from archspec.reference.construction import built
+from archspec.reference.costs import configs_in, inputs, parameters_of
+from archspec.reference.meta import local, on_meta
+from archspec.reference.verdicts import Unavailable, told
 
 _LAYER = re.compile(r"\.?\b\w+\.\d+\b")
 FLASH = "linear_memory"  # transformers checks what is installed where a name has `flash` in it
@@ -34,7 +34,7 @@ class Storage(NamedTuple):
 def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step) -> Any:
     """A model on meta as it is trained: with gradients, and dropout as its config says.
 
-    Errors: :class:`archspec.oracle.Refused`, :class:`archspec.oracle.Unavailable`.
+    Errors: :class:`archspec.reference.Refused`, :class:`archspec.reference.Unavailable`.
     """
     import torch
 
@@ -71,7 +71,7 @@ def trained(architecture: str, raw: dict[str, Any], model_type: str, step: Step)
 def saved(model: Any, step: Step, given: dict[str, Any] | None = None) -> dict[str, int]:
     """Bytes that each module keeps after a forward, by its dotted name; ``given`` are other inputs than ids.
 
-    Errors: :class:`archspec.oracle.Unavailable` where the model does not run on meta, or not so.
+    Errors: :class:`archspec.reference.Unavailable` where the model does not run on meta, or not so.
     """
     found: dict[str, int] = {}
     for storage in storages(model, step, given):

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from archspec.costs.parallel import Ranks
-from archspec.oracle import Refused
-from archspec.oracle.training import own_plans, rank_shapes
+from archspec.reference import Refused
+from archspec.reference.training import own_plans, rank_shapes
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 TINY: dict[str, Any] = {"hidden_size": 64, "vocab_size": 101, "num_hidden_layers": 5, "intermediate_size": 96}
 TINY |= {"num_attention_heads": 8, "num_key_value_heads": 4}

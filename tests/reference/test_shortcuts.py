@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from archspec.oracle import (
+from archspec.reference import (
     Refused,
     built,
 )
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 @pytest.mark.parametrize(

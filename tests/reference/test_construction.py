@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 
 def test_what_a_constructor_prints_has_no_place_in_a_report() -> None:
     """PE's says which docstrings it lacks, the first time that a process builds it."""
     code = (
-        "from archspec.oracle.construction import transformers_rows\n"
+        "from archspec.reference.construction import transformers_rows\n"
         "raw = {'model_type': 'pe_video'}\n"
         "print(len(transformers_rows('PeVideoModel', raw, 'pe_video')) > 0)"
     )

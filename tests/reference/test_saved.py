@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from archspec.costs.records import Step
-from archspec.oracle.saved import recomputed, saved, trained
-from archspec.oracle.verdicts import Unavailable
+from archspec.reference.saved import recomputed, saved, trained
+from archspec.reference.verdicts import Unavailable
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 LLAMA = {
     "model_type": "llama",
     "num_hidden_layers": 2,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.oracle import transformers_rows
+from archspec.reference import transformers_rows
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 _MAPS = {"in_chans": 3, "features_only": True, "out_indices": [0, 1, 2, 3]}
 _LANGUAGE = {  # as Perception LM's

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from archspec.costs.records import Call
-from archspec.oracle import Unavailable, config_of, model_class
-from archspec.oracle.costs import by_module, encodes, instance, measured
+from archspec.reference import Unavailable, config_of, model_class
+from archspec.reference.costs import by_module, encodes, instance, measured
 
-pytestmark = pytest.mark.oracle
+pytestmark = pytest.mark.reference
 
 _TOKENS = 64
 _ENCODER = {"encoder_layers": 2, "encoder_ffn_dim": 48, "encoder_attention_heads": 4}
