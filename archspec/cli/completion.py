@@ -154,15 +154,15 @@ def _columns(prefix: str, **_: Any) -> Iterable[str]:
 
 
 def _dtypes() -> Iterable[str]:
-    from archspec.tree.counts import DTYPE_BYTES
+    from archspec.formats.dtypes import DTYPE_BYTES
 
     return DTYPE_BYTES
 
 
 def _formats() -> Iterable[str]:
-    from archspec.formats.named import names
+    from archspec.formats.table import NAMES
 
-    return names()
+    return NAMES
 
 
 def _optimizers() -> Iterable[str]:

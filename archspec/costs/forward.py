@@ -13,8 +13,8 @@ from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
 from archspec.costs.records import Call, Cost, Kept, axes_of
 from archspec.errors import ArchspecError
+from archspec.formats.dtypes import dtype_bytes
 from archspec.language.values import here
-from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node, Routed
 from archspec.typing_light import Any, NamedTuple
 

@@ -16,8 +16,8 @@ from functools import cache
 from math import prod
 
 from archspec.errors import ArchspecError, did_you_mean
+from archspec.formats.dtypes import dtype_bytes
 from archspec.specs.library import folder
-from archspec.tree.counts import dtype_bytes
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import NamedTuple
 

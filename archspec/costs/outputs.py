@@ -9,8 +9,8 @@ from archspec.costs.builder import CostBuilder
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, axes_of
 from archspec.costs.working_set import HALF, working_set
+from archspec.formats.dtypes import dtype_bytes
 from archspec.language.expression import Locals
-from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node
 from archspec.tree.tensors import joined, output_embeddings
 from archspec.typing_light import Any, NamedTuple

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from archspec.costs.optimizers import STAGES, Optimizer, largest_unit
 from archspec.costs.parallel import Part, Ranks
 from archspec.costs.records import Row
-from archspec.tree.counts import dtype_bytes
+from archspec.formats.dtypes import dtype_bytes
 from archspec.typing_light import NamedTuple
 
 KEPT = " kept in float32"  # ends the names of rows of parameters that stay in float32

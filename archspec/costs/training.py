@@ -14,9 +14,9 @@ from archspec.costs.parallel import Ranks, Shares, held_step, stages
 from archspec.costs.records import EXCLUDED, Call, Row
 from archspec.costs.states import KEPT, States
 from archspec.errors import ArchspecError
+from archspec.formats.dtypes import dtype_name
 from archspec.formats.float32 import kept_in_float32
 from archspec.tree.builder import Builder
-from archspec.tree.counts import dtype_name
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor
 

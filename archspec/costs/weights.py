@@ -8,19 +8,20 @@ from functools import cached_property
 from math import prod
 
 from archspec.errors import ArchspecError
+from archspec.formats.dtypes import dtype_bytes
 from archspec.formats.float32 import kept_in_float32, named_modules
 from archspec.formats.scheme import (
+    ALL_EXPERTS,
     CONV1D,
     EMBEDDING,
     LINEAR,
     Scheme,
-    block_prefix,
     is_converted,
     is_linear_subclass,
-    left_out,
+    start_of,
+    unquantized_patterns,
 )
 from archspec.terminal import number
-from archspec.tree.counts import dtype_bytes
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, joined
 from archspec.typing_light import NamedTuple
@@ -52,7 +53,7 @@ class Weights:
     def __init__(self, tree: Node, tensors: list[Tensor], dtype: str, scheme: Scheme | None = None) -> None:
         self.tree, self.tensors, self.scheme = tree, tensors, scheme
         self.dtype = scheme.rest or dtype if scheme else dtype
-        self.left_out = left_out(scheme, tree, tensors) if scheme else []
+        self.left_out = unquantized_patterns(scheme, tree, tensors) if scheme else []
 
     @property
     def bytes(self) -> int:
@@ -107,7 +108,7 @@ class Weights:
         """Facts to print next to the total: experts that stay unquantized, patterns without a module."""
         if self.scheme is None:
             return []
-        found = [*self.scheme.notes]
+        found = []
         stays = [one for one in self._unique if one.name not in self._packed and len(one.shape) == 3]
         routed = sum(one.numel for one in stays if one.active != one.numel)
         if routed:
@@ -134,7 +135,7 @@ class Weights:
         if not found:
             message = f"{self.scheme.name} quantizes none of the weights of {self.tree.cls}"
             raise ArchspecError(message, help="choose another weight format, or a dtype")
-        if self.scheme.whole:
+        if self.scheme.whole_file:
             for tensor in self._unique:
                 named = tensor.name.removesuffix(".weight") in self.scheme.patterns  # left alone on purpose
                 plain = named or len(tensor.shape) < 2 or _is_plain(tensor, self.scheme)
@@ -146,15 +147,15 @@ class Weights:
     def _pack(self, scheme: Scheme) -> Iterator[tuple[str, int]]:
         tied = {end for one in self.tensors if one.tied_to for end in (one.name, one.tied_to)}
         copies = {one.name for one in self.tensors if one.tied_to}
-        start = scheme.block or (block_prefix(self.tree) if scheme.blocks_only else "")
+        start = start_of(scheme, self.tree)
         for path, node, model_type in _typed_modules(self.tree):
             if not path.startswith(start) or not is_converted(path, self.left_out):
                 continue
             if node.leaf and _plain_class(node) in _MATRICES:
                 counted = self._matrix(path, node, model_type, scheme)
-                if counted is None or (scheme.ties and f"{path}.weight" in copies):
+                if counted is None or (scheme.whole_file and f"{path}.weight" in copies):
                     continue
-                if f"{path}.weight" in tied and not scheme.ties:
+                if f"{path}.weight" in tied and not scheme.whole_file:
                     raise ArchspecError(f"{path} is tied and quantized on its own: not supported")
                 yield f"{path}.weight", counted
             elif not node.leaf:
@@ -166,12 +167,12 @@ class Weights:
             grouped = scheme.subclasses == "grouped" and model_type == "deepseek_v4"
             if not grouped:
                 return None
-        layout = scheme.choose(path, _plain_class(node))
+        layout = scheme.layout_of(path, _plain_class(node))
         if layout is None:
             return None
         rows, columns = next(tensor for tensor in node.tensors if tensor.name == "weight").shape
         rows, columns = (columns, rows) if node.cls == CONV1D else (rows, columns)
-        return layout(rows, columns, dtype_bytes(self.dtype))
+        return layout.bytes(rows, columns, dtype_bytes(self.dtype))
 
     def _experts(self, path: str, node: Node, scheme: Scheme) -> Iterator[tuple[str, int]]:
         """Each fused tensor of experts that a scheme quantizes.
@@ -179,16 +180,16 @@ class Weights:
         Errors: :class:`ArchspecError` for experts of a shape that is not supported.
         """
         shapes = {name: child.tensors[0].shape for name, child in node.children.items() if _is_fused(child)}
-        split = scheme.each or node.cls == scheme.split_class
+        split = scheme.split in (ALL_EXPERTS, node.cls)
         if scheme.experts_class:
             if node.cls != scheme.experts_class:
                 return
-        elif not (split and shapes) and not (scheme.fused and path.endswith(".experts")):
+        elif not (split and shapes) and not (scheme.experts and path.endswith(".experts")):
             return
         elif set(node.children) not in (_GATED, _UNGATED) or set(node.children) != set(shapes):
             raise ArchspecError(f"the experts {path} of {self.tree.cls} in {scheme.name} are not supported")
         transposed = _is_transposed(shapes)
-        if scheme.sized and not _has_sizes(node, shapes, transposed):
+        if scheme.config_sizes and not _has_sizes(node, shapes, transposed):
             message = f"{scheme.name} of transformers builds {path} of {self.tree.cls} in another shape"
             raise ArchspecError(message, help="choose another weight format, or a dtype")
         for name in sorted(_GATED | _UNGATED):
@@ -196,14 +197,16 @@ class Weights:
                 continue
             experts, rows, columns = shapes[name]
             rows, columns = (columns, rows) if transposed else (rows, columns)
-            if scheme.fused is not None:
-                yield f"{path}.{name}", experts * scheme.fused(name, rows, columns)
-                continue
             parts = ("gate_proj", "up_proj") if name == "gate_up_proj" else (name,)
-            layouts = [scheme.choose(f"{path}.0.{part}", LINEAR) for part in parts]
+            element = dtype_bytes(self.dtype)
+            if scheme.experts is not None:
+                size = scheme.experts.bytes(rows, columns, element, len(parts))
+                yield f"{path}.{name}", experts * size
+                continue
+            layouts = [scheme.layout_of(f"{path}.0.{part}", LINEAR) for part in parts]
             if all(layouts):
                 rows //= len(parts)
-                each = (layout(rows, columns, dtype_bytes(self.dtype)) for layout in layouts if layout)
+                each = (layout.bytes(rows, columns, element) for layout in layouts if layout)
                 yield f"{path}.{name}", experts * sum(each)
             elif any(layouts):
                 raise ArchspecError(

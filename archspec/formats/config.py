@@ -1,60 +1,36 @@
-"""The scheme that a config's quantization stands for."""
+"""The quantization scheme of a config."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from archspec.configs.origin import RawConfig
-from archspec.formats import checkpoints, methods
-from archspec.formats.keys import KeyProblem
+from archspec.formats.keys import KeyProblem, read
+from archspec.formats.methods import METHODS
 from archspec.formats.scheme import Scheme
 from archspec.formats.stated import DTYPE_HELP, key_problem, quantization_of
-from archspec.typing_light import Any
-
-METHODS: dict[str, Callable[[Mapping[str, Any]], Scheme]] = {
-    "bitsandbytes": methods.bitsandbytes,
-    "gptq": methods.gptq,
-    "awq": methods.awq,
-    "fp8": methods.fp8,
-    "mxfp4": methods.mxfp4,
-    "compressed-tensors": checkpoints.compressed_tensors,
-    "modelopt": checkpoints.modelopt,
-    "mlx": checkpoints.mlx,
-}
 
 
 def scheme_of(config: RawConfig) -> Scheme | None:
-    """The scheme of a config, None for one that is not quantized.
+    """Return the scheme of a config; None for an unquantized one.
 
-    Errors: :class:`ConfigError` at the key that is not supported.
+    Errors: :class:`ConfigError` at the unsupported key.
     """
-    found = quantization_of(config)
-    if found is None:
+    if (found := quantization_of(config)) is None:
         return None
-    method = found.given["quant_method"]
-    if (
-        method == "modelopt"
-        and found.given.get("quant_algo") is None
-        and not found.given.get("quantized_layers")
-        and not found.given.get("config_groups")
-    ):
+    name, given = found.given["quant_method"], found.given
+    groups = given.get("quantized_layers") or given.get("config_groups")
+    if name == "modelopt" and given.get("quant_algo") is None and not groups:
         return None  # only the KV cache is quantized
-    reader = METHODS.get(method) if isinstance(method, str) else None
-    if reader is None:
-        what = (
-            f"quantization method {method!r}" if method is not None else "a quantization without quant_method"
-        )
-        key = f"{found.path}.quant_method"
+    method = METHODS.get(name) if isinstance(name, str) else None
+    if method is None:
+        what = "a quantization without quant_method" if name is None else f"quantization method {name!r}"
         message = f"the bytes of {what} are not supported"
-        raise key_problem(config, key, message, f"supported: {', '.join(METHODS)}; {DTYPE_HELP}")
+        help_ = f"supported: {', '.join(METHODS)}; {DTYPE_HELP}"
+        raise key_problem(config, f"{found.path}.quant_method", message, help_)
     try:
-        return reader(found.given)
+        return method.scheme(read(given, method.checks, method.unused), given)
     except KeyProblem as error:
+        at_top = error.key == "expert_dtype" and error.key in config.raw
+        key = error.key if at_top else f"{found.path}.{error.key}"
         problem = error.problems[0]
-        key = (
-            error.key
-            if error.key == "expert_dtype" and "expert_dtype" in config.raw
-            else f"{found.path}.{error.key}"
-        )
         help_ = f"{problem.help}; {DTYPE_HELP}" if problem.help else DTYPE_HELP
         raise key_problem(config, key, problem.message, help_) from None

@@ -1,108 +1,70 @@
-"""The bytes of one quantized matrix with its scales, zero points and tables.
-
-Every layout takes the outputs (rows) and inputs (columns) of a matrix.
-"""
+"""The bytes of one quantized matrix, including its scales, zero points and lookup tables."""
 
 from __future__ import annotations
 
 from archspec.errors import ArchspecError
+from archspec.typing_light import NamedTuple
 
-_BLOCK, _OUTER = 64, 256  # bitsandbytes: elements per scale, scales per second-level scale
-_LEVELS = 16 * 4  # the float32 levels that bitsandbytes keeps for each weight
-_GGUF_BLOCK = 32
+_WORD = 32  # bits of the ints that elements are packed into
+_SCALES_PER_SCALE = 256  # bitsandbytes' double quantization
 
 
-def int8_bytes(rows: int, columns: int) -> int:
-    """bitsandbytes LLM.int8: a byte per element, a float32 scale per output.
+class Layout(NamedTuple):
+    """How one matrix of ``rows`` outputs and ``columns`` inputs is stored.
 
-    >>> int8_bytes(300, 100)
-    31200
+    Attributes:
+        bits: Bits per element.
+        block: The rows and columns that share a scale; 0 stands for all of them.
+        scale_bytes: Bytes of a scale.
+        scale_values: Values in the model's dtype that are stored with each scale (MLX: a scale and a bias).
+        zero_bits: Bits of the zero point of each scale.
+        extra_bytes: Bytes that are stored once per matrix.
+        extra_values: Values in the model's dtype that are stored once per matrix.
+        index_bytes: Bytes per input (GPTQ: its group).
+        flat: Blocks span rows: the matrix is treated as one row.
+        nested: Scales are quantized, too, with a float32 per 256 scales.
+        packed: Elements and zero points are packed into int32, so that their bits must fill it.
+        uneven: What happens if the columns do not fill the blocks: "pad", "refuse", or "keep" the dtype.
     """
-    return rows * columns + 4 * rows
 
+    bits: int
+    block: tuple[int, int]
+    scale_bytes: int = 0
+    scale_values: int = 0
+    zero_bits: int = 0
+    extra_bytes: int = 0
+    extra_values: int = 0
+    index_bytes: int = 0
+    flat: bool = False
+    nested: bool = False
+    packed: bool = False
+    uneven: str = "pad"
 
-def four_bit_bytes(rows: int, columns: int, double: bool = False) -> int:
-    """bitsandbytes nf4 and fp4: half a byte per element, a scale per 64 elements, a table of 16 levels.
+    def bytes(self, rows: int, columns: int, element: int = 2, parts: int = 1) -> int:
+        """Return the bytes of a matrix.
 
-    A scale is a float32. With double quantization it is a byte, with a float32 per 256 scales, a table of 256
-    levels and their mean.
+        ``element`` is the size of the model's dtype. ``parts`` is the number of matrices that are fused into
+        this one; none of them shares its scales.
 
-    >>> four_bit_bytes(300, 100), four_bit_bytes(300, 100, double=True)
-    (16940, 16569)
-    """
-    numel = rows * columns
-    scales = -(-numel // _BLOCK)
-    if not double:
-        return -(-numel // 2) + 4 * scales + _LEVELS
-    return -(-numel // 2) + scales + 4 * -(-scales // _OUTER) + _LEVELS + 256 * 4 + 4
-
-
-def grouped_bytes(rows: int, columns: int, bits: int, group: int, indexed: bool) -> int:
-    """GPTQ and AWQ: packed elements; for each group of inputs a float16 scale and a packed zero point.
-
-    GPTQ also stores an int32 group index per input. A group of -1 spans all inputs.
-
-    >>> grouped_bytes(4096, 4096, 4, 128, True)
-    8732672
-    """
-    group = columns if group == -1 else group
-    if columns % group or columns * bits % 32 or rows * bits % 32:
-        raise ArchspecError(f"a weight of {rows} x {columns} cannot be packed in groups of {group}")
-    groups = columns // group
-    index = 4 * columns if indexed else 0
-    return columns * rows * bits // 8 + groups * (2 * rows + rows * bits // 8) + index
-
-
-def block_bytes(
-    rows: int, columns: int, blocks: tuple[int, int] | None, scale: int, static: bool, least: int = 1
-) -> int:
-    """transformers' fp8: a byte per element and a scale per block, or one scale per tensor without blocks.
-
-    ``static`` adds a float32 scale of the activations, ``least`` is the smallest number of rows of scales.
-
-    >>> block_bytes(300, 100, (128, 128), 4, False), block_bytes(300, 100, None, 4, False)
-    (30012, 30004)
-    """
-    height, width = blocks or (rows, columns)
-    scales = max(least, -(-rows // height)) * -(-columns // width)
-    return rows * columns + (scale if blocks else 4) * scales + (4 if static else 0)
-
-
-def packed_fp4_bytes(rows: int, columns: int, scale: int = 1, group: int = 32) -> int:
-    """Two 4-bit floats per byte and a scale per group of inputs: mxfp4, and DeepSeek-V4's experts.
-
-    >>> packed_fp4_bytes(5760, 2880) * 32
-    282009600
-    """
-    return rows * (-(-columns // 2) + scale * -(-columns // group))
-
-
-def nvfp4_bytes(rows: int, columns: int, scalars: int = 2) -> int:
-    """NVFP4: two 4-bit floats per byte, an fp8 scale per 16 inputs, float32 scalars per tensor.
-
-    >>> nvfp4_bytes(384, 256)
-    55304
-    """
-    if columns % 16:
-        raise ArchspecError(f"a weight of {rows} x {columns} cannot be packed in groups of 16")
-    return packed_fp4_bytes(rows, columns, 1, 16) + 4 * scalars
-
-
-def affine_bytes(rows: int, columns: int, bits: int, group: int, element: int) -> int:
-    """MLX: elements packed into uint32, a scale and a bias of ``element`` bytes per group of inputs.
-
-    >>> affine_bytes(4096, 4096, 4, 64, 2)
-    9437184
-    """
-    return rows * columns * bits // 8 + 2 * element * rows * (columns // group)
-
-
-def q8_0_bytes(rows: int, columns: int) -> int:
-    """llama.cpp's Q8_0: blocks of 32 inputs, each of 32 bytes and a float16 scale.
-
-    >>> q8_0_bytes(4096, 4096)
-    17825792
-    """
-    if columns % _GGUF_BLOCK:
-        raise ArchspecError(f"a weight of {rows} x {columns} cannot be packed in blocks of {_GGUF_BLOCK}")
-    return rows * (columns // _GGUF_BLOCK) * (_GGUF_BLOCK + 2)
+        >>> Layout(8, (1, 0), scale_bytes=4).bytes(300, 100)  # int8
+        31200
+        >>> Layout(4, (1, 64), scale_bytes=4, extra_bytes=64, flat=True).bytes(300, 100)  # nf4
+        16940
+        >>> Layout(4, (1, 128), 2, zero_bits=4, index_bytes=4, packed=True).bytes(4096, 4096)  # GPTQ
+        8732672
+        """
+        if self.flat:
+            rows, columns = 1, rows * columns
+        height, width = self.block[0] or rows or 1, self.block[1] or columns or 1
+        if columns % width and self.uneven == "keep":
+            return rows * columns * element
+        if columns % width and self.uneven == "refuse":
+            raise ArchspecError(f"a weight of {rows} x {columns} cannot be quantized in groups of {width}")
+        if self.packed and (columns * self.bits % _WORD or (self.zero_bits and rows * self.bits % _WORD)):
+            raise ArchspecError(f"a weight of {rows} x {columns} cannot be packed in {self.bits} bits")
+        scales = max(parts, -(-rows // height)) * -(-columns // width)
+        elements = rows * -(-columns * self.bits // 8)
+        nested = 4 * -(-scales // _SCALES_PER_SCALE) if self.nested else 0
+        per_scale = self.scale_bytes + self.scale_values * element
+        extra = self.extra_bytes + self.extra_values * element + self.index_bytes * columns
+        return elements + scales * per_scale + scales * self.zero_bits // 8 + nested + extra

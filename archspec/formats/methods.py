@@ -1,157 +1,259 @@
-"""The schemes of transformers' quantizers, read from a quantization_config: what `from_pretrained` sets up.
+"""The quantization methods of configs: the keys that each one accepts, and the scheme that they stand for.
 
-Sources: transformers/utils/quantization_config.py, transformers/integrations/ (bitsandbytes.py, awq.py,
-finegrained_fp8.py, mxfp4.py) and optimum/gptq/quantizer.py.
+Layouts are those of `archspec.formats.table`, with the sizes of the config. Sources:
+transformers/utils/quantization_config.py, transformers/integrations/ (bitsandbytes.py, awq.py,
+finegrained_fp8.py, mxfp4.py), optimum/gptq/quantizer.py, modelopt's unified checkpoints, mlx.nn.quantize.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+
+from archspec.formats import compressed_tensors as ct
 from archspec.formats.keys import (
+    Check,
     Given,
     KeyProblem,
-    check_keys,
+    choice,
+    either,
     flag,
-    listed,
-    one_of,
+    group_size,
+    names,
     pair,
-    positive,
-    refuse_set,
+    read,
+    unset,
 )
-from archspec.formats.layouts import block_bytes, four_bit_bytes, grouped_bytes, int8_bytes, packed_fp4_bytes
-from archspec.formats.scheme import CONV1D, EMBEDDING, LINEAR, Choose, Layout, Scheme, same_for
-from archspec.typing_light import Any
+from archspec.formats.layouts import Layout
+from archspec.formats.scheme import EMBEDDING, LINEAR, Scheme
+from archspec.formats.table import LAYOUTS, SCHEMES
+from archspec.typing_light import Any, NamedTuple
 
-_BITSANDBYTES = (
-    "load_in_8bit load_in_4bit _load_in_8bit _load_in_4bit llm_int8_threshold llm_int8_skip_modules "
-    "llm_int8_enable_fp32_cpu_offload llm_int8_has_fp16_weight bnb_4bit_compute_dtype bnb_4bit_quant_type "
-    "bnb_4bit_use_double_quant bnb_4bit_quant_storage"
-)
+Keys = dict[str, Any]
+
+
+class Method(NamedTuple):
+    """One `quant_method`: the scheme of its checked keys, their checks, and keys that change no bytes."""
+
+    scheme: Callable[[Keys, Given], Scheme]
+    checks: Mapping[str, Check]
+    unused: str = ""
+
+
 _SPLIT = "Llama4TextExperts"  # transformers.quantizers.base.MODULES_TO_PATCH_FOR_QUANTIZATION
-_CALIBRATION = (  # recorded by the tools; none changes the layout
+_GPTQ_UNUSED = (
     "desc_act sym damp_percent true_sequential static_groups model_name_or_path model_file_base_name meta "
     "backend tokenizer dataset batch_size module_name_preceding_first_block use_cuda_fp16 use_exllama "
     "exllama_config disable_exllama max_input_length cache_block_outputs model_seqlen pad_token_id "
     "act_group_aware damp_auto_increment mse quantizer"
 )
-_GPTQ = (
-    f"{_CALIBRATION} bits group_size checkpoint_format format pack_dtype lm_head dynamic "
-    "block_name_to_quantize modules_in_block_to_quantize is_marlin_format"
+_STORAGE = choice(
+    *("uint8", "int8", "float16", "bfloat16", "float32", "float64"),
+    default="uint8",
+    empty=True,
+    fold=lambda text: text.removeprefix("torch."),
 )
-_AWQ = (  # AwqConfig extends GPTQConfig
-    f"{_GPTQ} w_bit q_group_size zero_point version modules_to_not_convert do_fuse fuse_max_seq_len "
-    "modules_to_fuse"
-)
-_FP8 = (
-    "activation_scheme fmt weight_block_size scale_fmt expert_dtype modules_to_not_convert ignored_layers "
-    "modules_to_convert dequantize"
-)
+_BNB_4BIT: dict[str, Check] = {
+    "bnb_4bit_quant_type": choice("fp4", "nf4", default="fp4"),
+    "bnb_4bit_quant_storage": _STORAGE,
+    "bnb_4bit_use_double_quant": flag(),
+}
+_MLX_BITS, _MLX_GROUPS = (2, 3, 4, 5, 6, 8), (32, 64, 128)
 
 
-def bitsandbytes(given: Given) -> Scheme:
-    """LLM.int8, nf4 or fp4: nn.Linear and Conv1D; experts in one tensor stay in the model's dtype."""
-    check_keys(given, _BITSANDBYTES)
-    refuse_set(given, "llm_int8_has_fp16_weight")
-    eight, four = flag(given, "load_in_8bit"), flag(given, "load_in_4bit")
-    if eight == four:
-        raise KeyProblem("load_in_8bit", "bitsandbytes needs one of load_in_8bit and load_in_4bit")
-    skipped = listed(given, "llm_int8_skip_modules")
-    split = (
-        _SPLIT if given.get("quant_method") else ""
-    )  # of a checkpoint, whose experts are loaded one by one
-    if eight:
-        return Scheme("int8", same_for((LINEAR, CONV1D), int8_bytes), skipped=skipped, split_class=split)
-    kind = one_of(given, "bnb_4bit_quant_type", "fp4", ("fp4", "nf4"))
-    storage = str(given.get("bnb_4bit_quant_storage") or "uint8").removeprefix("torch.")
-    if storage not in ("uint8", "int8", "float16", "bfloat16", "float32", "float64"):
-        raise KeyProblem("bnb_4bit_quant_storage", f"bnb_4bit_quant_storage {storage!r} is not supported")
-    double = flag(given, "bnb_4bit_use_double_quant")
-    name = f"{kind}, scales quantized" if double else kind
-    choose = same_for((LINEAR, CONV1D), lambda rows, columns: four_bit_bytes(rows, columns, double))
-    return Scheme(name, choose, skipped=skipped, split_class=split)
+def _bitsandbytes(keys: Keys, given: Given) -> Scheme:
+    """Fused experts stay unquantized, except those that transformers loads one by one."""
+    if keys["load_in_8bit"] == keys["load_in_4bit"]:
+        raise KeyProblem("load_in_8bit", "bitsandbytes needs either load_in_8bit or load_in_4bit")
+    scheme = SCHEMES["int8"]
+    if keys["load_in_4bit"]:
+        four = read({key: given[key] for key in _BNB_4BIT if key in given}, _BNB_4BIT)
+        name = four["bnb_4bit_quant_type"]
+        scheme = SCHEMES[name]
+        if four["bnb_4bit_use_double_quant"]:
+            scheme = SCHEMES["nf4-double"]._replace(name=f"{name}, scales quantized")
+    return scheme._replace(skipped=keys["llm_int8_skip_modules"], split=_SPLIT)
 
 
-def gptq(given: Given) -> Scheme:
-    """GPTQ: the Linears and Conv1Ds of the decoder's layers, each expert like a Linear."""
-    check_keys(given, _GPTQ)
-    refuse_set(given, "lm_head", "dynamic", "modules_in_block_to_quantize", "is_marlin_format")
-    block = given.get("block_name_to_quantize") or ""
-    if not isinstance(block, str):
-        raise KeyProblem("block_name_to_quantize", "block_name_to_quantize is not the path of a module")
-    for key in ("checkpoint_format", "format"):
-        one_of({key: given.get(key) or "gptq"}, key, "gptq", ("gptq", "gptq_v2"))
-    one_of({"pack_dtype": given.get("pack_dtype") or "int32"}, "pack_dtype", "int32", ("int32",))
-    bits, group = one_of(given, "bits", None, (4, 8)), _group(given, "group_size")
-    choose = same_for((LINEAR, CONV1D), lambda rows, columns: grouped_bytes(rows, columns, bits, group, True))
-    return Scheme(f"gptq, {bits} bits", choose, each=True, blocks_only=True, block=block)
+def _grouped(method: str, keys: Keys, **changes: Any) -> Scheme:
+    """GPTQ and AWQ: the named format with the bits and groups of the config."""
+    bits = keys["bits"]
+    layout = LAYOUTS[method]._replace(bits=bits, zero_bits=bits, block=(1, keys["group_size"]))
+    return SCHEMES[method]._replace(name=f"{method}, {bits} bits", layout=layout, **changes)
 
 
-def awq(given: Given) -> Scheme:
-    """AWQ: nn.Linear, each expert like a Linear; the output embeddings stay in the model's dtype."""
-    check_keys(given, _AWQ)
-    refuse_set(given, "lm_head", "dynamic", "modules_in_block_to_quantize", "block_name_to_quantize")
-    for key in ("version", "format"):
-        one_of({key: str(given.get(key) or "gemm").lower()}, key, "gemm", ("gemm",))
-    bits = one_of(given, "bits" if "bits" in given else "w_bit", 4, (4, 8))
-    group = _group(given, "group_size" if "group_size" in given else "q_group_size")
-    skipped = listed(given, "modules_to_not_convert")
-    choose = same_for((LINEAR,), lambda rows, columns: grouped_bytes(rows, columns, bits, group, False))
-    name = f"awq, {bits} bits"
-    return Scheme(name, choose, each=True, skipped=skipped, defaults=True, subclasses="all")
+def _path(given: Given, key: str, where: str) -> str:
+    value = given.get(key) or ""
+    if not isinstance(value, str):
+        raise KeyProblem(where + key, f"{key} is not the path of a module")
+    return value
 
 
-def _group(given: Given, key: str) -> int:
-    return -1 if given.get(key) == -1 else positive(given, key, 128)
+def _blocks(given: Given, key: str, where: str) -> tuple[int, int]:
+    """The block size; (0, 0) for one scale per matrix (null in the config)."""
+    if key not in given:
+        return LAYOUTS["fp8"].block
+    return (0, 0) if given[key] is None else pair(given, key, where)
 
 
-def fp8(given: Given) -> Scheme:
-    """transformers' FineGrainedFP8: nn.Linear and fused experts, in blocks with a scale each."""
-    check_keys(given, _FP8)
-    refuse_set(given, "dequantize")
-    static = one_of(given, "activation_scheme", "dynamic", ("dynamic", "static")) == "static"
-    scale = 1 if one_of(given, "scale_fmt", "float", ("float", "ue8m0")) == "ue8m0" else 4
-    one_of({"fmt": given.get("fmt") or "e4m3"}, "fmt", "e4m3", ("e4m3", "float8_e4m3fn"))
-    blocks = _blocks(given)
-    four = one_of(given, "expert_dtype", "fp8", ("fp8", "fp4")) == "fp4"
-    skipped = listed(given, "modules_to_not_convert")
-    skipped = listed(given, "ignored_layers") if skipped is None else skipped
-    tables = listed(given, "modules_to_convert") or ()
+def _fp8(keys: Keys, given: Given) -> Scheme:
+    """Linears, the embeddings of `modules_to_convert`, and fused experts, which may be in fp4."""
+    static = 4 if keys["activation_scheme"] == "static" else 0  # bytes of the scale of the activations
+    scale, blocks = 1 if keys["scale_fmt"] == "ue8m0" else 4, keys["weight_block_size"]
+    one_scale = LAYOUTS["fp8"]._replace(block=(0, 0))
+    layout = LAYOUTS["fp8"]._replace(
+        block=blocks, scale_bytes=scale if any(blocks) else 4, extra_bytes=static
+    )
+    tables = keys["modules_to_convert"] or ()
 
-    def expert(name: str, rows: int, columns: int) -> int:
-        if four:
-            return packed_fp4_bytes(rows, columns, scale) + (4 if static else 0)
-        return block_bytes(rows, columns, blocks, scale, static, 2 if name == "gate_up_proj" else 1)
-
-    name = "fp8, experts in fp4" if four else "fp8"
-    choose = _linear_or_table(tables, blocks, scale, static)
-    return Scheme(name, choose, expert, sized=True, skipped=skipped, subclasses="grouped")
-
-
-def _linear_or_table(tables: tuple[str, ...], blocks: Any, scale: int, static: bool) -> Choose:
     def choose(path: str, cls: str) -> Layout | None:
         if cls == LINEAR:
-            return lambda rows, columns, element: block_bytes(rows, columns, blocks, scale, static)
-        if cls == EMBEDDING and any(path.endswith(one) for one in tables):
-            return lambda rows, columns, element: rows * columns + 4  # one float32 scale
-        return None
+            return layout
+        return one_scale if cls == EMBEDDING and path.endswith(tables) else None
 
-    return choose
-
-
-def _blocks(given: Given) -> tuple[int, int] | None:
-    if "weight_block_size" not in given:
-        return 128, 128
-    return None if given["weight_block_size"] is None else pair(given, "weight_block_size")
+    skipped = keys["modules_to_not_convert"]
+    skipped = names(given, "ignored_layers", "") if skipped is None else skipped
+    found = SCHEMES["fp8"]._replace(choose=choose, experts=layout, skipped=skipped)
+    if keys["expert_dtype"] == "fp4":
+        experts = LAYOUTS["mxfp4"]._replace(scale_bytes=scale, extra_bytes=static)
+        return found._replace(name="fp8, experts in fp4", experts=experts)
+    return found
 
 
-def mxfp4(given: Given) -> Scheme:
-    """gpt-oss: the experts in 4-bit floats, a byte per 32 inputs; the rest in the model's dtype."""
-    check_keys(given, "modules_to_not_convert dequantize")
-    refuse_set(given, "dequantize")
-    skipped = listed(given, "modules_to_not_convert")
-    return Scheme(
-        "mxfp4",
-        lambda path, cls: None,
-        lambda name, rows, columns: packed_fp4_bytes(rows, columns),
-        experts_class="GptOssExperts",
-        skipped=skipped,
-    )
+def _modelopt(keys: Keys, given: Given) -> Scheme:
+    """NVIDIA's modelopt: Linears in FP8 or NVFP4, except `exclude_modules`."""
+    if given.get("quant_algo") is None:
+        raise KeyProblem("config_groups", "config_groups without quant_algo are not supported")
+    layouts = {"FP8": Layout(8, (0, 0), extra_bytes=8), "NVFP4": LAYOUTS["nvfp4"]}
+    algorithm = choice(*layouts, fold=str.upper)(given, "quant_algo", "")
+    expected: dict[str, Any] = {"num_bits": 8, "type": "float"}
+    if algorithm == "NVFP4":
+        choice(16, default=16, empty=True)(given, "group_size", "")
+        expected = {"num_bits": 4, "type": "float", "group_size": 16}
+    groups = given.get("config_groups") or {}
+    if not isinstance(groups, Mapping):
+        raise KeyProblem("config_groups", "config_groups is not a mapping of groups")
+    for name, group in groups.items():
+        where = f"config_groups.{name}."
+        weights = group.get("weights") if isinstance(group, Mapping) else None
+        if not isinstance(weights, Mapping):
+            raise KeyProblem(where + "weights", "weights is not a mapping")
+        for key, value in expected.items():
+            choice(value, default=value)(weights, key, where + "weights.")
+        choice(None, ["Linear"])(group, "targets", where)
+    excluded = (*(keys["exclude_modules"] or ()), *(keys["ignore"] or ()))
+
+    def choose(path: str, cls: str) -> Layout | None:
+        return layouts[algorithm] if cls == LINEAR and not _is_excluded(path, excluded) else None
+
+    return SCHEMES["nvfp4"]._replace(name=algorithm.lower(), choose=choose, patterns=excluded)
+
+
+def _is_excluded(path: str, patterns: tuple[str, ...]) -> bool:
+    """Return True if a pattern with `*` matches a module or one around it."""
+    parts = path.split(".")
+    paths = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    return any(fnmatchcase(one, pattern.removeprefix("re:")) for pattern in patterns for one in paths)
+
+
+def _mlx_keys(bits: int | None, group: int) -> dict[str, Check]:
+    mode = choice("affine", default="affine", empty=True)
+    return {
+        "bits": choice(*_MLX_BITS, default=bits),
+        "group_size": choice(*_MLX_GROUPS, default=group),
+        "mode": mode,
+    }
+
+
+def _mlx(keys: Keys, given: Given) -> Scheme:
+    """MLX: all Linears and embeddings; other keys are paths of modules, with false or bits and groups."""
+    scheme, bits, group = SCHEMES["mlx-4bit"], keys["bits"], keys["group_size"]
+    default = scheme.layout._replace(bits=bits, block=(1, group))
+    modules: dict[str, Layout | None] = {}
+    for path, value in given.items():
+        if path in (*keys, "quant_method"):
+            continue
+        if isinstance(value, dict):
+            own = read(value, _mlx_keys(bits, group), where=f"{path}.")
+            modules[path] = default._replace(bits=own["bits"], block=(1, own["group_size"]))
+        elif isinstance(value, bool):
+            modules[path] = default if value else None
+        else:
+            raise KeyProblem(path, f"{path} is not a supported key of MLX's quantization")
+
+    def choose(path: str, cls: str) -> Layout | None:
+        return modules.get(path, default) if cls in scheme.classes else None
+
+    return scheme._replace(name=f"mlx, {bits} bits", choose=choose, patterns=(*modules,))
+
+
+_GPTQ_FORMAT = choice("gptq", "gptq_v2", default="gptq", empty=True)
+_GEMM = choice("gemm", default="gemm", empty=True, fold=str.lower)
+METHODS: dict[str, Method] = {
+    "bitsandbytes": Method(
+        _bitsandbytes,
+        {
+            "load_in_8bit": flag(),
+            "load_in_4bit": flag(),
+            "llm_int8_skip_modules": names,
+            **unset("llm_int8_has_fp16_weight"),
+        },
+        "_load_in_8bit _load_in_4bit llm_int8_threshold llm_int8_enable_fp32_cpu_offload "
+        "bnb_4bit_compute_dtype " + " ".join(_BNB_4BIT),
+    ),
+    "gptq": Method(
+        lambda keys, given: _grouped("gptq", keys, inside=keys["block_name_to_quantize"]),
+        {
+            "bits": choice(4, 8),
+            "group_size": group_size,
+            "block_name_to_quantize": _path,
+            "checkpoint_format": _GPTQ_FORMAT,
+            "format": _GPTQ_FORMAT,
+            "pack_dtype": choice("int32", default="int32", empty=True),
+            **unset("lm_head dynamic modules_in_block_to_quantize is_marlin_format"),
+        },
+        _GPTQ_UNUSED,
+    ),
+    "awq": Method(  # AwqConfig extends GPTQConfig
+        lambda keys, given: _grouped("awq", keys, skipped=keys["modules_to_not_convert"]),
+        {
+            "bits": either("w_bit", choice(4, 8, default=4)),
+            "group_size": either("q_group_size", group_size),
+            "version": _GEMM,
+            "format": _GEMM,
+            "modules_to_not_convert": names,
+            **unset("lm_head dynamic modules_in_block_to_quantize block_name_to_quantize"),
+        },
+        f"{_GPTQ_UNUSED} checkpoint_format pack_dtype is_marlin_format w_bit q_group_size zero_point do_fuse "
+        "fuse_max_seq_len modules_to_fuse",
+    ),
+    "fp8": Method(
+        _fp8,
+        {
+            "activation_scheme": choice("dynamic", "static", default="dynamic"),
+            "scale_fmt": choice("float", "ue8m0", default="float"),
+            "fmt": choice("e4m3", "float8_e4m3fn", default="e4m3", empty=True),
+            "expert_dtype": choice("fp8", "fp4", default="fp8"),
+            "weight_block_size": _blocks,
+            "modules_to_not_convert": names,
+            "modules_to_convert": names,
+            **unset("dequantize"),
+        },
+        "ignored_layers",
+    ),
+    "mxfp4": Method(
+        lambda keys, given: SCHEMES["mxfp4"]._replace(skipped=keys["modules_to_not_convert"]),
+        {"modules_to_not_convert": names, **unset("dequantize")},
+    ),
+    "compressed-tensors": Method(ct.scheme, ct.KEYS, ct.UNUSED),
+    "modelopt": Method(
+        _modelopt,
+        {
+            "exclude_modules": names,
+            "ignore": names,
+            **unset("quantized_layers pre_quant_scale has_zero_point"),
+        },
+        "quant_algo kv_cache_quant_algo kv_cache_scheme group_size producer config_groups",
+    ),
+    "mlx": Method(_mlx, _mlx_keys(None, 64), "*"),
+}

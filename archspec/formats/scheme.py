@@ -1,24 +1,24 @@
-"""A quantization scheme: which modules it quantizes, in which layout, and which it leaves alone."""
+"""A quantization scheme: which modules it quantizes, in which layout, and which it leaves unquantized."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from archspec.errors import ArchspecError
 from archspec.formats.float32 import HALF, listed, named_modules
+from archspec.formats.layouts import Layout
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, output_embeddings
 from archspec.typing_light import NamedTuple
 
 LINEAR, CONV1D, EMBEDDING = "Linear", "Conv1D", "Embedding"
-Layout = Callable[[int, int, int], int]  # bytes by outputs, inputs and the bytes of an unquantized element
-Choose = Callable[[str, str], Layout | None]  # the layout of a module by its path and class
-_BLOCKS = (  # optimum.gptq.constants.BLOCK_PATTERNS: the first one that a module's name starts with
+ALL_EXPERTS = "*"
+_DECODER_LAYERS = (  # optimum.gptq.constants.BLOCK_PATTERNS: the first one that starts a module's name wins
     *("transformer.h", "model.decoder.layers", "gpt_neox.layers", "model.layers"),
     *("model.language_model.layers", "h", "decoder.layers", "layers"),
 )
-_SUBCLASSES = {  # subclasses of nn.Linear, which `type(module) is nn.Linear` leaves alone, by model type
+_SUBCLASSES = {  # paths of subclasses of nn.Linear, which `type(module) is nn.Linear` skips, by model type
     "falcon": r"",
     "llama4_text": r"\.router$",
     "deepseek_v4": r"\.o_a_proj$",
@@ -30,49 +30,49 @@ class Scheme(NamedTuple):
 
     Attributes:
         name: The format as reports print it.
-        choose: The layout of a Linear, Conv1D or Embedding by its path and class; None leaves it alone.
-        fused: The bytes of one expert in a fused tensor by the tensor's name, outputs and inputs.
-        sized: ``fused`` holds for experts of the sizes that transformers' FP8Experts reads in the config.
-        each: Every expert is stored as separate Linears, which ``choose`` knows by their paths.
-        split_class: The only class of experts that is stored as separate Linears without ``each``.
-        experts_class: The only class of experts that ``fused`` quantizes.
-        skipped: The modules to leave alone; None for transformers' defaults.
-        defaults: Leave transformers' defaults alone in addition to ``skipped``.
-        subclasses: Which subclasses of nn.Linear are quantized: none, "grouped" ones, or "all".
-        blocks_only: Quantize the layers of the decoder only.
-        block: The path of these layers, if the config states it.
-        own_names: ``choose`` decides alone; transformers' lists of modules do not apply.
+        layout: The layout of each quantized module.
+        classes: The classes of modules that are quantized.
+        exclude: A regular expression that finds modules to leave unquantized in "Class path.".
+        choose: Replaces ``layout`` and ``classes``: the layout of a module by its path and class, or None.
+        experts: The layout of one expert in a fused tensor.
+        experts_class: The only class of experts that ``experts`` applies to.
+        config_sizes: ``experts`` needs the sizes that transformers' FP8Experts reads in the config.
+        split: The class of experts that are stored as separate Linears; `*` for every class.
+        skipped: The modules to leave unquantized; None for transformers' defaults.
+        skip_defaults: Skip transformers' defaults in addition to ``skipped``.
+        subclasses: Which subclasses of nn.Linear are quantized: none (""), "grouped" ones, or "all".
+        inside: Quantize only modules below this path; "" finds the layers of the decoder.
+        own_names: transformers' lists of skipped modules do not apply.
         patterns: The patterns that ``choose`` matches modules against.
-        ties: Tied weights are quantized, once.
+        whole_file: All matrices are quantized, tied ones once; models with other matrices are refused.
         rest: The dtype of all other weights, if the format fixes it.
-        whole: Refuse models with matrices that the format would have to store in another way.
-        notes: Facts to print next to the total.
     """
 
     name: str
-    choose: Choose
-    fused: Callable[[str, int, int], int] | None = None
-    sized: bool = False
-    each: bool = False
-    split_class: str = ""
+    layout: Layout
+    classes: Sequence[str] = (LINEAR,)
+    exclude: str = ""
+    choose: Callable[[str, str], Layout | None] | None = None
+    experts: Layout | None = None
     experts_class: str = ""
+    config_sizes: bool = False
+    split: str = ""
     skipped: tuple[str, ...] | None = None
-    defaults: bool = False
+    skip_defaults: bool = False
     subclasses: str = ""
-    blocks_only: bool = False
-    block: str = ""
+    inside: str | None = None
     own_names: bool = False
     patterns: tuple[str, ...] = ()
-    ties: bool = False
+    whole_file: bool = False
     rest: str = ""
-    whole: bool = False
-    notes: tuple[str, ...] = ()
 
-
-def same_for(kinds: Iterable[str], layout: Callable[[int, int], int]) -> Choose:
-    """One layout for all modules of some classes."""
-    kinds = frozenset(kinds)
-    return lambda path, cls: (lambda rows, columns, element: layout(rows, columns)) if cls in kinds else None
+    def layout_of(self, path: str, cls: str) -> Layout | None:
+        """Return the layout of a Linear, Conv1D or Embedding; None if it stays unquantized."""
+        if self.choose is not None:
+            return self.choose(path, cls)
+        if cls not in self.classes or (self.exclude and re.search(self.exclude, f"{cls} {path}.")):
+            return None
+        return self.layout
 
 
 def is_linear_subclass(path: str, model_type: str) -> bool:
@@ -81,8 +81,8 @@ def is_linear_subclass(path: str, model_type: str) -> bool:
     return pattern is not None and re.search(pattern, path) is not None
 
 
-def left_out(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> list[str]:
-    """Patterns of the modules that stay unquantized: transformers' `get_modules_to_not_convert`.
+def unquantized_patterns(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> list[str]:
+    """Return patterns of the modules that stay unquantized: transformers' `get_modules_to_not_convert`.
 
     By default these are tied modules, the last one and the output embeddings. Modules that transformers
     keeps in float32 are always among them.
@@ -90,7 +90,7 @@ def left_out(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> list[str]:
     if scheme.own_names:
         return []
     names = [*(scheme.skipped or ()), *listed(tree, HALF)]
-    if scheme.skipped is None or scheme.defaults:
+    if scheme.skipped is None or scheme.skip_defaults:
         parameters = [tensor for tensor in tensors if tensor.kind == "parameter"]
         ends = [end for one in parameters if one.tied_to for end in (one.name, one.tied_to)]
         last = [one.name for one in parameters if one.tied_to is None][-1:]
@@ -111,10 +111,15 @@ def is_converted(name: str, patterns: Iterable[str]) -> bool:
         raise ArchspecError(f"a pattern of modules to leave unquantized is invalid: {error}") from None
 
 
-def block_prefix(tree: Node) -> str:
-    """The prefix of the layers that optimum's GPTQ quantizes. Errors: :class:`ArchspecError` without one."""
+def start_of(scheme: Scheme, tree: Node) -> str:
+    """Return the prefix of the modules that a scheme quantizes.
+
+    Errors: :class:`ArchspecError` for a model without the decoder layers that optimum's GPTQ knows.
+    """
+    if scheme.inside != "":
+        return scheme.inside or ""
     names = [path for path, _ in named_modules(tree)]
-    for pattern in _BLOCKS:
-        if any(name.startswith(pattern) for name in names):
-            return pattern
-    raise ArchspecError(f"gptq quantizes the layers of a decoder, and {tree.cls} has none that it knows")
+    for prefix in _DECODER_LAYERS:
+        if any(name.startswith(prefix) for name in names):
+            return prefix
+    raise ArchspecError(f"gptq does not support {tree.cls}: optimum does not know the names of its layers")

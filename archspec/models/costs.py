@@ -8,8 +8,8 @@ from archspec.arguments import MAYBE_WHOLE, checked
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
+from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import assumed_note, cache_note, key_problem, quantization_of
-from archspec.tree.counts import dtype_bytes, dtype_name
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, output_embeddings
 from archspec.typing_light import TYPE_CHECKING, Any
@@ -70,8 +70,8 @@ class Costs:
     def weights(self, stored: str | None = None, dtype: str | None = None) -> Weights:
         """The unique parameters as they are stored: quantized if the config's quantization_config says so.
 
-        ``stored`` replaces that: a name of :data:`archspec.formats.named.FORMATS` (`int8`, `nf4`, `awq`,
-        `fp8`, ...) or a dtype for all weights. Unquantized weights are in ``dtype``, else in the config's
+        ``stored`` replaces that: a name of :data:`archspec.formats.table.FORMATS` or a dtype for
+        all weights. Unquantized weights are in ``dtype``, else in the config's
         dtype: all of them, as checkpoints are written. In memory transformers keeps a few parameters of some
         classes in float32, mostly the weights of routers: :attr:`archspec.costs.weights.Weights.loaded`.
 
@@ -84,9 +84,9 @@ class Costs:
         """
         from archspec.costs.weights import Weights
         from archspec.formats.config import scheme_of
-        from archspec.formats.named import format_named
+        from archspec.formats.table import find_format
 
-        chosen = None if stored is None else format_named(stored)
+        chosen = None if stored is None else find_format(stored)
         if isinstance(chosen, str):
             return Weights(self.root, self._tensors, chosen)
         rest = dtype_name(dtype or self.dtype)
@@ -95,7 +95,7 @@ class Costs:
             name = "int8" if "int" in rest else "fp8"
             option = "--set dtype=bfloat16" if dtype is None else "a 16-bit --dtype"
             raise ArchspecError(message, help=f"use --weights {name}, and {option}")
-        scheme = scheme_of(self._quantized) if chosen is None else chosen.scheme()
+        scheme = scheme_of(self._quantized) if chosen is None else chosen.scheme
         return Weights(self.root, self._tensors, rest, scheme)
 
     @checked()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from archspec.errors import ArchspecError
+from archspec.formats.dtypes import dtype_bytes
 from archspec.models.costs import Costs
 from archspec.models.report import Report
 from archspec.quantities import QUANTITIES
 from archspec.reports import Block, Table
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.terminal import number, share, size
-from archspec.tree.counts import dtype_bytes
 from archspec.tree.overview import Part, every_row, overview, rows
 from archspec.tree.tensors import Tensor
 from archspec.tree.ties import tie_notes, tied_json

@@ -14,13 +14,14 @@ from archspec.configs.reader import read_config
 from archspec.configs.refusals.sizes import check_sizes
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, printable
+from archspec.formats.dtypes import dtype_of, stated_dtype
 from archspec.models.costs import Costs
 from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import Library
 from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
 from archspec.tree.builder import Builder
-from archspec.tree.counts import dtype_of, quantities_of, stated_dtype
+from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
 from archspec.tree.outline import outline
 from archspec.tree.runnable import warnings

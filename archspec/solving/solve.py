@@ -13,6 +13,7 @@ from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
 from archspec.costs.notes.excess import notes_of
 from archspec.errors import Problem, SweepError
+from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.model import Model, load
 from archspec.quantities import BUDGETS
@@ -31,7 +32,6 @@ from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis, axes_of, axis
 from archspec.sweeping.subject import Subject
-from archspec.tree.counts import dtype_name
 from archspec.tree.runnable import unrunnable
 
 _DEFAULTS = "no config is given: the proportions are transformers' defaults, which need not be a checkpoint's"

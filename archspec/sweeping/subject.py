@@ -19,6 +19,7 @@ from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
+from archspec.formats.dtypes import dtype_bytes, dtype_of, known_bytes
 from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
 from archspec.language.values import here
@@ -31,7 +32,7 @@ from archspec.symbolic.decisions import Condition
 from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
-from archspec.tree.counts import dtype_bytes, dtype_of, known_bytes, quantities_of
+from archspec.tree.counts import quantities_of
 from archspec.tree.runnable import unrunnable
 
 _NOT_SWEPT = {

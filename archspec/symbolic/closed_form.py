@@ -18,6 +18,7 @@ from archspec.costs.activations import StepActivations, loss_saved
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
+from archspec.formats.dtypes import dtype_bytes
 from archspec.quantities import COSTS, FORMULAS
 from archspec.reports import stated
 from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
@@ -26,7 +27,7 @@ from archspec.symbolic.fields import MAX_TERMS
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.symbolic.validity.checks import Validity, exactly, validity
 from archspec.tree.builder import Builder
-from archspec.tree.counts import dtype_bytes, quantities_of
+from archspec.tree.counts import quantities_of
 from archspec.tree.tensors import tensors
 
 

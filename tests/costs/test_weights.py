@@ -9,7 +9,7 @@ import pytest
 import archspec
 from archspec.costs.weights import Weights
 from archspec.errors import ArchspecError
-from archspec.formats.layouts import four_bit_bytes, int8_bytes
+from archspec.formats.table import LAYOUTS
 from archspec.specs.library import shipped
 
 LLAMA_2_70B: dict[str, Any] = {
@@ -71,9 +71,9 @@ def test_double_quantization() -> None:
 
 def test_bytes_that_bitsandbytes_sets_up() -> None:
     """Measured with bitsandbytes 0.50.2, of a weight of 300 x 100: all tensors of its quant_state."""
-    assert four_bit_bytes(300, 100) == 15_000 + 469 * 4 + 64
-    assert four_bit_bytes(300, 100, double=True) == 15_000 + 469 + 2 * 4 + 64 + 1024 + 4
-    assert int8_bytes(300, 100) == 30_000 + 300 * 4
+    assert LAYOUTS["nf4"].bytes(300, 100) == 15_000 + 469 * 4 + 64
+    assert LAYOUTS["nf4-double"].bytes(300, 100) == 15_000 + 469 + 2 * 4 + 64 + 1024 + 4
+    assert LAYOUTS["int8"].bytes(300, 100) == 30_000 + 300 * 4
 
 
 def test_what_is_tied_or_kept_in_float32_stays() -> None:
@@ -96,7 +96,7 @@ def test_a_dtype_is_in_place_of_what_the_config_says() -> None:
         ({"bits": 4}, "a quantization without quant_method"),
         ({"quant_method": "compressed-tensors"}, "format '' is not supported"),
         ({"quant_method": "gptq", "bits": 3}, "bits 3 is not supported"),
-        ({"quant_method": "gptq", "bits": 4, "group_size": 100}, "cannot be packed in groups"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 100}, "cannot be quantized in groups"),
         ({"quant_method": "gptq", "bits": 4, "lm_head": True}, "with lm_head"),
         ({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}, "'marlin' is not supported"),
         ({"quant_method": "awq", "version": "gemv"}, "version 'gemv' is not supported"),
@@ -106,8 +106,8 @@ def test_a_dtype_is_in_place_of_what_the_config_says() -> None:
         ({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "'W4A8_AWQ' is not supported"),
         ({"quant_method": "modelopt", "config_groups": {"group_0": {}}}, "groups without quant_algo"),
         ({"quant_method": "mxfp4"}, "none of the weights"),
-        ({"quant_method": "bitsandbytes"}, "needs one of"),
-        ({"load_in_4bit": True, "load_in_8bit": True}, "needs one of"),
+        ({"quant_method": "bitsandbytes"}, "needs either"),
+        ({"load_in_4bit": True, "load_in_8bit": True}, "needs either"),
     ],
     ids=lambda value: str(value.get("quant_method", "")) if isinstance(value, dict) else "",
 )

@@ -11,7 +11,7 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError
-from archspec.formats.named import FORMATS, SCHEMES, format_named, names
+from archspec.formats.table import FORMATS, NAMES, SCHEMES, find_format
 
 CASES = Path(__file__).parent / "cases"
 Captured = pytest.CaptureFixture[str]
@@ -186,7 +186,7 @@ def test_experts_of_a_llama_4_checkpoint_are_loaded_one_by_one() -> None:
     ],
 )
 def test_spellings(spelling: str, name: str) -> None:
-    found = format_named(spelling)
+    found = find_format(spelling)
     assert (found if isinstance(found, str) else found.name) == name
 
 
@@ -195,14 +195,14 @@ def test_spellings_are_unique() -> None:
     assert len(spellings) == len({*spellings})
     for one in FORMATS:
         for spelling in (one.name, *one.aliases):
-            assert format_named(spelling) is one
+            assert find_format(spelling) is one
 
 
 def test_an_unknown_name_lists_all_and_prints_nothing(capsys: Captured) -> None:
     for command in (["memory", "LlamaForCausalLM"], ["cache", "LlamaForCausalLM", "--budget", "8GiB"]):
         assert main([*command, "--weights", "int3"]) == 2
         told = capsys.readouterr()
-        assert not told.out and all(name in told.err for name in names())
+        assert not told.out and all(name in told.err for name in NAMES)
         assert {"int8", "nf4", "fp4", "mxfp4", "awq", "gptq", "fp8"} <= {*SCHEMES}
     assert main(["memory", "MixtralForCausalLM", "--weights", "mlx"]) == 2
     assert not capsys.readouterr().out

@@ -10,7 +10,7 @@ import pytest
 
 import archspec
 from archspec.errors import ArchspecError
-from archspec.formats.config import METHODS
+from archspec.formats.methods import METHODS
 from tools.fuzz.configs import QUANTIZATIONS, mutate
 
 LLAMA: dict[str, Any] = {

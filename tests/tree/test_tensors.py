@@ -11,9 +11,10 @@ import pytest
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, SpecError
+from archspec.formats.dtypes import dtype_bytes
 from archspec.specs.library import shipped
 from archspec.tree.builder import Builder, Node, auto_class
-from archspec.tree.counts import dtype_bytes, quantities_of
+from archspec.tree.counts import quantities_of
 from archspec.tree.tensors import Tensor, modules, output_embeddings, tensors
 from archspec.tree.ties import TiedGroup, folded, tie_notes, tied_groups
 
@@ -163,7 +164,7 @@ def test_bytes_of_a_dtype(name: str, size: int) -> None:
 
 
 def test_a_dtype_that_is_not_known() -> None:
-    with pytest.raises(ArchspecError, match="float3 is not a dtype known here: float32, "):
+    with pytest.raises(ArchspecError, match="float3 is not a dtype; choose one of: float32, "):
         dtype_bytes("float3")
 
 

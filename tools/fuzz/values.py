@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from archspec.formats.named import SCHEMES
+from archspec.formats.table import FORMATS, NAMES
 from archspec.quantities import QUANTITIES
 
 Random = random.Random
@@ -114,7 +114,7 @@ MAKERS: dict[str, Maker] = {  # by an option's name, or by its metavar
     "--specs": _one_of("specs", "folder", "nowhere"),
     "--quantity": _one_of(*QUANTITIES, "flops", "cache_elements"),
     "--dtype": _one_of(*DTYPES),
-    "--weights": _one_of(*DTYPES, *SCHEMES, "bnb-4bit", "f16", "fp8_e4m3"),
+    "--weights": _one_of(*DTYPES, *NAMES, *(alias for one in FORMATS for alias in one.aliases)),
     "--optimizer": _one_of("adamw", "sgd_momentum", "adam", "none"),
     "--attention": _one_of("flash", "eager", "sdpa"),
     "--law": _one_of("chinchilla", "kaplan", "besiroglu", "murphy"),

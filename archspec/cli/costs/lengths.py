@@ -18,5 +18,7 @@ def add_lengths(takes: Arguments) -> None:
 
 def add_weights(takes: Arguments) -> None:
     """`--weights`."""
-    about = "weight format: int8, nf4, awq, gptq, fp8, nvfp4, mxfp4, ... or a dtype (default: the config's)"
+    from archspec.formats.table import NAMES
+
+    about = f"weight format: {', '.join(NAMES)} (default: the config's)"
     takes.value("--weights", "FORMAT", about)

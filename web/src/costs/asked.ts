@@ -1,6 +1,7 @@
 /** What costs are asked of: a call, a training step, an accelerator. */
 import { computed } from "@preact/signals";
 import optimizers from "../../../formulas/optimizers.json";
+import weights from "../../../formulas/weight_formats.json";
 import found from "../../data/accelerators.json";
 import { bytes } from "../numbers";
 import type { Room } from "../parts/stacked-bar";
@@ -43,26 +44,11 @@ export const ABOUT_MEMORY: string = found.about;
 export const SOURCES: Record<string, { title: string; url: string }> = found.sources;
 export const GIVEN: Record<string, { memory: string; to: string; url: string }> = found.given;
 export const OPTIMIZERS: Record<string, { about: string }> = optimizers;
-export const DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn"];
-export const TRAINED_DTYPES = ["bfloat16", "float16", "float32"];
-const LINEAR = "the weights of linear layers, not embeddings, nor experts that are one tensor";
-const EXPERTS = "the weights of linear layers and of experts, not embeddings";
-export const QUANTIZED: Record<string, string> = {
-  int8: LINEAR,
-  nf4: LINEAR,
-  "nf4-double": LINEAR,
-  fp4: LINEAR,
-  awq: EXPERTS,
-  int4: EXPERTS,
-  gptq: EXPERTS,
-  fp8: EXPERTS,
-  nvfp4: EXPERTS,
-  mxfp4: "the experts of gpt-oss",
-  "mlx-4bit": "the weights of linear layers and embeddings",
-  "mlx-8bit": "the weights of linear layers and embeddings",
-  q8_0: "all matrices",
-};
-export const FORMATS = [...DTYPES.filter((one) => !one.startsWith("float8")), ...Object.keys(QUANTIZED)];
+const dtypes = Object.entries<{ bytes: number; common?: boolean }>(weights.dtypes).filter(([, one]) => one.common);
+export const DTYPES = dtypes.map(([name]) => name);
+export const TRAINED_DTYPES = dtypes.filter(([, { bytes }]) => bytes > 1).map(([name]) => name);
+export const QUANTIZED: Record<string, { quantizes: string }> = weights.formats;
+export const FORMATS = [...TRAINED_DTYPES, ...Object.keys(QUANTIZED)];
 
 export const call = keep<Call>("call", {
   batch: 1,

@@ -62,7 +62,7 @@ function alikeIn(memory: Memory): [string, ...string[]][] {
 
 /** The weights that the chosen format leaves unquantized. */
 function NotTaken({ memory }: { memory: Memory }) {
-  const taken = QUANTIZED[call.value.weights ?? ""];
+  const taken = QUANTIZED[call.value.weights ?? ""]?.quantizes;
   const [, left] = memory.weights;
   if (!taken || !left) return null;
   const all = memory.weights.reduce((sum, one) => sum + one.elements, 0);

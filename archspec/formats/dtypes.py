@@ -1,0 +1,63 @@
+"""The dtypes of formulas/weight_formats.json: names, bytes of an element, and other spellings."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+from archspec.errors import ArchspecError
+from archspec.specs.library import folder
+from archspec.typing_light import Any
+
+WEIGHT_FORMATS = "weight_formats.json"
+ASSUMED = "float32"  # the dtype of a config without one, because torch creates parameters in it
+
+with open(os.path.join(folder(), WEIGHT_FORMATS), encoding="utf-8") as _file:
+    TABLE: dict[str, dict[str, Any]] = json.load(_file)
+_DTYPES = TABLE["dtypes"]
+DTYPE_BYTES: dict[str, int] = {name: row["bytes"] for name, row in _DTYPES.items()}
+WEIGHT_DTYPES = tuple(name for name, size in DTYPE_BYTES.items() if size > 1 and "int" not in name)
+_SHORT = {row["short"]: name for name, row in _DTYPES.items() if "short" in row}
+_SPELLINGS = {
+    alias: name for name, row in _DTYPES.items() for alias in (name, *row.get("aliases", ()))
+} | _SHORT
+
+
+def dtype_name(name: str) -> str:
+    """Return a dtype as torch spells it, and an unknown name unchanged.
+
+    >>> dtype_name("bf16"), dtype_name("F16"), dtype_name("torch.half"), dtype_name("nf4")
+    ('bfloat16', 'float16', 'float16', 'nf4')
+    """
+    if not isinstance(name, str):
+        return name
+    return _SPELLINGS.get(name.strip().lower().replace("-", "_").removeprefix("torch."), name)
+
+
+def known_bytes(name: object) -> int | None:
+    """Return the bytes of one element; None for an unknown dtype."""
+    return DTYPE_BYTES.get(dtype_name(name)) if isinstance(name, str) else None
+
+
+def dtype_bytes(name: str) -> int:
+    """Return the bytes of one element. Errors: :class:`ArchspecError` for an unknown dtype.
+
+    >>> dtype_bytes("bf16"), dtype_bytes("float32")
+    (2, 4)
+    """
+    if (size := known_bytes(name)) is None:
+        message = f"{name} is not a dtype; choose one of: {', '.join([*DTYPE_BYTES, *_SHORT])}"
+        raise ArchspecError(message, help="memory and cache accept quantized formats as --weights")
+    return size
+
+
+def stated_dtype(raw: Mapping[str, Any]) -> str | None:
+    """Return the dtype of a config; None for a config without one."""
+    named = raw.get("dtype") or raw.get("torch_dtype")
+    return dtype_name(named.removeprefix("torch.")) if isinstance(named, str) and named != "auto" else None
+
+
+def dtype_of(raw: Mapping[str, Any]) -> str:
+    """Return the dtype of a config; float32 for a config without one."""
+    return stated_dtype(raw) or ASSUMED
