@@ -243,9 +243,8 @@ def load(
     ``config`` is a dict, a path to a config.json or to its folder, a hub id, a transformers config
     object, or the name of an architecture or a model type (its default config). ``architecture``
     chooses the class; otherwise the config's `architectures[0]`, else the model type's base model.
-    ``set`` gives fields other values, one of a sub-config by its path: ``{"text_config.hidden_size": 64}``.
-    ``specs`` is a folder of specs of one's own, or several; they are found before those of the environment
-    variable ARCHSPEC_PATH and the shipped ones (see docs/own-specs.md).
+    ``set`` overrides fields, also of sub-configs: ``{"text_config.hidden_size": 64}``. ``specs`` are
+    directories with your own specs, which replace those of ARCHSPEC_PATH and the shipped ones.
 
     Errors: :class:`archspec.ArchspecError` and nothing else: for a config that cannot be read, for
     values that transformers refuses, for what no spec describes.

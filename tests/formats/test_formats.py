@@ -190,6 +190,12 @@ def test_spellings(spelling: str, name: str) -> None:
     assert (found if isinstance(found, str) else found.name) == name
 
 
+def test_docs_have_every_format() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    for one in FORMATS:
+        assert f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} |" in page
+
+
 def test_spellings_are_unique() -> None:
     spellings = [spelling for one in FORMATS for spelling in (one.name, *one.aliases)]
     assert len(spellings) == len({*spellings})
