@@ -180,6 +180,14 @@ def checked(**kinds: Kind) -> Callable[[F], F]:
     return decorate
 
 
+def takes(verb: str, **kinds: Kind) -> Callable[[F], F]:
+    """Check the arguments of the function behind a verb, as :func:`checked` does.
+
+    Its parameters are those of the options table: `python -m tools.release` writes them.
+    """
+    return checked(**kinds)
+
+
 def unknown_argument(function: str, name: str, known: Collection[str]) -> ArchspecError:
     """The error for an argument that a function does not have; ``known`` are those that it has."""
     where = function.removesuffix(".__init__").rpartition(".")[2]

@@ -65,13 +65,13 @@ def test_files_on_the_page_of_own_specs_are_those_of_the_examples() -> None:
 
 
 def test_every_verb_has_an_example() -> None:
-    from archspec.cli.main import VERBS
+    from archspec.tables.verbs import VERBS
 
     assert [verb for verb in VERBS if f"$ archspec {verb}" not in PAGE] == []
 
 
 def test_every_verb_has_an_example_in_python_beside_it() -> None:
-    from archspec.cli.main import VERBS
+    from archspec.tables.verbs import VERBS
 
     beside = re.findall(r"```console\n\$ archspec (\w+).*?```\n```python\n.*?```", PYTHON, re.DOTALL)
     assert [verb for verb in VERBS if verb not in beside] == []

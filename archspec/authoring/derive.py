@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archspec.arguments import CLASS, checked
+from archspec.arguments import CLASS, checked, takes
 from archspec.deriving import Draft, compiled, draft, find, overlay, params, unread, verified
 from archspec.errors import ArchspecError, SpecError
 from archspec.extras import optional
@@ -81,7 +81,7 @@ class Derived(Report):
         yield from (f"unread {name}: {reason}" for name, reason in self.unread.items())
 
 
-@checked(name=CLASS, config=CLASS)
+@takes("derive", name=CLASS, config=CLASS)
 def derive(
     name: str | type,
     *,

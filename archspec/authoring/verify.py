@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from archspec.arguments import TEXT, TEXTS, checked
+from archspec.arguments import TEXT, TEXTS, checked, takes
 from archspec.authoring.own import every, results, split
 from archspec.errors import ArchspecError
 from archspec.extras import optional
@@ -16,6 +16,7 @@ from archspec.specs.search_path import Folder, folders_of, library_of
 from archspec.verifying import campaign
 from archspec.verifying.campaign import Result
 from archspec.verifying.comparison import Difference
+from archspec.verifying.pool import cores
 
 Progress = Callable[..., None]
 Chosen = dict[str, tuple[str, ...]]
@@ -72,13 +73,13 @@ class Verification(Report):
         versions = ", ".join(f"{name} {version}" for name, version in self.run.versions.items())
         rest = f", {unavailable} not instantiable here" if unavailable else ""
         configs = sum(result.outcome.compared for result in self.results)
-        cores = sum(result.seconds for result in self.results)
+        busy = sum(result.seconds for result in self.results)
         yield f"{exact} exact, {wrong} wrong{rest}: {configs:,} configs compared, tensor for tensor"
-        yield f"{self.run.seconds:.1f} s, {cores:.1f} s of one core"
+        yield f"{self.run.seconds:.1f} s, {busy:.1f} s of one core"
         yield f"{versions}; --samples {self.run.samples} --seed {self.run.seed}"
 
 
-@checked(names=TEXTS)
+@takes("verify", names=TEXTS)
 def verify(
     names: str | Iterable[str] = (),
     *,
@@ -111,7 +112,7 @@ def verify(
         chosen = _chosen(others, all, changed)
         done = telling(progress, len(own) + sum(map(len, chosen.values())))
         mine = results(own, samples, seed, done)
-        run = campaign.run(chosen, samples, seed, jobs, done).after(mine)
+        run = campaign.run(chosen, samples, seed, jobs if jobs > 0 else cores(), done).after(mine)
     return Verification(run, [one.architecture for one in own])
 
 

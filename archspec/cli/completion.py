@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from archspec.cli.command_line import Arguments
+from archspec.cli.choices import choices_of
+from archspec.cli.command_line import argparse_form, command_options
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.extras import required
+from archspec.tables.option import Option
+from archspec.tables.quantities import COST_COLUMNS, QUANTITIES
+from archspec.tables.verbs import VERBS
 
 SHELLS = ("bash", "zsh", "fish")
 Completer = Callable[
     ..., Iterable[str]
 ]  # argcomplete calls it by keyword, with the prefix and what is parsed
-_CODES = ("flash", "eager")
-_KINDS = ("auto", "lines", "contour", "pareto")
-_DIALECTS = ("duckdb", "spark")
 
 
 def script(shell: str) -> str:
@@ -33,46 +34,40 @@ def script(shell: str) -> str:
     return text
 
 
-def answer(verbs: Mapping[str, str], module_of: Callable[[str], Any]) -> None:
-    """Prints what may come next on the line that a shell asks about, and ends the process."""
+def answer() -> None:
+    """Print the completions of the line that a shell asks about, and end the process."""
     asked = required("argcomplete")
     words = os.environ.get("COMP_LINE", "").split()
     nothing = asked.completers.SuppressCompleter()
-    parser = _parser(verbs, {verb: module_of(verb) for verb in verbs if verb in words})
+    parser = _parser([verb for verb in VERBS if verb in words])
     finder = asked.ExclusiveCompletionFinder()
     finder(parser, always_complete_options="long", default_completer=nothing)
 
 
-def _parser(verbs: Mapping[str, str], modules: Mapping[str, Any]) -> argparse.ArgumentParser:
-    """All verbs, with the arguments of those whose modules are given."""
+def _parser(named: list[str]) -> argparse.ArgumentParser:
+    """Return a parser of all verbs, with the options of those that are named."""
     parser = argparse.ArgumentParser("archspec", allow_abbrev=False)
     parser.add_argument("--version", action="store_true")
     parser.add_argument("--print-completion", choices=SHELLS)
     of_verbs = parser.add_subparsers()
-    for verb, purpose in verbs.items():
-        of_verb = of_verbs.add_parser(verb, help=purpose, allow_abbrev=False)
-        if verb in modules:
-            _add_arguments(of_verb, modules[verb])
+    for verb, about in VERBS.items():
+        of_verb = of_verbs.add_parser(verb, help=about.help, allow_abbrev=False)
+        for option in command_options(verb) if verb in named else ():
+            action: Any = of_verb.add_argument(option.flag, **argparse_form(option))
+            if completer := _completer(option):
+                action.completer = completer
     return parser
 
 
-def _add_arguments(parser: argparse.ArgumentParser, module: Any) -> None:
-    takes = Arguments()
-    module.add_arguments(takes)
-    for name, about in takes.told:
-        action: Any = parser.add_argument(name, **about)
-        if completer := _completer(name, about):
-            action.completer = completer
-
-
-def _completer(name: str, about: dict[str, Any]) -> Completer | None:
-    """What completes an argument, by its name or by what its metavar says that it takes."""
-    metavar = about.get("metavar") or ""
-    if name in _BY_NAME:
-        return _BY_NAME[name]
-    if metavar.startswith("FIELD"):
-        return _assigned if "=" in metavar else _listed_fields
-    return _BY_METAVAR.get(metavar)
+def _completer(option: Option) -> Completer | None:
+    """Return the completer of an option, from its choices, or from its metavar."""
+    if option.choices == "columns":
+        return _columns
+    if isinstance(option.choices, str):
+        return _one_of(lambda: choices_of(option))
+    if option.metavar.startswith("FIELD"):
+        return _assigned if "=" in option.metavar else _listed_fields
+    return _BY_FLAG.get(option.flag) or _BY_METAVAR.get(option.metavar)
 
 
 def _models(prefix: str, parsed_args: Any, **_: Any) -> Iterable[str]:
@@ -139,55 +134,14 @@ def _listed_fields(prefix: str, parsed_args: Any, **_: Any) -> Iterable[str]:
     return [f"{before}{comma}{name}" for name in _fields(last, parsed_args)]
 
 
-def _quantities() -> Iterable[str]:
-    from archspec.quantities import QUANTITIES
-
-    return QUANTITIES
-
-
 def _columns(prefix: str, **_: Any) -> Iterable[str]:
-    from archspec.quantities import COST_COLUMNS
-
     before, comma, last = prefix.rpartition(",")
-    known = [*_quantities(), "bytes", *COST_COLUMNS]
+    known = [*QUANTITIES, "bytes", *COST_COLUMNS]
     return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
 
 
-def _dtypes() -> Iterable[str]:
-    from archspec.formats.dtypes import DTYPE_BYTES
-
-    return DTYPE_BYTES
-
-
-def _formats() -> Iterable[str]:
-    from archspec.formats.table import NAMES
-
-    return NAMES
-
-
-def _optimizers() -> Iterable[str]:
-    from archspec.costs.optimizers import optimizers
-
-    return optimizers()
-
-
-def _laws() -> Iterable[str]:
-    from archspec.solving.laws import laws
-
-    return laws()
-
-
-_BY_NAME: dict[str, Completer] = {
+_BY_FLAG: dict[str, Completer] = {
     "--architecture": _names,
-    "--quantity": _one_of(_quantities),
-    "--dtype": _one_of(_dtypes),
-    "--weights": _one_of(_formats),
-    "--optimizer": _one_of(_optimizers),
-    "--law": _one_of(_laws),
-    "--attention": _one_of(lambda: _CODES),
-    "--kind": _one_of(lambda: _KINDS),
-    "--sql": _one_of(lambda: _DIALECTS),
-    "--columns": _columns,
     **dict.fromkeys(("--config", "config", "b"), _models),
     "files": _specs,
 }

@@ -1,4 +1,4 @@
-"""The `archspec` command: finds a verb, imports its module alone, and turns errors into exit codes.
+"""The `archspec` command: runs a verb, and turns errors into exit codes.
 
 Exit codes: 0 done, 1 a difference was found, 2 bad input (a config, a spec or the command line) or
 an output that cannot be written, 70 a bug of archspec, 130 interrupted, 141 the reader of a pipe went away.
@@ -8,48 +8,25 @@ from __future__ import annotations
 
 import codecs
 import gc
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from archspec.cli.command_line import Arguments
-from archspec.typing_light import Any, NoReturn
+from archspec.cli.run import run
+from archspec.tables.verbs import VERBS
+from archspec.typing_light import NoReturn
 
-# what each verb is for; its module gives add_arguments(arguments) and run(args) -> int
-VERBS = {
-    "count": "exact parameter counts of a config, by kind and by module",
-    "tree": "the modules, as print(model) shows them, with counts and shares",
-    "tensors": "every parameter and persistent buffer: name, shape, ties",
-    "formula": "the closed form of a count, in the config's own fields",
-    "flops": "the FLOPs of one call, by module",
-    "cache": "what one call keeps for the next, and how much of it a budget holds",
-    "memory": "what a call needs: weights and cache; or, with --train, a training step",
-    "sensitivity": "how a count answers to each field, and which do not enter",
-    "diff": "what differs between two architectures or configs, in numbers and symbols",
-    "table": "several models side by side: text, LaTeX or Markdown",
-    "sweep": "counts over a grid of configs: a table, a file, a picture, a SQL query",
-    "solve": "configs for a budget of parameters, bytes or FLOPs, the usual shapes first",
-    "list": "the model types and architectures that are described",
-    "verify": "hold specs to transformers, tensor for tensor, at random configs",
-    "derive": "draft a spec from the constructor of a class, and verify it",
-    "lint": "check spec files; --schema prints their JSON Schema",
-}
-_ROOMS = {  # the folder of a verb's module, where it is not verbs/
-    **dict.fromkeys(("flops", "cache", "memory"), "costs"),
-    **dict.fromkeys(("verify", "derive", "lint"), "specs"),
-}
 _ENDING = ("strict", "surrogateescape", "backslashreplace")  # how Python treats letters that it cannot print
 _IN_ASCII = dict(zip("×·−–—─‘’“”\u00a0\u2009\u202f", "x*----''\"\"   ", strict=True))
 _IN_ASCII |= {"…": "...", "≈": "~", "≥": ">=", "≤": "<=", "→": "->"}
 _POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _OPTIONS = {
-    "--version": "the version, and the transformers that the specs describe",
-    "--print-completion SHELL": "a script that completes command lines in bash, zsh or fish",
+    "--version": "print the version, and the version of transformers that the specs describe",
+    "--print-completion SHELL": "print a completion script for bash, zsh or fish",
 }
 _EPILOG = (
-    "archspec VERB --help shows what a verb takes. Exit codes: 0 done, 1 a difference was found, 2 bad input."
+    "archspec COMMAND --help lists its options. Exit codes: 0 done, 1 a difference was found, 2 bad input."
 )
 
 
@@ -61,8 +38,8 @@ def command() -> NoReturn:
     """
     try:
         gc.disable()
-        if sys.argv[1:2] and sys.argv[1] in VERBS:
-            module_of(sys.argv[1])
+        if sys.argv[1:2] and VERBS.get(sys.argv[1]) and VERBS[sys.argv[1]].method:
+            pass
         gc.freeze()
         gc.enable()
         code = main()
@@ -82,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
         from archspec.cli.completion import answer
 
-        answer(VERBS, module_of)
+        answer()
     try:
         code = _run(given)
         sys.stdout.flush()
@@ -157,9 +134,10 @@ def _run(given: list[str]) -> int:
             print(script(given[1] if given[1:] else ""), end="")
             return 0
         if verb not in VERBS:
-            what = "option" if verb.startswith("-") else "verb"
-            message = f"archspec: {verb!r} is no {what} of archspec"
-            raise ArchspecError(message, help=did_you_mean(verb, VERBS))
+            what = "option" if verb.startswith("-") else "command"
+            message = f"unknown {what} {verb!r}"
+            help_ = did_you_mean(verb, VERBS) or f"choose {', '.join(VERBS)}"
+            raise ArchspecError(message, help=help_)
         return _verb(verb, given[1:])
     except ArchspecError as error:
         sys.stdout.flush()
@@ -189,28 +167,24 @@ def _verb(verb: str, given: list[str]) -> int:
 
         print(text(verb), end="")
         return 0
-    module = module_of(verb)
-    arguments = Arguments()
-    module.add_arguments(arguments)
-    values = arguments.read(given)
-    if values is None:
-        try:
-            values = arguments.parse(verb, VERBS[verb], given)
-        except SystemExit as stop:  # argparse has said what is wrong, or shown its help
-            return stop.code if isinstance(stop.code, int) else 2
-    code: int = module.run(values)
-    return code
-
-
-def module_of(verb: str) -> Any:
-    """The module of a verb."""
-    return importlib.import_module(f"archspec.cli.{_ROOMS.get(verb, 'verbs')}.{verb}")
+    try:
+        return run(verb, given)
+    except SystemExit as stop:  # argparse printed the error or the help text
+        return stop.code if isinstance(stop.code, int) else 2
 
 
 def _help() -> str:
-    about = "Parameter counts of model architectures, exact and in closed form, from configs."
+    verbs = {name: verb.help for name, verb in VERBS.items()}
+    about = "Exact parameter counts and costs of transformer models, and their closed forms, from a config."
     return "\n".join(
-        [*("usage: archspec VERB ...", "", about, ""), *_aligned(VERBS), "", *_aligned(_OPTIONS), "", _EPILOG]
+        [
+            *("usage: archspec COMMAND ...", "", about, ""),
+            *_aligned(verbs),
+            "",
+            *_aligned(_OPTIONS),
+            "",
+            _EPILOG,
+        ]
     )
 
 

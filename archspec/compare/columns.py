@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.models.model import Model
-from archspec.quantities import QUANTITIES
 from archspec.render.notation import Glyph, escaped, standard
+from archspec.tables.quantities import QUANTITIES
 
 DEFAULT = ("model", "params", "active_params", "L", "d", "h", "d_ff", "V")
 _LENGTHS = (

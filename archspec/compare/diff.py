@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.arguments import checked
+from archspec.arguments import takes
 from archspec.compare.alignment import Alignment, aligned
 from archspec.compare.costs import TITLES, CostChange, cost_changes, cost_notes
 from archspec.configs.origin import merged
@@ -17,6 +17,7 @@ from archspec.render.html import blocks_html
 from archspec.reports import Block, Table, markdown, plain
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
+from archspec.tables.axes import lengths_in
 from archspec.terminal import number, signed
 from archspec.tree.outline import checked_depth
 from archspec.tree.ties import tie_notes, tied_json
@@ -68,6 +69,11 @@ class Diff:
             told = {key: value for key, value in change._asdict().items() if key != "keys"}
             found.append(told | {"formula": _python(form)})
         return found
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `archspec diff`: 1 for models that differ."""
+        return 1 if self.changes else 0
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as `archspec diff --json` prints it."""
@@ -151,10 +157,10 @@ class Diff:
         return blocks_html(self.blocks())
 
 
-@checked()
+@takes("diff")
 def diff(
-    a: Source | Model,
-    b: Source | Model,
+    a: Source,
+    b: Source,
     *,
     config: Source | None = None,
     architecture: str | None = None,
@@ -181,8 +187,7 @@ def diff(
     >>> found, found.formula
     (<BertModel to BertForMaskedLM: +32,058 parameters>, 2*hidden_size + vocab_size)
     """
-    given = {"tokens": tokens, "batch": batch, "past": past, "encoder_tokens": encoder_tokens}
-    lengths = {name: value for name, value in given.items() if value is not None}
+    lengths = lengths_in(locals())
     if lengths and tokens is None:
         raise ArchspecError(f"{next(iter(lengths))} is of a call", help="say of how many positions: tokens")
     library = library_of(specs)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from archspec.arguments import MAYBE_FOLDERS, checked
+from archspec.arguments import MAYBE_FOLDERS, takes
 from archspec.errors import ConfigError, Problem
 from archspec.linting import checks
 from archspec.models.report import Report
@@ -44,8 +44,8 @@ class Lint(Report):
         yield ", ".join(f"{number or 'no'} {what}{'' if number == 1 else 's'}" for number, what in counts)
 
 
-@checked(files=MAYBE_FOLDERS)
-def lint(files: Folders | None = None, specs: Folders = ()) -> Lint:
+@takes("lint", files=MAYBE_FOLDERS)
+def lint(files: Folders | None = None, specs: Folder | Sequence[Folder] = ()) -> Lint:
     """All that is wrong with spec files: names, fields and calls that mean nothing, ties of nothing, headers.
 
     ``files`` are files, or folders of them; without any, those of ``specs``, folders of specs of one's own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from archspec.arguments import checked
+from archspec.arguments import checked, takes
 from archspec.errors import Problem, UnknownArchitectureError, did_you_mean
 from archspec.models.report import Report
 from archspec.reports import Block, Table
@@ -41,7 +41,7 @@ class Catalogue(Report):
         yield from (f"note: {note}" for note in self.notes)
 
 
-@checked()
+@takes("list")
 def catalogue(filter: str = "", specs: Specs = ()) -> Catalogue:
     """What :func:`archspec.load` takes: the model types and architectures whose names contain a text.
 

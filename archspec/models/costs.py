@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from archspec.arguments import MAYBE_WHOLE, checked
+from archspec.arguments import MAYBE_WHOLE, checked, takes
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes, dtype_name
 from archspec.formats.stated import assumed_note, cache_note, key_problem, quantization_of
+from archspec.tables.axes import lengths_in
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, output_embeddings
 from archspec.typing_light import TYPE_CHECKING, Any
@@ -98,7 +99,7 @@ class Costs:
         scheme = scheme_of(self._quantized) if chosen is None else chosen.scheme
         return Weights(self.root, self._tensors, rest, scheme)
 
-    @checked()
+    @takes("forward")
     def forward(
         self,
         batch: int = 1,
@@ -123,11 +124,11 @@ class Costs:
         """
         from archspec.costs.lengths import called, check_memory
 
-        call = called(self.scope, self.architecture, batch, tokens, past, encoder_tokens, new_encoder_tokens)
+        call = called(self.scope, self.architecture, **lengths_in(locals()))
         check_memory(self.scope, self.architecture, encoder_tokens)
         return call
 
-    @checked()
+    @takes("flops")
     def flops(
         self, batch: int = 1, tokens: int | None = None, past: int = 0, encoder_tokens: int | None = None
     ) -> Flops:
@@ -137,11 +138,12 @@ class Costs:
         >>> archspec.load("LlamaForCausalLM").flops(tokens=1, past=2047).flops
         14287896576
         """
+        lengths = lengths_in(locals())
         from archspec.models.calls import Flops
 
-        return Flops(self.forward(batch, tokens, past, encoder_tokens), self.params)
+        return Flops(self.forward(**lengths), self.params)
 
-    @checked()
+    @takes("cache")
     def cache(
         self,
         batch: int = 1,
@@ -162,11 +164,12 @@ class Costs:
         >>> archspec.load("LlamaForCausalLM").cache(tokens=1, dtype="bf16").cache_bytes["exact"]
         524288
         """
+        lengths: dict[str, Any] = lengths_in(locals())
         from archspec.models.calls import Cache
         from archspec.sizes import bytes_of
 
         def lengthened(batch: int, tokens: int | None) -> Forward:
-            return self.forward(batch, tokens, encoder_tokens=encoder_tokens)
+            return self.forward(**{**lengths, "batch": batch, "tokens": tokens})
 
         held_in = dtype or self.dtype
         notes = self._cache_notes(dtype)
@@ -185,7 +188,7 @@ class Costs:
         asked = None if dtype is not None else cache_note(self._quantized, self.dtype)
         return [note for note in (self.dtype_note if dtype is None else None, asked) if note is not None]
 
-    @checked()
+    @takes("memory")
     def memory(
         self,
         batch: int = 1,
@@ -205,6 +208,7 @@ class Costs:
         >>> archspec.load("LlamaForCausalLM").memory(tokens=1, dtype="bf16").weights_bytes
         13476831232
         """
+        lengths = lengths_in(locals())
         from archspec.models.memory import Memory
 
         if last and not output_embeddings(self.root):
@@ -212,17 +216,27 @@ class Costs:
             raise ArchspecError(message, help="leave out last")
         stored, rest = self.weights(weights, dtype), dtype_name(dtype or self.dtype)
         notes = [*self._cache_notes(dtype), *stored.notes]  # asked for first: options are checked at once
-        return Memory(self.forward(batch, tokens, past, encoder_tokens), stored, rest, last, notes)
+        return Memory(self.forward(**lengths), stored, rest, last, notes)
 
-    @checked(encoder_tokens=MAYBE_WHOLE)
+    @takes("training", encoder_tokens=MAYBE_WHOLE)
     def training(
-        self, batch: int = 1, tokens: int | None = None, encoder_tokens: int | None = None, **options: Any
+        self,
+        batch: int = 1,
+        tokens: int | None = None,
+        encoder_tokens: int | None = None,
+        dtype: str = "bfloat16",
+        optimizer: str = "adamw",
+        attention: str = "flash",
+        checkpointing: bool = False,
+        data_parallel: int = 1,
+        zero: int = 0,
+        tensor_parallel: int = 1,
+        pipeline_parallel: int = 1,
+        expert_parallel: int = 1,
     ) -> Training:
         """What one training step costs a rank that computes ``batch`` sequences of ``tokens`` positions.
 
-        It is what `archspec memory --train` shows. ``options`` are those of
-        :class:`archspec.costs.training.TrainingStep`: dtype, optimizer, attention,
-        checkpointing, data_parallel, zero, tensor_parallel, pipeline_parallel, expert_parallel.
+        It is what `archspec memory --train` prints.
 
         Errors: :class:`ArchspecError` for an option without effect, such as ``zero`` on one rank.
 
@@ -239,6 +253,17 @@ class Costs:
             help_ = f"count the training of the unquantized base with --set {found.path}=null"
             raise key_problem(self._quantized, found.path, message, help_)
         known = usual_tokens(self.scope) if tokens is None else tokens
-        step = Training(self.scope, self.architecture, self._tensors, batch, known, encoder_tokens, **options)
+        step = Training(
+            *(self.scope, self.architecture, self._tensors, batch, known, encoder_tokens),
+            dtype=dtype,
+            optimizer=optimizer,
+            attention=attention,
+            checkpointing=checkpointing,
+            data_parallel=data_parallel,
+            zero=zero,
+            tensor_parallel=tensor_parallel,
+            pipeline_parallel=pipeline_parallel,
+            expert_parallel=expert_parallel,
+        )
         step.check_used(None if batch == 1 else batch, tokens, encoder_tokens)
         return step

@@ -8,9 +8,9 @@ from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.models.costs import Costs
 from archspec.models.report import Report
-from archspec.quantities import QUANTITIES
 from archspec.reports import Block, Table
 from archspec.specs.library import TRANSFORMERS_VERSION
+from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, share, size
 from archspec.tree.overview import Part, every_row, overview, rows
 from archspec.tree.tensors import Tensor

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from archspec.arguments import DEPTH, TEXT, checked
+from archspec.arguments import DEPTH, TEXT, checked, takes
 from archspec.configs.choice import choose, default_note, source_of
 from archspec.configs.notes import notes
 from archspec.configs.origin import RawConfig, merged
@@ -16,10 +16,11 @@ from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError, printable
 from archspec.formats.dtypes import dtype_of, stated_dtype
 from archspec.models.costs import Costs
-from archspec.quantities import COSTS, QUANTITIES
 from archspec.specs.library import Library
 from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
+from archspec.tables.axes import lengths_in
+from archspec.tables.quantities import COSTS, QUANTITIES
 from archspec.tree.builder import Builder
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 def _counted(name: str) -> Any:
     """A quantity as an attribute."""
-    return property(lambda model: model.count(name), doc=QUANTITIES[name].meaning)
+    return property(lambda model: model.count(name), doc=QUANTITIES[name].help)
 
 
 class Model(Costs):
@@ -117,12 +118,12 @@ class Model(Costs):
 
     @checked()
     def count(self, quantity: str) -> int:
-        """Any quantity of :data:`archspec.quantities.QUANTITIES`, by its name."""
+        """Any quantity of :data:`archspec.tables.quantities.QUANTITIES`, by its name."""
         if quantity not in self._counts:
             raise ArchspecError(f"unknown quantity {quantity!r}; choose one of {', '.join(self._counts)}")
         return self._counts[quantity]
 
-    @checked(depth=DEPTH)
+    @takes("count", depth=DEPTH)
     def counts(self, dtype: str | None = None, depth: int | None = None) -> Counts:
         """All counts, bytes and notes, as `archspec count` shows them, with the modules down to a depth.
 
@@ -162,7 +163,7 @@ class Model(Costs):
 
     @checked(name=TEXT)
     def quantity(self, name: str, **lengths: Any) -> Formula:
-        """The closed form of any quantity of :data:`archspec.quantities.FORMULAS`.
+        """The closed form of any quantity of :data:`archspec.tables.quantities.FORMULAS`.
 
         Costs are those of a call of the lengths that :meth:`forward` takes: they choose the case (a prefill,
         a step on a cache), and are symbols of the formula. Those of `activation_bytes` are the arguments of
@@ -197,13 +198,18 @@ class Model(Costs):
             forward.check_held("masked")
         return Formula.of(self.scope, self.architecture, name, forward.call)
 
-    @checked()
+    @takes("sensitivity")
     def sensitivity(
         self,
         quantity: str = "params",
         *,
         dtype: str | None = None,
-        assume: Iterable[str] = (),
+        assume: Sequence[str] = (),
+        batch: int | None = None,
+        tokens: int | None = None,
+        past: int | None = None,
+        encoder_tokens: int | None = None,
+        new_encoder_tokens: int | None = None,
         **lengths: Any,
     ) -> Sensitivities:
         """How a quantity answers to each field, as `archspec sensitivity` shows it.
@@ -214,9 +220,10 @@ class Model(Costs):
         >>> archspec.load("GPT2Model").sensitivity(assume=["n_inner=4*n_embd"]).fields[0].derivative
         272623.0
         """
+        given = lengths_in(locals())
         from archspec.models.fields import Sensitivities
 
-        formula = self.quantity(quantity, **lengths).assume(*assume)
+        formula = self.quantity(quantity, **given, **lengths).assume(*assume)
         return Sensitivities(formula.in_bytes(dtype) if dtype else formula)
 
     def __repr__(self) -> str:

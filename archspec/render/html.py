@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from archspec.quantities import QUANTITIES
 from archspec.reports import Block, Table
+from archspec.tables.quantities import QUANTITIES
 from archspec.terminal import number, share
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node

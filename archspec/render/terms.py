@@ -7,12 +7,12 @@ from typing import Any
 
 import sympy
 
-from archspec.quantities import FORMULAS
 from archspec.render.factors import multiplied, shortest
 from archspec.render.notation import Glyph
 from archspec.render.order import ordered
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
+from archspec.tables.quantities import FORMULAS
 
 THIN_SPACE, DOT = "\N{THIN SPACE}", "\N{DOT OPERATOR}"
 _NO_GLYPH = Glyph("", "", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from archspec.arguments import unknown_argument
 from archspec.configs.origin import RawConfig
@@ -12,7 +12,6 @@ from archspec.configs.scope import Scope
 from archspec.costs.lengths import USUAL_TOKENS, usual_tokens
 from archspec.errors import ArchspecError, SweepError
 from archspec.models.model import Model, load
-from archspec.quantities import BUDGETS, QUANTITIES
 from archspec.sizes import number_of
 from archspec.solving.goals import MAX_BUDGET, MEMORY, TRAINING, Goal, goal, size_of
 from archspec.solving.laws import Optimum, optimum
@@ -20,6 +19,7 @@ from archspec.solving.searching.regions import Regions
 from archspec.specs.library import Library
 from archspec.sweeping.axes import axes_of
 from archspec.sweeping.subject import Subject
+from archspec.tables.quantities import BUDGETS, QUANTITIES
 from archspec.tree.runnable import unrunnable
 
 Size = Callable[[Mapping[str, int]], int | None]  # with some fields set; None where that is refused
@@ -125,23 +125,10 @@ class Plan(NamedTuple):
         return found
 
 
-class Budgets(TypedDict, total=False):
-    """What :func:`archspec.solve` may be given by name: sizes, and the fields of a :class:`Plan`."""
-
-    params: str | float | None
-    active_params: str | float | None
-    non_embedding_params: str | float | None
-    bytes: str | float | None
-    flops: str | float | None
-    tokens: str | float | None
-    memory: str | float | None
-    compute: str | float | None
-    law: str | None
-    batch: int
-    sequence: int | None
+BUDGET_OPTIONS = (*BUDGETS, *Plan._fields)  # parameters of :func:`archspec.solve`
 
 
-def planned(budgets: Budgets) -> tuple[Plan, dict[str, Any]]:
+def planned(budgets: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
     """The quantity that is planned, and the sizes.
 
     Errors: :class:`SweepError` for lengths that no budget depends on.

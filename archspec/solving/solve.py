@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
-from archspec.arguments import GRID, checked, described
+from archspec.arguments import GRID, described, takes
 from archspec.configs.choice import source_of
 from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import idle_fields
@@ -15,9 +15,8 @@ from archspec.costs.notes.excess import notes_of
 from archspec.errors import Problem, SweepError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized
-from archspec.models.model import Model, load
-from archspec.quantities import BUDGETS
-from archspec.solving.budgets import Budgets, Counted, Plan, exact, goals_of, planned
+from archspec.models.model import Model, Source, load
+from archspec.solving.budgets import BUDGET_OPTIONS, Counted, Plan, exact, goals_of, planned
 from archspec.solving.diagnosis import Obstacles
 from archspec.solving.free_fields import Grid, free_grid, scope_of
 from archspec.solving.goals import MEMORY, Goal, ratio_condition
@@ -32,6 +31,7 @@ from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis, axes_of, axis
 from archspec.sweeping.subject import Subject
+from archspec.tables.quantities import BUDGETS
 from archspec.tree.runnable import unrunnable
 
 _DEFAULTS = "no config is given: the proportions are transformers' defaults, which need not be a checkpoint's"
@@ -41,9 +41,9 @@ MOST_PERCENT = 10**9  # of a tolerance: more of them find nothing else
 ASTRAY = Fraction(1, 2)  # a miss beyond which a shape that was not asked for is none for the budget
 
 
-@checked(set=GRID)
+@takes("solve", set=GRID)
 def solve(
-    config: Any,
+    config: Source,
     free: str | Sequence[str] = (),
     *,
     dtype: str | None = None,
@@ -51,13 +51,23 @@ def solve(
     multiple: Mapping[str, int] | None = None,
     ratio: Mapping[str, Any] | None = None,
     tie: Mapping[str, str] | None = None,
-    where: str | Sequence[str] = (),
+    where: Sequence[str] | str = (),
     tolerance: float | None = None,
     within: float | None = None,
     top: int = 10,
     architecture: str | None = None,
     specs: Specs = (),
-    **budgets: Unpack[Budgets],
+    params: str | float | None = None,
+    active_params: str | float | None = None,
+    non_embedding_params: str | float | None = None,
+    bytes: str | float | None = None,
+    flops: str | float | None = None,
+    tokens: str | float | None = None,
+    memory: str | float | None = None,
+    compute: str | float | None = None,
+    law: str | None = None,
+    sequence: int | None = None,
+    batch: int = 1,
 ) -> Solutions:
     """The configs that come near a budget and look like the config: its own proportions come first.
 
@@ -89,7 +99,7 @@ def solve(
     >>> best[0].values, best[0].params
     ({'hidden_size': 3840, 'num_hidden_layers': 38}, 6970049280)
     """
-    plan, sizes = planned(budgets)
+    plan, sizes = planned({name: value for name, value in locals().items() if name in BUDGET_OPTIONS})
     library = library_of(specs)
     source, architecture = source_of(config, architecture, library)
     raw, given, names = read_config(source), axes_of(set), _names(free)

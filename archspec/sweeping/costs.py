@@ -15,9 +15,9 @@ from archspec.errors import SweepError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.expression import Expression
 from archspec.models.model import Model
-from archspec.quantities import COST_COLUMNS
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.swept import SweptDomain
+from archspec.tables.quantities import COST_COLUMNS
 from archspec.tree.node import Node
 
 LENGTHS = ("batch", "tokens", "past", "encoder_tokens", "new_encoder_tokens")

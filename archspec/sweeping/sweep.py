@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, PATH, SWEEPS, checked
+from archspec.arguments import COLUMNS, GRID, MAYBE_PATH, PATH, SWEEPS, checked, takes
 from archspec.errors import SweepError
 from archspec.extras import required
 from archspec.formats.stated import check_unquantized
+from archspec.models.model import Source
 from archspec.models.report import Report
 from archspec.render.html import blocks_html
 from archspec.reports import Block
@@ -22,6 +23,7 @@ from archspec.sweeping.head import Head, notes_of, plainly, remarks
 from archspec.sweeping.limits import Estimate, check, check_memory, check_writing, free_memory, patient
 from archspec.sweeping.subject import Subject
 from archspec.sweeping.table import Table, arrow, as_array, dtype_of
+from archspec.tables.axes import lengths_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -246,19 +248,23 @@ class Sweep(Report):
         return f"<sweep of {self.architecture} over {sizes}>"
 
 
-@checked(set=GRID, columns=COLUMNS)
+@takes("sweep", set=GRID, columns=COLUMNS)
 def sweep(
-    config: Any,
+    config: Source,
     set: Mapping[str, Any] | Sequence[str],
     *,
     architecture: str | None = None,
     columns: Columns = ("params",),
     tie: Mapping[str, str] | None = None,
-    where: str | Sequence[str] | None = None,
+    where: Sequence[str] | str = (),
     dtype: str | None = None,
     wide: bool = False,
     specs: Specs = (),
-    **lengths: int,
+    batch: int | None = None,
+    tokens: int | None = None,
+    past: int | None = None,
+    encoder_tokens: int | None = None,
+    new_encoder_tokens: int | None = None,
 ) -> Sweep:
     """Exact counts of an architecture over a grid of configs.
 
@@ -284,6 +290,7 @@ def sweep(
     >>> list(list(grid.rows())[-1].values())
     [4096, 32, 16384, 8852344832, 128]
     """
+    lengths = lengths_in(locals())
     tied = dict(tie or {})
     named = named_columns(columns)
     taken = {**{name: name for name in tied if name not in named}, **named}
@@ -291,9 +298,8 @@ def sweep(
     for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
         message = f"{name} is swept, and stands in the table already"
         raise SweepError(message, help="leave it out of the columns")
-    if where is not None and not isinstance(where, str):
-        where = " and ".join(f"({one})" for one in where) or None
-    subject = Subject(config, axes, architecture, tied, taken, where, dtype, lengths, specs)
+    condition = where if isinstance(where, str) else " and ".join(f"({one})" for one in where or ())
+    subject = Subject(config, axes, architecture, tied, taken, condition or None, dtype, lengths, specs)
     check_used(names := subject_names(subject.columns, subject.where), dtype, lengths)
     if dtype is None and "bytes" in names:
         check_unquantized(subject.config, "sweeps")

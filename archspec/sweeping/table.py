@@ -16,7 +16,6 @@ from archspec.errors import UNICODE_HELP, ArchspecError, SweepError, is_unicode
 from archspec.extras import required
 from archspec.language.expression import Expression
 from archspec.language.kinds import UNKNOWN, Kinds, Reader, kinds_of_value, of
-from archspec.quantities import COST_COLUMNS, QUANTITIES
 from archspec.sweeping.axes import Axis
 from archspec.sweeping.boxes import Array
 from archspec.sweeping.costs import TOKENS
@@ -24,6 +23,7 @@ from archspec.sweeping.engine import Batch, Engine
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region, Subject
 from archspec.symbolic.polynomials import Poly, Real
+from archspec.tables.quantities import COST_COLUMNS, QUANTITIES
 
 MAX_DECIMAL = 10**38
 _EXPLORED = 48  # points that are looked at to learn which columns need more than 64 bits

@@ -19,13 +19,13 @@ from archspec.costs.forward import Forward
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError, Problem
 from archspec.formats.dtypes import dtype_bytes
-from archspec.quantities import COSTS, FORMULAS
 from archspec.reports import stated
 from archspec.symbolic.builder import SymbolicBuilder, SymbolicCostBuilder, priced
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.fields import MAX_TERMS
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.symbolic.validity.checks import Validity, exactly, validity
+from archspec.tables.quantities import COSTS, FORMULAS
 from archspec.tree.builder import Builder
 from archspec.tree.counts import quantities_of
 from archspec.tree.tensors import tensors
@@ -87,11 +87,11 @@ class ClosedForm:
     ) -> Self:
         """The closed form of a quantity, checked against the exact count of the same config.
 
-        Of :data:`archspec.quantities.COSTS` at a ``call``, whose lengths are symbols, too; of activations
-        at a training step.
+        A cost (:data:`archspec.tables.quantities.COSTS`) needs a ``call``, whose lengths are symbols, too;
+        activations need a training step.
 
         Errors: :class:`FormulaError` when no closed form gives the count exactly, or for a quantity that
-        is not one of `archspec.quantities.FORMULAS`.
+        is not one of `archspec.tables.quantities.FORMULAS`.
         """
         if quantity not in FORMULAS:
             raise FormulaError(f"{quantity} is not a quantity; there are {', '.join(FORMULAS)}")

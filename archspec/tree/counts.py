@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from archspec.quantities import QUANTITIES
+from archspec.tables.quantities import QUANTITIES
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import Any
 
 
 def quantities_of(found: list[Tensor]) -> dict[str, int]:
-    """Each of `archspec.quantities.QUANTITIES` as an exact int."""
+    """Each of `archspec.tables.quantities.QUANTITIES` as an exact int."""
     own = [tensor for tensor in found if tensor.tied_to is None]
     return {name: _whole(sum(map(quantity.term, own))) for name, quantity in QUANTITIES.items()}
 

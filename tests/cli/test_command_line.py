@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archspec.cli.command_line import Arguments
-from archspec.cli.main import VERBS, module_of
-from archspec.errors import ArchspecError
+from archspec.cli import command_line
+from archspec.cli.command_line import Values, command_options
+from archspec.tables.verbs import VERBS
 
 WORDS = st.sampled_from(
     [
@@ -32,22 +32,19 @@ WORDS = st.sampled_from(
 )
 
 
-def taken(verb: str) -> Arguments:
-    arguments = Arguments()
-    module_of(verb).add_arguments(arguments)
-    return arguments
-
-
 def parsed(verb: str, line: list[str]) -> dict[str, object] | None:
-    """What argparse gives; None for what it refuses."""
+    """Return what argparse reads; None for a line that it refuses."""
+    options = command_options(verb)
     try:
-        return vars(taken(verb).parse(verb, "", line))
-    except (SystemExit, ArchspecError):
+        found = vars(command_line.parser_of(verb).parse_args(line, Values()))
+    except SystemExit:
         return None
+    given = {*found} - command_line._positionals(options)
+    return {**command_line._defaults(options), **found, "given": given}
 
 
 def plain(verb: str, line: list[str]) -> dict[str, object] | None:
-    found = taken(verb).read(line)
+    found = command_line._read_plain(command_options(verb), line)
     return None if found is None else vars(found)
 
 

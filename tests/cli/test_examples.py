@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from archspec.cli.examples import EXAMPLES
-from archspec.cli.main import VERBS, main
+from archspec.cli.main import main
+from archspec.tables.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ("verify", "derive")
 OF_NOBODY = "my_package"
-TITLES = ("positional arguments", "options", "which model", "output")
+TITLES = ("positional arguments", "options", "model", "output")
 
 
 def of_a_line(line: str) -> Any:
@@ -26,7 +26,7 @@ def of_a_line(line: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "line", [of_a_line(line) for lines in EXAMPLES.values() for line in lines if OF_NOBODY not in line]
+    "line", [of_a_line(line) for verb in VERBS.values() for line in verb.examples if OF_NOBODY not in line]
 )
 def test_every_example_works(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -46,7 +46,7 @@ def test_help(verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     shown = capsys.readouterr().out
     before, _, examples = shown.partition("\nexamples:\n")
     assert max(map(len, before.splitlines())) <= 80
-    assert examples.split("\n  ")[-1].strip() == f"archspec {EXAMPLES[verb][-1]}"
-    titles = re.findall(r"^(positional arguments|options|which model|output):$", before, re.MULTILINE)
+    assert examples.split("\n  ")[-1].strip() == f"archspec {VERBS[verb].examples[-1]}"
+    titles = re.findall(r"^(positional arguments|options|model|output):$", before, re.MULTILINE)
     assert titles == [title for title in TITLES if title in titles]
     assert "output" in titles and before.rstrip().endswith("show this help")

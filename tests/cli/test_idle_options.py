@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from archspec.cli.command_line import Arguments
-from archspec.cli.main import VERBS, main, module_of
+from archspec.cli.command_line import command_options
+from archspec.cli.main import main
+from archspec.tables.verbs import VERBS
 
 SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
 CONFIGS = {
@@ -39,6 +40,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # some value of each has an effect where
     "--past": ("5",),
     "--tokens": ("7", "1e6"),
     "--encoder-tokens": ("9", "11"),
+    "--new-encoder-tokens": ("9",),
     "--memory": ("9", "1MB"),
     "--weights": ("int8", "bf16"),
     "--budget": ("80GiB",),
@@ -188,9 +190,7 @@ class Ended:
 
 
 def options_of(verb: str) -> Iterator[str]:
-    takes = Arguments()
-    module_of(verb).add_arguments(takes)
-    yield from (name for name, _ in takes.told if name.startswith("--"))
+    yield from (option.flag for option in command_options(verb) if not option.positional)
 
 
 def test_all_verbs_and_options_are_tried() -> None:

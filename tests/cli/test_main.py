@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from archspec import TRANSFORMERS_VERSION
-from archspec.cli.main import VERBS, command, main
+from archspec.cli.main import command, main
+from archspec.tables.verbs import VERBS
 
 HEAVY = ("torch", "transformers", "sympy", "rich", "numpy", "huggingface_hub", "inspect", "dataclasses")
 

@@ -12,9 +12,9 @@ import pytest
 
 import archspec
 from archspec.errors import ArchspecError
-from archspec.quantities import COSTS
 from archspec.render.code.printer import written_name
 from archspec.specs.library import shipped
+from archspec.tables.quantities import COSTS
 from archspec.verifying.campaign import everything
 from tools.fuzz.code_at import CODES, Library, cases, inputs_at, run_python, sql_row
 

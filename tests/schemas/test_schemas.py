@@ -12,8 +12,9 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 import archspec
-from archspec.cli.command_line import Arguments
-from archspec.cli.main import VERBS, main, module_of
+from archspec.cli.command_line import command_options
+from archspec.cli.main import main
+from archspec.tables.verbs import VERBS
 
 BROKEN = str(Path(__file__).parents[1] / "linting" / "broken.yaml")
 LLAMA = "LlamaForCausalLM --set num_hidden_layers=2"
@@ -155,9 +156,7 @@ def test_a_schema_says_what_each_key_is_and_allows_no_other(verb: str) -> None:
 
 def test_every_verb_that_prints_json_has_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
     for verb in VERBS:
-        takes = Arguments()
-        module_of(verb).add_arguments(takes)
-        options = {name for name, _ in takes.told}
+        options = {option.flag for option in command_options(verb)}
         assert ("--json" in options) == ("--json-schema" in options) == (verb in {**LINES, **REFERENCE}), verb
         code = main([verb, "--json-schema"])
         printed = capsys.readouterr()

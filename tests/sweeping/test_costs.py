@@ -10,7 +10,7 @@ import pytest
 import archspec
 from archspec.cli.main import main
 from archspec.errors import ArchspecError
-from archspec.quantities import COST_COLUMNS
+from archspec.tables.quantities import COST_COLUMNS
 
 GRIDS: dict[str, tuple[dict[str, str], dict[str, int], int]] = {  # fields, a call, regions that it may need
     "LlamaForCausalLM": ({"hidden_size": "512:1024:256", "num_hidden_layers": "1:12"}, {"tokens": 100}, 1),

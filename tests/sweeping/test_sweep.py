@@ -23,13 +23,13 @@ import archspec
 from archspec.cli.main import main
 from archspec.configs.scope import Scope, SubConfig
 from archspec.errors import ConfigError, SweepError
-from archspec.quantities import QUANTITIES
 from archspec.specs.library import shipped
 from archspec.sweeping import files
 from archspec.sweeping.axes import Axis, axes_of, axis, parse_axis
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.subject import Subject
 from archspec.symbolic.path_conditions import Path as SweepPath
+from archspec.tables.quantities import QUANTITIES
 from archspec.verifying.generate.sampling import Sampler
 
 ROOT = Path(__file__).parents[2]

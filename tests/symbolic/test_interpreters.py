@@ -18,12 +18,12 @@ import archspec
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.models.formula import Formula
-from archspec.quantities import QUANTITIES
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.symbolic.builder import SymbolicBuilder
 from archspec.symbolic.counts import Loops
 from archspec.symbolic.repetitions import symbolic_tensors
+from archspec.tables.quantities import QUANTITIES
 from archspec.tree.counts import quantities_of
 from archspec.verifying.campaign import everything
 from archspec.verifying.generate.sampling import Sampler, valid_configs

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from archspec.cli.main import VERBS
+from archspec.tables.verbs import VERBS
 from tools.github import LONGEST, MARK, Config, written
 
 ROOT = Path(__file__).parents[2]

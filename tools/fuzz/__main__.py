@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from archspec.cli.main import VERBS
+from archspec.tables.verbs import VERBS
 from tools.fuzz.agreement import disagreements
 from tools.fuzz.lines import line, prepare
 from tools.fuzz.running import run, run_alone, wrong

@@ -12,7 +12,7 @@ from typing import Any
 import archspec
 from archspec.errors import ArchspecError
 from archspec.models.fields import MAX_STEP
-from archspec.quantities import COSTS
+from archspec.tables.quantities import COSTS
 from tools.fuzz.code_at import cases, run_python
 from tools.fuzz.running import TooSlow, limited
 

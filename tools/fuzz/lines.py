@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from archspec.cli.command_line import Arguments
-from archspec.cli.main import VERBS, module_of
+from archspec.cli.command_line import argparse_form, command_options
 from archspec.specs.library import shipped
+from archspec.tables.verbs import VERBS
 from tools.fuzz import configs
 from tools.fuzz.values import BROKEN, CLASSES, SIZED, Subject, value_of
 
@@ -51,16 +51,15 @@ def line(random: Random, folder: Path) -> list[str]:
     if random.random() < 0.02:
         return random.choices((*BROKEN, "--help", "--version", "-h"), k=random.randrange(3))
     verb = random.choice(SLOW if random.random() < 0.02 else [verb for verb in VERBS if verb not in SLOW])
-    takes = Arguments()
-    module_of(verb).add_arguments(takes)
+    options = [(option.flag, argparse_form(option)) for option in command_options(verb)]
     sound = random.random() < 0.5  # such a line has nothing broken, though its options may not go together
     subject = _subject(random, folder, sound)
     given = [verb, *FIXED.get(verb, [])]
-    for name, about in takes.told:
+    for name, about in options:
         if (verb, name) in LEFT_OUT:
             continue
         elif name.startswith("-"):
-            chance = 0.04 if name in SELDOM else OFTEN.get((verb, name), 1.5 / len(takes.told))
+            chance = 0.04 if name in SELDOM else OFTEN.get((verb, name), 1.5 / len(options))
             given += _option(name, about, chance, random, subject)
         else:
             given += _positional(verb, name, about, random, subject)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from archspec.formats.table import FORMATS, NAMES
-from archspec.quantities import QUANTITIES
+from archspec.tables.quantities import QUANTITIES
 
 Random = random.Random
 Maker = Callable[[Random, "Subject"], str]

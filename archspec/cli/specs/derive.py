@@ -5,35 +5,26 @@ from __future__ import annotations
 import os
 import sys
 
-from archspec.cli.arguments import add_json, add_overwrite, add_samples, excludes, needs, parsed, print_json
-from archspec.cli.command_line import Arguments, Values
+from archspec.cli.command_line import Values
+from archspec.cli.run import parse_settings, print_json
+from archspec.errors import ArchspecError
 from archspec.terminal import say
-
-
-def add_arguments(takes: Arguments) -> None:
-    names = "CLASS|MODEL_TYPE|MODULE:CLASS"
-    takes.value("name", names, "a class of transformers, a model type, or your own class")
-    about_config = "the config class of your own class, if not annotated"
-    takes.value("--config", "MODULE:CLASS", about_config, default="")
-    about_kwargs = "keyword arguments of your own class where it takes no config, e.g. dim=192,depth=6"
-    takes.repeated("--kwargs", "NAME=VALUE,...", about_kwargs)
-    about_output = "write <model_type>.yaml there, and those of its parts, instead of printing"
-    takes.value("--output", "DIR", about_output)
-    add_overwrite(takes)
-    add_samples(takes, 10, "random configs to verify the draft with (10; 0: the default only)")
-    takes.flag("--no-verify", "only draft")
-    add_json(takes)
 
 
 def run(args: Values) -> int:
     from archspec.authoring.derive import derive
 
-    excludes(args, "--no-verify", "--samples", "--seed")
-    needs(args, "--output", "--overwrite")
+    if args.overwrite and not args.output:
+        raise ArchspecError(
+            "--overwrite has no effect without --output", help="add --output, or leave it out"
+        )
+    if args.samples < 0:
+        message = f"--samples {args.samples} is negative"
+        raise ArchspecError(message, help="--samples 0 verifies the default config only")
     found = derive(
         args.name,
         config=args.config,
-        kwargs=parsed(args.kwargs),
+        kwargs=parse_settings(args.kwargs),
         output=args.output,
         samples=args.samples,
         seed=args.seed,

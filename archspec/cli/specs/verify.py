@@ -5,16 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from archspec.cli.arguments import (
-    add_json,
-    add_overwrite,
-    add_samples,
-    add_specs,
-    excludes,
-    needs,
-    print_json,
-)
-from archspec.cli.command_line import Arguments, Values
+from archspec.cli.command_line import Values
+from archspec.cli.run import print_json
 from archspec.errors import ArchspecError
 from archspec.terminal import progress, say, show
 
@@ -22,29 +14,6 @@ if TYPE_CHECKING:
     from archspec.authoring.verify import Verification
 
 RELEASE = "release"  # what --changed stands for without a commit
-
-
-def add_arguments(takes: Arguments) -> None:
-    takes.value("names", "ARCHITECTURE|MODEL_TYPE", "what to verify", nargs="*")
-    add_specs(takes)
-    takes.flag("--all", "everything that is described")
-    about_changed = (
-        "specs that differ from a commit (HEAD), and those that use them; where another transformers is "
-        "installed, and no commit named: what that release has anew, has no more, and builds otherwise"
-    )
-    takes.value("--changed", "COMMIT", about_changed, nargs="?", const=RELEASE)
-    add_samples(takes, 20, "random configs beside the default one (20); from 10 on also some for each branch")
-    about_output = "with --changed beside another transformers: where drafts of new classes go (drafts)"
-    takes.value("--output", "DIR", about_output, default="drafts")
-    add_overwrite(takes)
-    takes.value("--jobs", "J", "processes (one a core)", type=int, default=0)
-    takes.flag("--coverage", "verify what has changed and write docs/coverage.md")
-    takes.flag("--check", "with --coverage: write nothing, fail where it is stale")
-    takes.flag("--costs", "FLOPs by module and the cache, in place of the tensors")
-    takes.flag(
-        "--formulas", "with --costs: their closed forms, held to the counts and to torch's polynomials"
-    )
-    add_json(takes)
 
 
 def run(args: Values) -> int:
@@ -74,15 +43,14 @@ def run(args: Values) -> int:
 
 def _check_options(args: Values) -> None:
     """Errors: :class:`ArchspecError` for options that have no effect together."""
-    needs(args, "--costs", "--formulas")
-    needs(args, "--changed", "--output")
-    drawn = ("--samples", "--seed", "--jobs")
-    excludes(args, "--check", *drawn, "--all", "--changed", "--formulas")
-    excludes(args, "--formulas", *drawn, "--coverage")
-    excludes(args, "--coverage", "--changed")
-    if args.names:
-        excludes(args, "names", "--coverage", "--check", met=True)
-        excludes(args, "names", "--all", "--changed", met=bool(args.costs))
+    excluded = ("coverage", "check", *(("all", "changed") if args.costs else ()))
+    for option in excluded if args.names else ():
+        if option in args.given:
+            message = f"--{option} cannot be combined with names"
+            raise ArchspecError(message, help=f"leave out --{option} or the names")
+    if args.samples < 0:
+        message = f"--samples {args.samples} is negative"
+        raise ArchspecError(message, help="--samples 0 verifies the default config only")
 
 
 def _verified(args: Values, jobs: int) -> Verification:
@@ -91,7 +59,9 @@ def _verified(args: Values, jobs: int) -> Verification:
 
     with progress("verifying") as told:
         if args.changed == RELEASE and not (args.names or args.all) and release.is_another():
-            excludes(args, "another transformers", "--samples", met=True)
+            if "samples" in args.given:
+                message = "--samples has no effect with another version of transformers"
+                raise ArchspecError(message, help="leave out --samples")
             done = telling(told, 0)
             report, lines = release.run(release.SAMPLES, args.seed, jobs, args.output, done, args.overwrite)
             return Verification(report, listed=lines)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archspec.cli.arguments import add_model, excludes, load_model, needs, pairs, print_json
-from archspec.cli.command_line import Arguments, Values
-from archspec.errors import FormulaError
-from archspec.quantities import QUANTITIES
-from archspec.render.notation import ENVIRONMENTS, FORMATS, Glyph, own_glyphs
+from archspec.cli.command_line import Values
+from archspec.cli.run import load_model, option_named, pairs, print_idle_fields, print_json
+from archspec.errors import ArchspecError, FormulaError
+from archspec.render.notation import Glyph, own_glyphs
+from archspec.tables.axes import axes_of
 from archspec.terminal import say, table
 
 if TYPE_CHECKING:
@@ -17,51 +17,18 @@ if TYPE_CHECKING:
     from archspec.render.arrangements import Part
     from archspec.render.formats import Layout
 
-ARRANGEMENTS = ("repetition", "component", "module", "layer", "polynomial")
-
-
-def add_arguments(takes: Arguments) -> None:
-    add_model(takes, "ARCH|CONFIG")
-    add_quantity(takes)
-    about_format = f"{', '.join(FORMATS)}; sql is DuckDB's, spark Spark's (default: unicode)"
-    takes.value("--format", "FORMAT", about_format, default="unicode", choices=FORMATS)
-    about_by = "how its terms are grouped (default: repetition)"
-    takes.value("--by", None, about_by, default="repetition", choices=ARRANGEMENTS)
-    takes.value("--depth", "N", "with --by module: how many levels (default: 1)", type=int)
-    takes.value("--collect", "FIELD", "by powers of one field")
-    about_leading = (
-        "only the terms that no other outgrows, as widths, depths, experts and vocabularies grow, or these"
-    )
-    takes.value("--leading", "FIELDS", about_leading, nargs="?", const="")
-    takes.value("--table", None, "a table of the parts: formula, value, share", choices=("latex", "markdown"))
-    takes.value("--env", None, "the LaTeX environment that it stands in", choices=ENVIRONMENTS)
-    about_width = "of lines of LaTeX, in digits: 48 is a column of two, 69 the text of an article (default)"
-    takes.value("--width", "N", about_width, type=int)
-    takes.flag("--standalone", "a LaTeX document: the formula, its symbols and what it relies on")
-    takes.flag("--piecewise", "a case for each combination of the yes/no flags that matter")
-    takes.value("--notation", "FILE", "symbols of your own, in the form of formulas/notation.yaml")
-    takes.repeated("--symbol", "FIELD=LATEX", "one symbol of your own, e.g. hidden_size=h")
-
-
-def add_quantity(takes: Arguments) -> None:
-    """`--quantity`, `--dtype` and `--assume`, which all verbs that give formulas share."""
-    takes.value("--quantity", "NAME", f"one of {', '.join(QUANTITIES)} (default: params)", default="params")
-    takes.value("--dtype", "NAME", "count bytes at this dtype instead, e.g. bfloat16")
-    takes.repeated(
-        "--assume",
-        "FIELD=EXPRESSION",
-        "replace a field, e.g. intermediate_size=4*hidden_size; several are replaced all at once",
-    )
-
 
 def chosen_formula(args: Values) -> Formula:
-    """The formula that the options choose."""
+    """Return the formula that the options choose."""
     model = load_model(args)
-    formula = model.quantity(args.quantity).assume(*args.assume)
+    print_idle_fields(model)
+    lengths = {name: getattr(args, name) for name in axes_of("formula") if name in args.given}
+    formula = model.quantity(args.quantity, **lengths).assume(*args.assume)
     return formula.in_bytes(args.dtype) if args.dtype else formula
 
 
 def run(args: Values) -> int:
+    """Print the formula in the format and arrangement that the options choose."""
     from archspec.render.code.printer import LANGUAGES
     from archspec.render.formats import PLAIN, condition_note, program, tabled, typeset, written_part
 
@@ -105,26 +72,32 @@ def run(args: Values) -> int:
 
 
 def _check_arrangement(args: Values) -> None:
-    """Errors: :class:`ArchspecError` for options that have no effect together."""
+    """Raise an :class:`ArchspecError` for options that have no effect together."""
     from archspec.render.code.printer import LANGUAGES
 
-    excludes(args, "--piecewise", "--by", "--depth", "--collect", "--table")
-    excludes(args, "--collect", "--by", "--depth")
-    needs(args, "--by module", "--depth", met=args.by == "module")
-    excludes(args, "--json", "--format", "--table")
-    excludes(args, "--table", "--format", "--collect")
-    code = f"--format {args.format}"
-    excludes(args, code, "--notation", "--symbol", met=args.format in LANGUAGES)
+    if args.collect and "by" in args.given:
+        raise ArchspecError("--collect cannot be combined with --by", help="leave out --collect or --by")
+    if "depth" in args.given and args.by != "module":
+        help_ = "add --by module, or leave out --depth"
+        raise ArchspecError("--depth has no effect without --by module", help=help_)
+    for option in ("notation", "symbol"):
+        if option in args.given and args.format in LANGUAGES:
+            message = f"--{option} has no effect with --format {args.format}"
+            raise ArchspecError(message, help=f"leave out --{option} or --format {args.format}")
 
 
 def _layout(args: Values) -> Layout | None:
-    """How LaTeX is laid out; None for another format. Errors: :class:`FormulaError` where it is another."""
+    """Return the layout of LaTeX; None for another format.
+
+    Raises:
+        FormulaError: for options of LaTeX with another format.
+    """
     from archspec.render.formats import Layout
 
     asked = args.env or args.standalone or args.width is not None
     other = args.json or args.format not in ("unicode", "latex") or (args.table and args.env)
     if asked and (other or args.table == "markdown"):
-        message = "--env, --width and --standalone are of formulas in LaTeX"
+        message = "--env, --width and --standalone require LaTeX"
         raise FormulaError(message, help="leave out --json, --table or the other --format")
     if not asked and args.format != "latex":
         return None
@@ -132,7 +105,7 @@ def _layout(args: Values) -> Layout | None:
 
 
 def _parts(formula: Formula, args: Values) -> list[Part]:
-    """The parts that `--by` and `--collect` ask for."""
+    """Return the parts that `--by` or `--collect` choose."""
     from archspec.render import arrangements
 
     if args.collect:
@@ -141,18 +114,15 @@ def _parts(formula: Formula, args: Values) -> list[Part]:
 
 
 def _leading(formula: Formula, args: Values) -> Leading | None:
-    """The terms that `--leading` leaves, where it is asked for."""
+    """Return the dominant terms if `--leading` is given."""
     if args.leading is None:
         return None
-    for option, asked in (("--piecewise", args.piecewise), ("--table", args.table)):
-        if asked:
-            raise FormulaError(f"{option} gives the whole formula", help="leave out --leading")
     return formula.leading(*(name.strip() for name in args.leading.split(",") if name.strip()))
 
 
 def _own_symbols(args: Values) -> dict[str, str]:
-    """What `--symbol` gives, by field."""
-    return pairs("--symbol", args.symbol, "FIELD=LATEX, e.g. hidden_size=h")
+    """Return the symbols of `--symbol`, by field."""
+    return pairs(option_named("formula", "symbol"), args.symbol)
 
 
 def _explain(
@@ -184,13 +154,13 @@ def _explain(
 
 
 def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str, Glyph]) -> list[str]:
-    """Which fields grow, and what is dropped."""
+    """Return which fields grow, and which terms are dropped."""
     from archspec.render.factors import shortest
     from archspec.render.formats import written
 
     growing = f"growing: {', '.join(left.growing) or 'no field'}"
     if left.dropped.expr == 0:
-        return [growing, "no term is outgrown by another: none is dropped"]
+        return [growing, "every term is dominant; nothing is dropped"]
     terms = shortest(left.dropped.expr)
     shown = written(formula, args.format, own, terms[:6]) + (" + …" if len(terms) > 6 else "")
     value = f"{left.dropped.value:,} ({left.dropped.share:.2%}) here"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from archspec.cli.arguments import add_model, load_model, print_json
-from archspec.cli.command_line import Arguments, Values
+from archspec.cli.command_line import Values
+from archspec.cli.run import load_model, print_idle_fields, print_json
 from archspec.terminal import number, table
 from archspec.typing_light import TYPE_CHECKING
 
@@ -11,12 +11,9 @@ if TYPE_CHECKING:
     from archspec.tree.tensors import Tensor
 
 
-def add_arguments(takes: Arguments) -> None:
-    add_model(takes)
-
-
 def run(args: Values) -> int:
     model = load_model(args)
+    print_idle_fields(model)
     found = model.tensors()
     if args.json:
         keys = ("name", "shape", "numel", "kind", "trainable", "tied_to")
@@ -32,6 +29,6 @@ def run(args: Values) -> int:
 
 
 def marks(tensor: Tensor) -> list[str]:
-    """What sets a tensor apart from a parameter of its own that is trained."""
+    """Return the marks of a tensor: buffer or frozen, and what it is tied to."""
     found = ["buffer"] if tensor.kind == "buffer" else [] if tensor.trainable else ["frozen"]
     return [*found, f"tied to {tensor.tied_to}"] if tensor.tied_to else found

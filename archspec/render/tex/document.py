@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import sympy
 
 from archspec.errors import FormulaError
-from archspec.quantities import FORMULAS
 from archspec.render.arrangements import Part
 from archspec.render.factors import shortest
 from archspec.render.notation import ENVIRONMENTS, Glyph, escaped
@@ -17,6 +16,7 @@ from archspec.render.terms import arranged
 from archspec.render.tex.lines import ALIGNED, COLUMN, LEAST, Line, broken, check_width, width
 from archspec.render.tex.tables import cell, legend, typed
 from archspec.symbolic.closed_form import ClosedForm
+from archspec.tables.quantities import FORMULAS
 
 PAGE = 94  # the text of a document of its own
 _HEAD = r"""\documentclass{article}
@@ -178,7 +178,7 @@ def document(
     number = f"{formula.evaluate() if value is None else value:,}".replace(",", "{,}")
     quantity = FORMULAS[formula.quantity]
     name = quantity.title if formula.scale == 1 else formula.quantity_name
-    said = f"{name} ({quantity.meaning})"
+    said = f"{name} ({quantity.help})"
     parts = [
         _HEAD,
         rf"\section*{{{escaped(formula.architecture)} ({escaped(formula.model_type)})}}",

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archspec.quantities import QUANTITIES
 from archspec.sweeping.pictures.view import short
+from archspec.tables.quantities import QUANTITIES
 
 _UNITS = {"bytes": "bytes", "cache_bytes": "bytes", "cache_elements": "elements"}
 _UNITS |= dict.fromkeys(("flops", "masked_flops", "training_flops"), "FLOPs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archspec.quantities import QUANTITIES
+from archspec.tables.quantities import QUANTITIES
 from archspec.tree.tensors import Tensor
 
 WEIGHT = Tensor("w", (3, 4), 12, "parameter", True, None, "Linear", 6)
@@ -32,5 +32,5 @@ def test_what_a_tensor_adds(tensor: Tensor, without: set[str]) -> None:
 def test_every_quantity_says_what_it_is() -> None:
     assert len({quantity.title for quantity in QUANTITIES.values()}) == len(QUANTITIES)
     assert all(
-        quantity.meaning and quantity.unit in ("parameters", "elements") for quantity in QUANTITIES.values()
+        quantity.help and quantity.unit in ("parameters", "elements") for quantity in QUANTITIES.values()
     )

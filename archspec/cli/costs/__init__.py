@@ -1,1 +1,0 @@
-"""Verbs of what a call costs, a module a verb."""

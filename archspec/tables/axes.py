@@ -1,0 +1,69 @@
+"""The axes of a call: the lengths that its costs depend on besides the config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from archspec.typing_light import Any, NamedTuple
+
+
+class Axis(NamedTuple):
+    """One length of a call.
+
+    ``default`` is None if it follows from the model, as ``usual`` explains. ``verbs`` are the functions that
+    take the axis, empty for all of :data:`CALLS`.
+    """
+
+    help: str
+    default: int | None = None
+    minimum: int = 0
+    usual: str = ""
+    verbs: tuple[str, ...] = ()
+
+
+CALLS = (
+    "formula",
+    "flops",
+    "cache",
+    "memory",
+    "training",
+    "sensitivity",
+    "diff",
+    "sweep",
+    "forward",
+)
+_WITH_PAST = tuple(verb for verb in CALLS if verb not in ("cache", "training"))
+
+AXES: dict[str, Axis] = {
+    "batch": Axis("number of sequences", 1, 1),
+    "tokens": Axis(
+        "tokens that the call processes, per sequence", None, 1, "2048, or the model's maximum if smaller"
+    ),
+    "past": Axis("tokens in the KV cache before the call", 0, verbs=_WITH_PAST),
+    "encoder_tokens": Axis("encoder sequence length; required for an encoder-decoder"),
+    "new_encoder_tokens": Axis(
+        "encoder tokens that the call processes",
+        None,
+        0,
+        "all, or 0 after a past",
+        verbs=("formula", "sensitivity", "sweep", "forward"),
+    ),
+}
+
+
+def lengths_in(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the axes that are given among the local values of a function that takes them.
+
+    >>> lengths_in({"self": None, "batch": 2, "tokens": None})
+    {'batch': 2}
+    """
+    return {name: values[name] for name in AXES if values.get(name) is not None}
+
+
+def axes_of(verb: str) -> dict[str, Axis]:
+    """Return the axes that a verb takes.
+
+    >>> [*axes_of("cache")]
+    ['batch', 'tokens', 'encoder_tokens']
+    """
+    return {name: axis for name, axis in AXES.items() if verb in (axis.verbs or CALLS)}

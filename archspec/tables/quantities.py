@@ -1,0 +1,115 @@
+"""Everything that archspec counts: the name of each quantity, its unit, and what one tensor adds to it.
+
+Counts, closed forms, sweeps, budgets, tables, JSON Schemas and help texts read :data:`QUANTITIES`; a new
+quantity is one entry here. Bytes are not a quantity: they are `params` at a dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from archspec.typing_light import Any, NamedTuple
+
+
+def _every(tensor: Any) -> bool:
+    return True
+
+
+class Quantity(NamedTuple):
+    """One quantity: ``title`` labels it in tables, ``help`` defines it.
+
+    ``counts`` selects the tensors of its ``kind`` that belong to it, tied copies aside. If ``active``, only
+    the elements that are used for a token count. ``fact`` follows the number on a page if it differs from all
+    parameters. ``budget`` is the help of its option of `archspec solve`, empty if it is not a budget.
+    """
+
+    title: str
+    help: str
+    counts: Callable[[Any], bool] = _every
+    kind: str = "parameter"
+    active: bool = False
+    fact: str = ""
+    budget: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The unit of a number of parameters or of elements."""
+        return "parameters" if self.kind == "parameter" else "elements"
+
+    def term(self, tensor: Any) -> Any:
+        """Return what one tensor adds that is not a tied copy: an int, or a symbolic number."""
+        if tensor.kind != self.kind or not self.counts(tensor):
+            return 0
+        return tensor.active if self.active else tensor.numel
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "params": Quantity(
+        "params",
+        "unique parameters; tied ones count once",
+        budget="target parameter count (7e9, 1.3B), or a range (6e9..7e9)",
+    ),
+    "trainable_params": Quantity(
+        "trainable",
+        "unique parameters with requires_grad",
+        lambda tensor: tensor.trainable,
+        fact="trainable",
+    ),
+    "active_params": Quantity(
+        "active",
+        "parameters used per token: the top-k of E routed experts, and everything else in full, embedding "
+        "tables included",
+        active=True,
+        fact="active per token",
+        budget="target count of active parameters, or a range",
+    ),
+    "active_params_without_lookup": Quantity(
+        "active without lookup",
+        "active parameters without lookup-only embedding tables, as model cards count them; a table tied to "
+        "the output embeddings counts",
+        lambda tensor: tensor.embedding != "table",
+        active=True,
+    ),
+    "embedding_params": Quantity(
+        "embedding",
+        "the tables of every nn.Embedding and the weight of get_output_embeddings(); tied ones count once",
+        lambda tensor: tensor.embedding != "",
+    ),
+    "non_embedding_params": Quantity(
+        "non-embedding",
+        "all parameters except embedding_params",
+        lambda tensor: not tensor.embedding,
+        budget="target count of non-embedding parameters, or a range",
+    ),
+    "buffers": Quantity(
+        "persistent buffers",
+        "elements of persistent buffers",
+        kind="buffer",
+        fact="in persistent buffers",
+    ),
+}
+
+COSTS: dict[str, Quantity] = {  # of a call: they also depend on its axes
+    "flops": Quantity(
+        "FLOPs",
+        "FLOPs of one call: 2 per multiply-add of transformers' eager code",
+        kind="flops",
+        active=True,
+    ),
+    "masked_flops": Quantity(
+        "masked FLOPs",
+        "FLOPs without the attention scores that the causal mask and the window remove",
+        kind="masked_flops",
+        active=True,
+    ),
+    "training_flops": Quantity(
+        "training FLOPs", "FLOPs of a call and of its gradients", kind="training_flops", active=True
+    ),
+    "activation_bytes": Quantity(
+        "activations", "bytes that autograd keeps for the backward pass of a training step", kind="activation"
+    ),
+    "cache_elements": Quantity("KV cache", "elements of the KV cache after the call", kind="cache"),
+}
+COST_COLUMNS = ("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes")  # of a sweep
+FORMULAS = {**QUANTITIES, **COSTS}  # quantities with a closed form
+BUDGETS = [*(name for name, quantity in QUANTITIES.items() if quantity.budget), "bytes"]  # of solve()

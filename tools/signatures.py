@@ -1,0 +1,82 @@
+"""Writes the parameters of public functions from the tables: of each function below `@takes("verb")`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from archspec.tables.option import COMMAND, Option
+from archspec.tables.options import options_of
+
+ROOT = Path(__file__).parent.parent / "archspec"
+LOADING = ("model", "architecture", "set", "specs")  # parameters of `archspec.load`, not of Model's methods
+
+
+def write_signatures(root: Path = ROOT) -> list[Path]:
+    """Update the parameters of all functions below `@takes`, and return the files that changed."""
+    changed = []
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "@takes(" in text and (written := updated(text)) != text:
+            path.write_text(written, encoding="utf-8")
+            changed.append(path)
+    return changed
+
+
+def updated(text: str) -> str:
+    """Return a module's text with the parameters that the tables declare."""
+    lines = text.splitlines(keepends=True)
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    for function in sorted(functions, key=lambda node: -node.lineno):
+        if verb := _verb(function):
+            first = _after_signature(function)
+            indent = " " * function.col_offset
+            lines[function.lineno - 1 : first] = [f"{indent}{_signature(function, verb)}\n"]
+    return "".join(lines)
+
+
+def _verb(function: ast.FunctionDef) -> str | None:
+    """Return the verb of a function's `@takes`, None without one."""
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "takes":
+            return str(ast.literal_eval(decorator.args[0]))
+    return None
+
+
+def _after_signature(function: ast.FunctionDef) -> int:
+    """Return the number of lines up to the colon of a function's signature."""
+    return function.body[0].lineno - 1
+
+
+def _signature(function: ast.FunctionDef, verb: str) -> str:
+    """Return `def name(...) -> type:` with the table's types and defaults; parameters keep their order."""
+    arguments, is_method = function.args, bool(function.args.args) and function.args.args[0].arg == "self"
+    declared = {option.name: option for option in parameters(verb, is_method)}
+    declared |= {"config": declared.pop("model")} if "model" in declared else {}
+    for group, defaults in (
+        (arguments.args, arguments.defaults),
+        (arguments.kwonlyargs, arguments.kw_defaults),
+    ):
+        offset = len(group) - len(defaults)
+        for place, argument in enumerate(group):
+            if (option := declared.pop(argument.arg, None)) is not None:
+                argument.annotation = ast.parse(option.type, mode="eval").body
+                if place >= offset:
+                    defaults[place - offset] = _default(option)
+    for option in declared.values():
+        keyword_only = bool(arguments.kwonlyargs)
+        argument = ast.arg(option.name, ast.parse(option.type, mode="eval").body)
+        (arguments.kwonlyargs if keyword_only else arguments.args).append(argument)
+        (arguments.kw_defaults if keyword_only else arguments.defaults).append(_default(option))
+    returns = ast.unparse(function.returns or ast.Constant(None))
+    return f"def {function.name}({ast.unparse(arguments)}) -> {returns}:"
+
+
+def parameters(verb: str, is_method: bool = False) -> list[Option]:
+    """Return the options that the Python function behind a verb takes."""
+    left_out = LOADING if is_method else ()
+    return [one for one in options_of(verb) if one.where != COMMAND and one.name not in left_out]
+
+
+def _default(option: Option) -> ast.expr:
+    return ast.parse(repr(option.default), mode="eval").body
