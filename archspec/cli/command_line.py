@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from archspec.cli.choices import choices_of
 from archspec.errors import ArchspecError, printable
-from archspec.tables.option import PYTHON, Option
+from archspec.tables.option import BOTH, PYTHON, Option
 from archspec.tables.options import options_of
 from archspec.tables.verbs import VERBS
 from archspec.typing_light import TYPE_CHECKING, Any, NoReturn
@@ -51,6 +51,8 @@ def read(verb: str, given: list[str]) -> Values:
         found = vars(parser_of(verb).parse_args(given, Values()))
         values = Values(**{**_defaults(options), **found}, given={*found} - _positionals(options))
     check_combinations(options, values.given)
+    if getattr(values, "train", False):
+        _check_other_method(verb, values.given)
     return values
 
 
@@ -108,6 +110,15 @@ def check_combinations(options: list[Option], given: set[str]) -> None:
             if other in given:
                 message = f"{option.flag} cannot be combined with {flags[other]}"
                 raise ArchspecError(message, help=f"leave out {option.flag} or {flags[other]}")
+
+
+def _check_other_method(verb: str, given: set[str]) -> None:
+    """Raise an :class:`ArchspecError` for an option that the method chosen by --train lacks."""
+    known = {option.name for option in options_of(VERBS[verb].also)}
+    for option in options_of(verb):
+        if option.name in given - known and option.where == BOTH and option.name not in _GROUPS:
+            message = f"{option.flag} cannot be combined with --train"
+            raise ArchspecError(message, help=f"leave out {option.flag} or --train")
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:

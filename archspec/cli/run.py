@@ -27,12 +27,12 @@ _OWN_MODULE = {  # verbs that print more than a report, and the package of their
     **dict.fromkeys(("verify", "derive", "lint"), "specs"),
 }
 _LOAD = ("model", "architecture", "set", "specs")
-_SOURCES = ("model", "models", "a", "b", "config")
+_SOURCES = ("model", "models", "a", "b", "config", "beside")
 
 
 def run(verb: str, given: list[str]) -> int:
     """Run a verb and return the exit code of the command."""
-    values = read(verb, given)
+    values = _with_stdin(read(verb, given))
     if verb in _OWN_MODULE:
         module = importlib.import_module(f"archspec.cli.{_OWN_MODULE[verb]}.{verb}")
         code: int = module.run(values)
@@ -75,8 +75,6 @@ def python_value(option: Option, value: Any) -> Any:
         return parse_settings(value)
     if option.repeated and option.type.startswith("Mapping") and "Sequence" not in option.type:
         return pairs(option, value)
-    if option.name in _SOURCES and option.type.startswith(("Source", "Sequence")):
-        return [source_of(one) for one in value] if isinstance(value, list) else source_of(value)
     return value
 
 
@@ -111,7 +109,7 @@ def load_model(values: Values) -> Model:
     """Return the model that the options of `archspec.load` choose."""
     from archspec.models.model import load
 
-    return load(source_of(values.model), values.architecture, parse_settings(values.set), values.specs)
+    return load(values.model, values.architecture, parse_settings(values.set), values.specs)
 
 
 def print_idle_fields(model: Model) -> None:
@@ -120,13 +118,21 @@ def print_idle_fields(model: Model) -> None:
         say(f"note: {note}", sys.stderr)
 
 
-def source_of(source: Any) -> Any:
-    """Return a config as Python takes it: `-` is the one on stdin, which can be read only once."""
-    if source != STDIN:
-        return source
+def _with_stdin(values: Values) -> Values:
+    """Return the values with `-` replaced by the config on stdin, which can be read only once."""
+    named = {name: getattr(values, name) for name in _SOURCES if hasattr(values, name)}
+    if not any(value == STDIN or (isinstance(value, list) and STDIN in value) for value in named.values()):
+        return values
     from archspec.configs.reader import read_stdin
 
-    return read_stdin()
+    config = read_stdin()
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, list):
+            return [replaced(one) for one in value]
+        return config if value == STDIN else value
+
+    return Values(**{**vars(values), **{name: replaced(value) for name, value in named.items()}})
 
 
 def print_report(report: Any, values: Values) -> None:

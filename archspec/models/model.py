@@ -24,7 +24,7 @@ from archspec.tables.quantities import COSTS, QUANTITIES
 from archspec.tree.builder import Builder
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
-from archspec.tree.outline import outline
+from archspec.tree.outline import checked_depth, outline
 from archspec.tree.runnable import warnings
 from archspec.tree.tensors import Tensor, tensors
 from archspec.typing_light import TYPE_CHECKING, Any
@@ -42,12 +42,11 @@ def _counted(name: str) -> Any:
 
 
 class Model(Costs):
-    """One architecture at one config: its exact counts, its tensors, its closed form.
+    """One architecture at one config: its exact counts, its tensors, its closed forms; made by :func:`load`.
 
-    Made by :func:`load`. Counts are of what transformers' class builds: a tied tensor counts once.
-    ``architecture`` is the class, ``model_type`` its type, ``config`` the config with its origin, ``scope``
-    this as its ``spec`` reads it, ``whole`` what it is a part of; ``chosen`` notes how the class was found,
-    ``set_notes`` and ``idle`` name fields that were set and enter no count, or nothing at all.
+    Counts are those of transformers' class ``architecture``, of ``model_type``: a tied tensor counts once.
+    ``scope`` is the ``config`` as its ``spec`` reads it, ``whole`` the config that it is a part of; ``chosen``
+    explains how the class was found, ``set_notes`` and ``idle`` name overrides without effect on counts.
 
     >>> import archspec
     >>> m = archspec.load("GptOssForCausalLM")  # gpt-oss-120b
@@ -58,11 +57,9 @@ class Model(Costs):
     def __init__(
         self, config: RawConfig, spec: Spec, architecture: str, chosen: tuple[str, ...] = ()
     ) -> None:
-        self.chosen = chosen
-        self.set_notes, self.idle = tuple[str, ...](), tuple[str, ...]()
-        self.whole = config
-        self.config, self.spec, self.architecture = config, spec, architecture
-        self.model_type = spec.model_type
+        self.chosen, self.set_notes, self.idle = chosen, tuple[str, ...](), tuple[str, ...]()
+        self.whole = self.config = config
+        self.spec, self.model_type, self.architecture = spec, spec.model_type, architecture
         self.scope = Scope(spec, config.raw, config.origin)
         check_sizes(self.scope)
         self.scope.validate()
@@ -108,7 +105,7 @@ class Model(Costs):
         return _chosen(read_config(self.whole, fields), self.architecture, fields, library)
 
     def tensors(self) -> list[Tensor]:
-        """Every parameter in torch's order, tied ones with `tied_to` set, then the persistent buffers.
+        """Return every parameter in torch's order, tied ones with `tied_to` set, then persistent buffers.
 
         >>> import archspec
         >>> archspec.load("BertModel").tensors()[0][:3]
@@ -133,7 +130,7 @@ class Model(Costs):
         """
         from archspec.models.counts import Counts
 
-        return Counts(self, self._tensors, self._counts, self.notes, dtype, depth)
+        return Counts(self, self._tensors, self._counts, self.notes, dtype, checked_depth(depth))
 
     params: int = _counted("params")
     trainable_params: int = _counted("trainable_params")
@@ -163,11 +160,9 @@ class Model(Costs):
 
     @checked(name=TEXT)
     def quantity(self, name: str, **lengths: Any) -> Formula:
-        """The closed form of any quantity of :data:`archspec.tables.quantities.FORMULAS`.
+        """Return the closed form of any quantity of :data:`archspec.tables.quantities.FORMULAS`.
 
-        Costs are those of a call of the lengths that :meth:`forward` takes: they choose the case (a prefill,
-        a step on a cache), and are symbols of the formula. Those of `activation_bytes` are the arguments of
-        :class:`archspec.costs.activations.Activations`.
+        The lengths of a call choose the case (prefill or a step on a cache) and are symbols of the formula.
 
         >>> import archspec
         >>> kept = archspec.load("DeepseekV3ForCausalLM").quantity("cache_elements")
@@ -212,9 +207,7 @@ class Model(Costs):
         new_encoder_tokens: int | None = None,
         **lengths: Any,
     ) -> Sensitivities:
-        """How a quantity answers to each field, as `archspec sensitivity` shows it.
-
-        ``assume`` replaces fields by expressions of others, ``dtype`` counts bytes; see :meth:`quantity`.
+        """Return derivatives and elasticities of a quantity, as `archspec sensitivity` prints them.
 
         >>> import archspec
         >>> archspec.load("GPT2Model").sensitivity(assume=["n_inner=4*n_embd"]).fields[0].derivative

@@ -69,35 +69,19 @@ def solve(
     sequence: int | None = None,
     batch: int = 1,
 ) -> Solutions:
-    """The configs that come near a budget and look like the config: its own proportions come first.
+    """Return the configs that meet a budget, those with the config's own proportions first.
 
-    ``free`` are the fields to choose; where none is named, those that make the config's shape: width, depth,
-    feed-forward width, and the heads that follow. Of all configs that miss the budget by no more than
-    ``tolerance`` per cent (1, unless said otherwise) those come first whose proportions are nearest the
-    config's; where there are none, those that come nearest the budget. So it is, too, at a tolerance of 0,
-    which is meant where ``free`` is one field, or comes with a ``ratio``.
+    Without ``free``, width, depth and feed-forward width are chosen, and the heads follow. Of the configs
+    within ``tolerance`` per cent of the budget (1), those whose proportions are nearest the config's come
+    first; beyond it, and at a tolerance of 0, the nearest sizes. The search is exhaustive and exact: see
+    docs/solve.md.
 
-    A free field is looked for between a sixteenth of its value in the config and sixteen times that, unless
-    ``set`` says otherwise, in steps of ``multiple``, else of the 64, 128 or 256 that its own value is a
-    multiple of where shape counts. ``params``, ``active_params`` and ``non_embedding_params`` are sizes to
-    come near (``"7e9"``, ``"1.3B"``) or ranges to keep (``"6e9..7e9"``); ``bytes`` (at ``dtype``, else the
-    config's own) is not exceeded, and come near where no other size is; other budgets are those of
-    :class:`archspec.solving.budgets.Plan`. ``ratio`` keeps quotients of fields within ranges, ``where`` any
-    condition, ``tie`` makes fields follow others, ``set`` sets those that are not free; ``within`` leaves out
-    what is further off, in per cent. Of several sizes the largest relative miss counts.
-    The sizes are exact, and so is the search: no config of the grid that was not found is better.
-
-    Errors: :class:`SweepError` when there is no solution; it says which constraint stands in the way.
+    Errors: :class:`SweepError` if there is no solution; it names the constraint that prevents one.
 
     >>> import archspec
     >>> best = archspec.solve("LlamaForCausalLM", params="7b", top=1)
     >>> best[0].values["hidden_size"], best[0].values["num_hidden_layers"], best[0].params
     (4096, 32, 6939742208)
-    >>> best = archspec.solve("LlamaForCausalLM", ["hidden_size", "num_hidden_layers"], params="7e9",
-    ...     top=1, multiple={"hidden_size": 128}, ratio={"hidden_size/num_hidden_layers": "100..140"},
-    ...     tie={"intermediate_size": "8 * hidden_size // 3"})
-    >>> best[0].values, best[0].params
-    ({'hidden_size': 3840, 'num_hidden_layers': 38}, 6970049280)
     """
     plan, sizes = planned({name: value for name, value in locals().items() if name in BUDGET_OPTIONS})
     library = library_of(specs)

@@ -266,22 +266,16 @@ def sweep(
     encoder_tokens: int | None = None,
     new_encoder_tokens: int | None = None,
 ) -> Sweep:
-    """Exact counts of an architecture over a grid of configs.
+    """Return exact counts and costs of an architecture over a grid of configs.
 
-    ``config`` is what :func:`archspec.load` takes. ``set`` gives each swept field its values: a range, a
-    list, or text such as ``"256:8192:128"`` (which includes its end). ``columns`` are quantities (`params`,
-    `active_params`, `trainable_params`, `embedding_params`, `non_embedding_params`, `buffers`, `bytes` at
-    ``dtype``), fields, or expressions over them, by name where a mapping is given, or in one text as on the
-    command line; and costs of one call (`flops`, `masked_flops`, `training_flops`, `cache_elements`,
-    `cache_bytes` at ``dtype``), whose ``lengths`` are those of :meth:`archspec.Model.forward`, with its
-    defaults for each row (`tokens` is a column, too). ``tie`` makes fields follow others, ``where`` keeps the
-    points for which it, or each of several, holds; both are expressions of the spec language. Fields that the
-    config leaves out are computed again at every point, as reading that config would. Each row equals
-    ``archspec.load(config, set=point).params``.
+    ``set`` gives each swept field its values: a range, a list, or text such as ``"256:8192:128"`` (which
+    includes its end). ``columns`` are quantities, fields, costs of one call, or expressions over them, named
+    if a mapping is given. ``tie`` makes fields follow others, ``where`` keeps points that meet a condition;
+    both are expressions of the spec language. Fields that the config leaves out are computed again at every
+    point: each row equals ``archspec.load(config, set=point).params``. Integers are exact: beyond 64 bits a
+    column holds 38-digit decimals, with ``wide`` every column.
 
-    Integers are exact: beyond 64 bits a column is a decimal of 38 digits, with ``wide`` each one.
-
-    Errors: :class:`archspec.ArchspecError` for fields, values, columns and conditions that make no sense.
+    Errors: :class:`archspec.ArchspecError` for invalid fields, values, columns and conditions.
 
     >>> import archspec
     >>> fields = {"hidden_size": "2048:4096:2048", "num_hidden_layers": [16, 32]}

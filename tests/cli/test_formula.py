@@ -30,7 +30,7 @@ def test_formula_refuses_what_is_no_quantity(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("symbol", "says"),
     [
-        (["hidden_size"], "there is no ="),
+        (["hidden_size"], "= is missing"),
         (["hidden_size="], "there is no symbol"),
         (["hidden_size=h", "hidden_size=g"], "given twice"),
     ],

@@ -70,7 +70,7 @@ def test_a_bug_is_neither_a_difference_nor_bad_input(
     def broken(*_: object) -> int:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("archspec.cli.verbs.list.run", broken)
+    monkeypatch.setattr("archspec.cli.main.run", broken)
     assert main(["list"]) == 70
     assert capsys.readouterr().err.startswith("a bug of archspec: ZeroDivisionError: by zero\n")
 
@@ -79,7 +79,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("archspec.cli.verbs.list.run", interrupted)
+    monkeypatch.setattr("archspec.cli.main.run", interrupted)
     assert main(["list"]) == 130
 
 
@@ -91,7 +91,7 @@ def test_interrupted_while_a_verb_is_imported(
 
     ended: list[int] = []
     monkeypatch.setattr("sys.argv", ["archspec", "list"])
-    monkeypatch.setattr("archspec.cli.main.module_of", interrupted)
+    monkeypatch.setattr("archspec.cli.main.main", interrupted)
     monkeypatch.setattr("os._exit", ended.append)
     monkeypatch.setattr("gc.disable", lambda: None)
     command()

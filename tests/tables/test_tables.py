@@ -32,7 +32,7 @@ def test_options_of_a_verb_are_consistent(verb: str) -> None:
     assert len(names) == len({*names}) and {"json", "json_schema"} <= {*names}
     for option in options:
         assert {*option.needs, *option.excludes} <= {*names}, option.name
-        assert option.help[0].islower() and not option.help.endswith("."), option.name
+        assert option.help and not option.help.removesuffix("...").endswith("."), option.name
 
 
 def test_every_option_has_a_verb() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from archspec.cli.command_line import Values
-from archspec.cli.run import arguments, source_of
+from archspec.cli.run import arguments
 from archspec.errors import ArchspecError, SweepError
 from archspec.terminal import progress, say, table
 
@@ -23,8 +23,8 @@ def class_and_config(args: Values) -> tuple[Any, str | None]:
     if args.config and args.architecture:
         raise SweepError(f"{args.model} and {args.architecture}: two classes", help="give one of them")
     if args.config:
-        return source_of(args.config), args.model
-    return source_of(args.model), args.architecture
+        return args.config, args.model
+    return args.model, args.architecture
 
 
 def require(args: Values, option: str, needed: str, is_met: bool) -> None:
@@ -73,7 +73,7 @@ def _write(args: Values, grid: Sweep) -> None:
         say(f"{args.out}: {rows:,} rows", sys.stderr)
         _say(grid.remarks())
     if args.plot:
-        others = [_sweep(args, source_of(model), None) for model in args.beside]
+        others = [_sweep(args, model, None) for model in args.beside]
         grid.plot(args.plot, args.kind, args.log, others, args.overwrite)
         say(args.plot, sys.stderr)
     if args.out or args.plot:

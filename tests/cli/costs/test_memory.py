@@ -95,7 +95,7 @@ def test_a_training_step_says_where_its_memory_goes(capsys: Captured) -> None:
 
 def test_what_cannot_be_answered_is_refused(capsys: Captured) -> None:
     assert main(["memory", "BertModel", "--train", "--past", "4"]) == 2
-    assert "--past has no effect with --train" in capsys.readouterr().err
+    assert "--past cannot be combined with --train" in capsys.readouterr().err
     assert main(["memory", "BertModel", "--train", "--optimizer", "adam"]) == 2
     assert "did you mean adamw" in capsys.readouterr().err
     assert main(["memory", "BertModel", "--weights", "mxfp4"]) == 2
