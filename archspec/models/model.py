@@ -45,7 +45,7 @@ class Model(Costs):
     """One architecture at one config: its exact counts, its tensors, its closed forms; made by :func:`load`.
 
     Counts are those of transformers' class ``architecture``, of ``model_type``: a tied tensor counts once.
-    ``scope`` is the ``config`` as its ``spec`` reads it, ``whole`` the config that it is a part of; ``chosen``
+    ``scope`` is the ``config`` as its ``spec`` reads it, ``whole`` the config that it is part of; ``chosen``
     explains how the class was found, ``set_notes`` and ``idle`` name overrides without effect on counts.
 
     >>> import archspec
