@@ -44,7 +44,9 @@ export const ABOUT_MEMORY: string = found.about;
 export const SOURCES: Record<string, { title: string; url: string }> = found.sources;
 export const GIVEN: Record<string, { memory: string; to: string; url: string }> = found.given;
 export const OPTIMIZERS: Record<string, { about: string }> = optimizers;
-const dtypes = Object.entries<{ bytes: number; common?: boolean }>(weights.dtypes).filter(([, one]) => one.common);
+const dtypes = Object.entries<{ bytes: number; common?: boolean }>(weights.dtypes).filter(
+  ([, one]) => one.common,
+);
 export const DTYPES = dtypes.map(([name]) => name);
 export const TRAINED_DTYPES = dtypes.filter(([, { bytes }]) => bytes > 1).map(([name]) => name);
 export const QUANTIZED: Record<string, { quantizes: string }> = weights.formats;
