@@ -1,1 +1,1 @@
-"""Spec files checked without a config."""
+"""Check spec files without a config."""

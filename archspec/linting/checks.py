@@ -1,14 +1,13 @@
-"""Spec files checked whole, before any config meets them: what `archspec lint` finds.
+"""Check one spec file without a config; the checks are listed in :data:`FILE_CHECKS` and :data:`CHECKS`.
 
-Beside what loading refuses: names, fields, calls and arguments that mean nothing, also in branches that the
-default config does not take; ties whose ends cannot exist, or that never hold; fields that nothing reads; a
-header that does not say what the model is and where its code stands.
+Loading a spec finds syntax errors. The checks find unknown names, fields, calls and arguments, also in
+branches that the default config does not take.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from archspec.configs.scope import Scope
@@ -34,20 +33,20 @@ from archspec.specs.references import output_paths
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
-_HEADER_HELP = "one to three: what it is, papers: arXiv:…, code: …"
-_CODE_HELP = "# code: transformers/models/…/modeling_….py"
-_PATH_HELP = "name a tensor, or a module, by its path within this module"
+_HEADER_HELP = "write one to three: the model, papers (arXiv:…), and code: …"
+_CODE_HELP = "add # code: transformers/models/…/modeling_….py"
+_PATH_HELP = "name a tensor or a module by its path within this module"
 
 
-def everything() -> list[str]:
-    """Every file that is shipped: the specs, the shared parts, the contractions and the notation."""
+def shipped_files() -> list[str]:
+    """Return every shipped file: the specs, the shared parts, the contractions and the notation."""
     return [*shipped().files().values(), os.path.join(shipped().folder, CONTRACTIONS), notation.path()]
 
 
 def lint(path: str, library: Library | None = None) -> list[Problem]:
-    """All that is wrong with one spec file, in the order of its lines; empty where nothing is.
+    """Return the problems of one spec file, in the order of its lines.
 
-    The specs that it names are those of the library, the shipped one if none is given.
+    Other specs are looked up in the library, by default the shipped one.
 
     Errors: :class:`ConfigError` for a file that cannot be read.
     """
@@ -58,41 +57,25 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
         spec = (library or shipped()).load_file(path)
     except SpecError as error:
         return list(error.problems)
-    found = [*_header(spec), *_named(spec, path)]
-    if spec.refuse:
-        return found
-    part = os.path.basename(os.path.dirname(os.path.abspath(path))) == "shared"  # needs another's fields
-    for context, expression in expressions(spec):
-        if not part or context.module is None:
-            wrong = problems(context, expression)
-            found += wrong if wrong and not _holds_without(spec, expression) else []
-    if not part:
-        found += [problem for module in reached(spec) for problem in _ties(spec, module)]
-        found += [*_built(spec), *field_checks.unread(spec)]
+    is_shared = os.path.basename(os.path.dirname(os.path.abspath(path))) == "shared"
+    found = [problem for check in FILE_CHECKS for problem in check(spec)]
+    if is_shared and not spec.refuse:  # its modules use the fields of other specs
+        found += _expressions(spec, with_modules=False)
+    for check in CHECKS if not spec.refuse and not is_shared else ():
         try:
-            found += field_checks.fields(spec)
-        except ArchspecError as error:  # a part that no spec describes
+            found += check(spec)
+        except ArchspecError as error:  # a sub-config without a spec
             found += [one._replace(place=one.place or Place(spec.source, 1, 1)) for one in error.problems]
     return sorted(dict.fromkeys(found), key=lambda p: (p.place.line, p.place.column) if p.place else (0, 0))
 
 
 def _read(path: str) -> None:
-    """A file beside the specs. Errors: :class:`SpecError` for one that is wrong."""
+    """Read the contractions or the notation. Errors: :class:`SpecError` for an invalid file."""
     if os.path.basename(path) == NOTATION:
         notation.read(path)
         return
     with open(path, encoding="utf-8") as file:
         contractions(Source(path, file.read()))
-
-
-def _holds_without(spec: Spec, expression: Expression) -> bool:
-    """Whether it is a condition taken over that holds, whatever names in it this spec does not have."""
-    if not expression.path.endswith(".require") or expression.place.source.name == spec.source.name:
-        return False
-    try:
-        return bool(Scope(spec, {}).read(expression))
-    except ArchspecError:
-        return False
 
 
 def _header(spec: Spec) -> Iterator[Problem]:
@@ -103,37 +86,57 @@ def _header(spec: Spec) -> Iterator[Problem]:
         yield Problem("the header does not name the code", place, "", _CODE_HELP)
 
 
-def _named(spec: Spec, path: str) -> Iterator[Problem]:
-    name = os.path.basename(path).removesuffix(".yaml")
+def _file_name(spec: Spec) -> Iterator[Problem]:
+    name = os.path.basename(spec.source.name).removesuffix(".yaml")
     if name != spec.model_type:
-        message = f"the file {name}.yaml describes {spec.model_type or 'no model type'}"
-        yield Problem(message, Place(spec.source, 1, 1), help=f"model_type: {name}")
+        message = f"the file {name}.yaml has {spec.model_type or 'an empty text'} as its model_type"
+        yield Problem(message, Place(spec.source, 1, 1), help=f"write model_type: {name}")
 
 
-def _ties(spec: Spec, module: Module) -> Iterator[Problem]:
-    flags = {*spec.fields, *spec.fixed, *spec.attribute_map}
+def _expressions(spec: Spec, with_modules: bool = True) -> Iterator[Problem]:
+    for context, expression in expressions(spec):
+        if with_modules or context.module is None:
+            found = problems(context, expression)
+            yield from found if found and not _is_inherited_and_holds(spec, expression) else ()
+
+
+def _is_inherited_and_holds(spec: Spec, expression: Expression) -> bool:
+    """Return True for a parent's condition that holds although this spec lacks some of its names."""
+    if not expression.path.endswith(".require") or expression.place.source.name == spec.source.name:
+        return False
+    try:
+        return bool(Scope(spec, {}).read(expression))
+    except ArchspecError:
+        return False
+
+
+def _ties(spec: Spec) -> Iterator[Problem]:
+    has_flag = "tie_word_embeddings" in {*spec.fields, *spec.fixed, *spec.attribute_map}
+    for module in reached(spec):
+        for tie in module.ties:
+            if not tie.always and not has_flag:
+                message = "this tie never holds: the config has no tie_word_embeddings"
+                yield Problem(message, tie.place, f"{module.name}.tied", "declare the field")
+        for path, place, key in _paths(module):
+            with suppress(ArchspecError):  # a missing spec is reported at its name
+                if not leads_somewhere(path, module, spec):
+                    yield Problem(
+                        f"{path} is not in {module.name}", place, f"{module.name}.{key}", _PATH_HELP
+                    )
+
+
+def _paths(module: Module) -> Iterator[tuple[str, Place, str]]:
+    """Yield the paths that a module names, with their places and keys."""
     for tie in module.ties:
-        if not tie.always and "tie_word_embeddings" not in flags:
-            message = "this never holds: the config has no tie_word_embeddings"
-            yield Problem(message, tie.place, f"{module.name}.tied", "declare the field")
-    for end, place, key in _ends(module):
-        with suppress(ArchspecError):  # a spec that is missing is reported where it is named
-            if not leads_somewhere(end, module, spec):
-                yield Problem(f"{end} is not in {module.name}", place, f"{module.name}.{key}", _PATH_HELP)
-
-
-def _ends(module: Module) -> Iterator[tuple[str, Place, str]]:
-    """The paths that a module names, where, and under which key."""
-    for tie in module.ties:
-        yield from ((end, tie.place, "alias" if tie.always else "tied") for end in (tie.target, tie.source))
-    yield from ((name, next(iter(runs_of(said))).place, "runs") for name, said in module.runs.items())
+        yield from ((path, tie.place, "alias" if tie.always else "tied") for path in (tie.target, tie.source))
+    yield from ((name, next(iter(runs_of(runs))).place, "runs") for name, runs in module.runs.items())
     if module.output_embeddings is not None:
         place = module.output_embeddings.place
-        yield from ((end, place, "output_embeddings") for end in output_paths(module)[0])
+        yield from ((path, place, "output_embeddings") for path in output_paths(module)[0])
 
 
-def _built(spec: Spec) -> Iterator[Problem]:
-    """What goes wrong when the default config is built, with ties and without."""
+def _builds(spec: Spec) -> Iterator[Problem]:
+    """Build the default config, with tied and untied embeddings."""
     for settings in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
         try:
             scope = Scope(spec, settings if "tie_word_embeddings" in spec.fields else {})
@@ -143,4 +146,17 @@ def _built(spec: Spec) -> Iterator[Problem]:
         except SpecError as error:
             yield from error.problems
         except (ConfigError, UnknownArchitectureError):
-            continue  # the default config may lack a field, or name a part that is refused
+            continue  # the default config may lack a field, or have an unsupported sub-config
+
+
+Check = Callable[[Spec], Iterator[Problem]]
+FILE_CHECKS: tuple[Check, ...] = (_header, _file_name)  # also of shared and refused specs
+CHECKS: tuple[Check, ...] = (
+    _expressions,
+    _ties,
+    _builds,
+    field_checks.unread,
+    field_checks.aliases,
+    field_checks.types,
+    field_checks.sub_config_defaults,
+)

@@ -1,4 +1,4 @@
-"""Where expressions of a spec are read, what its classes reach, and which sub-config an expression names."""
+"""The expressions of a spec with the names that they may use, and the sub-configs that they refer to."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ EVERYWHERE = ("num_labels", "id2label", "model_type")
 
 
 class Context(NamedTuple):
-    """What is known where an expression is read: its spec, and the module around it."""
+    """The spec of an expression, and the module around it."""
 
     spec: Spec
     module: Module | None
 
     def known(self) -> list[str]:
-        """The arguments, local names and fields."""
-        local = (
-            [*self.module.parameters, *self.module.where, *AXES, *TRAINING, "layer_idx"]
-            if self.module
-            else []
-        )
-        return [*local, *self.spec.fields, *self.spec.fixed, *self.spec.attribute_map]
+        """Return the parameters, local names and fields."""
+        fields = [*self.spec.fields, *self.spec.fixed, *self.spec.attribute_map]
+        if self.module is None:
+            return fields
+        return [*self.module.parameters, *self.module.where, *AXES, *TRAINING, "layer_idx", *fields]
 
     def knows(self, name: str) -> bool:
         return name in EVERYWHERE or name in self.known()
@@ -38,7 +36,7 @@ def has_field(spec: Spec, name: str) -> bool:
 
 
 def reached(spec: Spec) -> list[Module]:
-    """The modules of this spec that its architectures are made of, and all that its own file describes."""
+    """Return the modules that a spec's architectures use, and all modules of its file."""
     own = [module for module in spec.modules.values() if module.place.source.name == spec.source.name]
     pending = [*(module for name in spec.architectures if (module := spec.module(name))), *own]
     found: dict[int, Module] = {}
@@ -54,7 +52,7 @@ def reached(spec: Spec) -> list[Module]:
 
 
 def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
-    """Every expression that the spec's own architectures can reach, with where it is read."""
+    """Yield every expression that the spec's architectures can reach, with its context."""
     top = Context(spec, None)
     for field in spec.fields.values():
         yield from ((top, expression) for expression in _defaults(field))
@@ -67,7 +65,7 @@ def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
 
 
 def _defaults(field: Field) -> list[Expression]:
-    """A field's default; of a sub-config's, the expressions in its call, but for its model type."""
+    """Return a field's default; of a sub-config, the expressions in its call, except the model type."""
     default, call = field.default, field.sub_config
     if default is None or call is None:
         return [default] if default is not None else []
@@ -77,7 +75,7 @@ def _defaults(field: Field) -> list[Expression]:
 
 
 class Sub(NamedTuple):
-    """A sub-config: its spec, None where only a config can say; whether its model type may vary."""
+    """A sub-config: its spec (None if it depends on the config), and whether its model type may vary."""
 
     spec: Spec | None
     dynamic: bool
@@ -87,7 +85,7 @@ ANY = Sub(None, True)
 
 
 def sub_config(context: Context, node: ast.expr) -> Sub | None:
-    """The sub-config that an expression names; None where it is none, :data:`ANY` where it may be any."""
+    """Return the sub-config that an expression names; :data:`ANY` if it may be any; None for other values."""
     spec, module = context
     if isinstance(node, ast.Attribute):
         outer = sub_config(context, node.value)
@@ -102,7 +100,7 @@ def sub_config(context: Context, node: ast.expr) -> Sub | None:
 
 
 def declared(spec: Spec, name: str) -> Sub | None:
-    """The sub-config that a field is by its default; None for a field that is none."""
+    """Return the sub-config that a field's default creates; None for other fields."""
     field = spec.fields.get(spec.attribute_map.get(name, name))
     call = field.sub_config if field else None
     if call is None:
@@ -113,7 +111,7 @@ def declared(spec: Spec, name: str) -> Sub | None:
 
 
 def _results(tree: ast.expr) -> Iterator[str]:
-    """The names whose values an expression may have as they are: a field of a sub-config is no sub-config."""
+    """Yield the names that an expression may evaluate to, without fields of these."""
     if isinstance(tree, ast.Name):
         yield tree.id
     elif isinstance(tree, ast.IfExp | ast.BoolOp):
@@ -122,7 +120,7 @@ def _results(tree: ast.expr) -> Iterator[str]:
 
 
 def _asked_for_fields(module: Module, parameter: str) -> bool:
-    """Whether a module reads a field of a parameter, or an auto class does: it may be a sub-config."""
+    """Return True if a module or an auto class reads fields of a parameter: it may be a sub-config."""
     for expression in module_expressions(module):
         for node in ast.walk(expression.tree):
             asked = node.value if isinstance(node, ast.Attribute) else None

@@ -1,4 +1,4 @@
-"""What `archspec lint` says of a spec's fields: their other names, defaults and types, and who reads them."""
+"""Check the fields of a spec: aliases, types, defaults of sub-configs, and fields that nothing reads."""
 
 from __future__ import annotations
 
@@ -12,95 +12,94 @@ from archspec.errors import Place, Problem, SpecError, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee, calls, text_of
 from archspec.linting.contexts import declared, expressions, has_field
-from archspec.specs.records import OPTIONS, TYPES, Field, Spec, SpecLibrary
+from archspec.specs.records import OPTIONS, TYPES, Spec, SpecLibrary
 from archspec.tree.runnable import read_by_conditions
 
-_READ_BY_ITSELF = {
-    "tie_word_embeddings",
-    "num_labels",
-    "layer_types",
-    "per_layer_config",
-}  # checked with every config
-_GIVEN_HELP = "say its type and default in config: too; a parent's does not stand beside a fixed field"
-_TEXT_HELP = f"types: {', '.join(TYPES)}; a text with blanks is quoted"
-_UNUSED_HELP = "a spec has only the fields that a count depends on"
+_READ_BY_THE_ENGINE = {"tie_word_embeddings", "num_labels", "layer_types", "per_layer_config"}
+_GIVEN_HELP = "declare its type and default in config: too; `fixed:` replaces the field of the parent spec"
+_TEXT_HELP = f"types: {', '.join(TYPES)}; put quotes around a text with spaces"
+_UNUSED_HELP = "remove it: a spec has only the fields that a count depends on"
 
 
-def fields(spec: Spec) -> Iterator[Problem]:
-    """Other names of fields that are none, texts meant as types, and defaults that a part does not have."""
+def aliases(spec: Spec) -> Iterator[Problem]:
+    """Yield aliases of fields that do not exist."""
     texts = {text_of(node) for _, one in expressions(spec) for node in ast.walk(one.tree)}  # given("field")
     for alias, name in spec.attribute_map.items():
         if name not in spec.fields and name not in spec.fixed and name not in texts:
-            message, help_ = f"{alias} stands for {name}, which is no field", did_you_mean(name, spec.fields)
-            yield Problem(message, Place(spec.source, 1, 1), "attribute_map", help_)
+            message = f"{alias} is an alias of {name}, which is not a field"
+            yield Problem(message, Place(spec.source, 1, 1), "attribute_map", did_you_mean(name, spec.fields))
+
+
+def types(spec: Spec) -> Iterator[Problem]:
+    """Yield fixed fields without a type, and defaults that look like misspelled types."""
     for name, value in spec.fixed.items():
         asked = {text_of(call.args[0]) for call in calls(value.tree) if callee(call) == "given" and call.args}
         if name not in spec.fields and name in asked - names(value.tree):
             message = f"given({name!r}) has no type: config has no {name}"
             yield Problem(message, value.place, f"fixed.{name}", _GIVEN_HELP)
     for field in spec.fields.values():
-        default, path = field.default, f"config.{field.name}"
+        default = field.default
         text = text_of(default.tree) if default and not field.types else ""
         if default and text and text == default.text and any(mark in text for mark in "|=[] "):
-            yield Problem(f"is {text!r} a type, or a text?", default.place, path, _TEXT_HELP)
-        yield from _options(spec, field)
+            yield Problem(f"is {text!r} a type or a text?", default.place, f"config.{field.name}", _TEXT_HELP)
 
 
-def _options(spec: Spec, field: Field) -> Iterator[Problem]:
-    """The fields that a sub-config's default sets, and that the part's spec does not have."""
-    call, sub = field.sub_config, declared(spec, field.name)
-    if call is None or sub is None or sub.spec is None or sub.spec.refuse:
-        return
-    keywords = call.keywords
-    merged = any(keyword.arg == "merge" for keyword in keywords)  # its defaults go to any model type
-    for keyword in keywords:
-        name = keyword.arg
-        if not name or name in OPTIONS or has_field(sub.spec, name):
+def sub_config_defaults(spec: Spec) -> Iterator[Problem]:
+    """Yield the fields that a sub-config's default sets and that its spec does not have."""
+    for field in spec.fields.values():
+        call, sub = field.sub_config, declared(spec, field.name)
+        if call is None or field.default is None or sub is None or sub.spec is None or sub.spec.refuse:
             continue
-        others = map(spec.library.load, spec.library.model_types() if merged else ())
-        if any(has_field(other, name) for other in others):
-            continue
-        place = field.default.at(keyword) if field.default else field.place
-        help_ = did_you_mean(name, sub.spec.fields)
-        yield Problem(f"{sub.spec.model_type} has no field {name}", place, f"config.{field.name}", help_)
+        merged = any(keyword.arg == "merge" for keyword in call.keywords)  # its defaults apply to any type
+        for keyword in call.keywords:
+            name = keyword.arg
+            if not name or name in OPTIONS or has_field(sub.spec, name):
+                continue
+            others = map(spec.library.load, spec.library.model_types() if merged else ())
+            if not any(has_field(other, name) for other in others):
+                message, help_ = (
+                    f"{sub.spec.model_type} has no field {name}",
+                    did_you_mean(name, sub.spec.fields),
+                )
+                yield Problem(message, field.default.at(keyword), f"config.{field.name}", help_)
 
 
 def unread(spec: Spec) -> Iterator[Problem]:
-    """Fields of this file that no count depends on, here or in a spec that reads them from outside.
+    """Yield fields of this file that no count depends on, here or in a spec that reads them from outside.
 
-    One that a parent has stands here for its default: what the parent reads it for may have been dropped.
+    A field of the parent spec is skipped: it is here for its default, and its reader may have been dropped.
     """
-    used = {spec.flat, *_READ_BY_ITSELF} | {word for _, one in expressions(spec) for word in _words(one)}
+    used = {spec.flat, *_READ_BY_THE_ENGINE} | {word for _, one in expressions(spec) for word in _words(one)}
     used |= read_by_conditions(spec)
     used |= {spec.attribute_map.get(name, name) for name in used}
     if spec.extends:
         used |= spec.library.load(spec.extends).fields.keys()
     for field in spec.fields.values():
         if field.place.source.name != spec.source.name or field.name in used or field.required:
-            continue  # a required field matters by being there
-        if not _read_elsewhere(field.name, spec):
+            continue  # a required field matters because it must be present
+        if not _is_read_elsewhere(field.name, spec):
             yield Problem(f"nothing reads {field.name}", field.place, "config", _UNUSED_HELP)
 
 
 def _words(expression: Expression) -> set[str]:
-    """The names in an expression, those of keywords and in texts, as in `given("field")`, among them."""
+    """Return the names in an expression, including keywords and texts, as in `given("field")`."""
     nodes = list(ast.walk(expression.tree))
     keywords = {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
     return {*names(expression.tree), *keywords, *map(text_of, nodes)}
 
 
-def _read_elsewhere(name: str, spec: Spec) -> bool:
-    """Whether another spec of the library reads `sub_config.name`, or a spec made from this one reads it."""
+def _is_read_elsewhere(name: str, spec: Spec) -> bool:
+    """Return True if another spec reads `sub_config.name`, or one that extends or uses this spec does."""
     if _attributes(spec.library).get(name, set()) - {os.path.basename(spec.source.name)}:
         return True
-    made = (other for other in _specs(spec.library) if spec.model_type in (other.extends, *other.uses))
-    added = (one for other in made for _, one in expressions(other))
+    users = (other for other in _specs(spec.library) if spec.model_type in (other.extends, *other.uses))
+    added = (one for other in users for _, one in expressions(other))
     return any(name in _words(one) for one in added if one.place.source.name != spec.source.name)
 
 
 @cache
 def _attributes(library: SpecLibrary) -> dict[str, set[str]]:
-    """Field -> the files with an expression that reads it of a sub-config: `text_config.width`."""
+    """Map a field to the files that read it from a sub-config: `text_config.width`."""
     found: dict[str, set[str]] = {}
     for spec in _specs(library):
         for _, expression in expressions(spec):
@@ -112,7 +111,6 @@ def _attributes(library: SpecLibrary) -> dict[str, set[str]]:
 
 
 def _specs(library: SpecLibrary) -> Iterator[Spec]:
-    """The specs of a library that are well formed."""
     for model_type in library.model_types():
-        with suppress(SpecError):
+        with suppress(SpecError):  # reported by a lint of that file
             yield library.load(model_type)

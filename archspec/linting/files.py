@@ -1,4 +1,4 @@
-"""`archspec.lint`: spec files, or folders of them, checked whole; as a report."""
+"""`archspec.lint`: check spec files, or directories of them, and report the problems."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ Folders = Folder | Sequence[Folder]
 
 
 class Lint(Report):
-    """What is wrong with spec files, made by :func:`lint`: ``problems``, in the order of the ``files``.
-
-    It is true where there are problems, and as long as there are problems.
-    """
+    """The ``problems`` of spec ``files``, made by :func:`lint`. Its length is the number of problems."""
 
     def __init__(self, files: Sequence[str], problems: Sequence[Problem]) -> None:
         self.files, self.problems = list(files), list(problems)
@@ -34,11 +31,11 @@ class Lint(Report):
         return iter(self.problems)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec lint --json` prints it."""
+        """Return the data of `archspec lint --json`."""
         return {"files": len(self.files), "problems": [_as_json(problem) for problem in self.problems]}
 
     def blocks(self) -> Iterator[Block]:
-        """The problems, each with its line and a caret, and how many there are."""
+        """Yield the problems, each with its line and a caret, and their number."""
         yield from map(str, self.problems)
         counts = ((len(self.files), "file"), (len(self.problems), "problem"))
         yield ", ".join(f"{number or 'no'} {what}{'' if number == 1 else 's'}" for number, what in counts)
@@ -46,10 +43,10 @@ class Lint(Report):
 
 @takes("lint", files=MAYBE_FOLDERS)
 def lint(files: Folders | None = None, specs: Folder | Sequence[Folder] = ()) -> Lint:
-    """All that is wrong with spec files: names, fields and calls that mean nothing, ties of nothing, headers.
+    """Check spec files: unknown names, fields, calls and arguments, ties without ends, headers.
 
-    ``files`` are files, or folders of them; without any, those of ``specs``, folders of specs of one's own
-    that the files may name, and without these all that are shipped.
+    ``files`` are files or directories, by default those of ``specs``, else all shipped ones. ``specs`` are
+    directories with your own specs, which the files may refer to.
 
     Errors: :class:`ConfigError` for a file that cannot be read, and for an empty list of files.
 
@@ -61,14 +58,14 @@ def lint(files: Folders | None = None, specs: Folder | Sequence[Folder] = ()) ->
     named = own if files is None else folders_of(files)
     if files is not None and not named:
         raise ConfigError("files: the list is empty", help="name a file or a folder, or leave out files")
-    found = [file for name in named for file in _files(name)] if named else checks.everything()
-    library = cache(lambda beside: library_of([*own, *beside]))
-    problems = [problem for file in found for problem in checks.lint(file, library(_beside(file)))]
+    found = [file for name in named for file in _files(name)] if named else checks.shipped_files()
+    library = cache(lambda directory: library_of([*own, *directory]))
+    problems = [problem for file in found for problem in checks.lint(file, library(_own_directory(file)))]
     return Lint(found, problems)
 
 
-def _beside(file: str) -> tuple[str, ...]:
-    """The folder of a spec of one's own: what it names may stand there, too."""
+def _own_directory(file: str) -> tuple[str, ...]:
+    """Return the directory of a spec that is not shipped, where other specs may be, too."""
     home = os.path.dirname(os.path.abspath(file))
     is_own = os.path.isfile(file) and os.path.basename(home) != "shared" and home != folder()
     return (home,) if is_own else ()
@@ -79,17 +76,12 @@ def _files(name: str) -> list[str]:
         return [name]
     found = [os.path.join(name, file) for file in sorted(os.listdir(name)) if file.endswith(".yaml")]
     if not found:
-        raise ConfigError(f"{name}: the folder has no spec", help="specs are files that end in .yaml")
+        raise ConfigError(f"{name}: the directory is empty", help="specs are files that end in .yaml")
     return found
 
 
 def _as_json(problem: Problem) -> dict[str, Any]:
     place = problem.place
-    return {
-        "file": place.source.name if place else None,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-        "path": problem.path,
-        "message": problem.message,
-        "help": problem.help,
-    }
+    found = {"file": place.source.name, "line": place.line, "column": place.column} if place else {}
+    rest = {"path": problem.path, "message": problem.message, "help": problem.help}
+    return dict.fromkeys(("file", "line", "column")) | found | rest

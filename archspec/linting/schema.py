@@ -1,4 +1,4 @@
-"""The JSON Schema of spec files, made from the tables that the parser itself reads.
+"""The JSON Schema of spec files, generated from the tables of the parser.
 
 Editors complete and check specs with it. `archspec lint --schema` prints docs/spec.schema.json.
 """
@@ -46,14 +46,14 @@ _RESERVED: dict[str, tuple[Schema, str]] = {
     "extends": (_TEXT, "a call of the module, or layer, whose attributes come first"),
     "where": (_mapping(_EXPRESSION, _FIELD), "local names, computed when they are first read"),
     "require": (_EXPRESSIONS, "what the constructor enforces"),
-    "tied": (_mapping(_TEXT), "target: source, where the config's tie_word_embeddings holds"),
+    "tied": (_mapping(_TEXT), "target: source, if the config's tie_word_embeddings is true"),
     "alias": (_mapping(_TEXT), "target: source, always: one object under two names"),
     "output_embeddings": (_TEXT, "the path that get_output_embeddings() returns, if not lm_head; or None"),
     "runs": (_mapping(_RUNS), "attribute: on how many positions it works, or the axes of a call inside it"),
-    "ops": (_EXPRESSIONS, "contractions: what is multiplied beside the layers"),
+    "ops": (_EXPRESSIONS, "contractions: products other than those of the layers"),
     "cache": (
         {"anyOf": [_mapping(_TEXT), {"enum": ["none", "returned"]}]},
-        "name: shape of what the next call is given",
+        "name: shape of a tensor in the cache",
     ),
     "saves": (_mapping(_EXPRESSION), "attribute, or tensor: bytes that autograd keeps of it"),
 }
@@ -68,7 +68,7 @@ def _constructor(description: str, attributes: Schema) -> Schema:
 
 
 def spec_schema() -> Schema:
-    """The schema, as JSON Schema draft 7.
+    """Return the schema of spec files, as JSON Schema draft 7.
 
     >>> sorted(spec_schema()["properties"]) == sorted(KEYS)
     True
@@ -93,16 +93,16 @@ def spec_schema() -> Schema:
 
 
 def _layers() -> str:
-    """The layers with their arguments; those without tensors by name alone."""
-    shown = []
+    """Return the layers with their arguments; of layers without tensors only the names."""
+    found = []
     for name, function in LEAVES.items():
-        listed = inspect.signature(function).parameters.values()
-        bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in listed]
-        without_tensors = any(parameter.kind is parameter.VAR_KEYWORD for parameter in bare)
-        shown.append(name if without_tensors else f"{name}({', '.join(map(str, bare))})")
-    return ", ".join(shown)
+        parameters = inspect.signature(function).parameters.values()
+        texts = [str(one.replace(annotation=inspect.Parameter.empty)) for one in parameters]
+        without_tensors = any(one.kind is one.VAR_KEYWORD for one in parameters)
+        found.append(name if without_tensors else f"{name}({', '.join(texts)})")
+    return ", ".join(found)
 
 
 def text() -> str:
-    """The schema as the text of docs/spec.schema.json."""
+    """Return the text of docs/spec.schema.json."""
     return json.dumps(spec_schema(), indent=2) + "\n"

@@ -1,4 +1,4 @@
-"""Whether a path within a module can lead anywhere: `model.layers.{i}.mlp.weight`, for the ends of ties."""
+"""Check that paths of ties, such as `model.layers.{i}.mlp.weight`, lead to a module or a tensor."""
 
 from __future__ import annotations
 
@@ -14,18 +14,14 @@ from archspec.specs.records import Body, Module, Spec
 from archspec.specs.torch_layers import LEAVES
 
 _TENSORS = {
-    "Linear": ("weight", "bias"),
-    "Conv1D": ("weight", "bias"),
-    "Embedding": ("weight",),
-    "LayerNorm": ("weight", "bias"),
-    "RMSNorm": ("weight",),
+    **dict.fromkeys(("Linear", "Conv1D", "LayerNorm"), ("weight", "bias")),
+    **dict.fromkeys(("Embedding", "RMSNorm"), ("weight",)),
 }
 
 
 def leads_somewhere(path: str, module: Module, spec: Spec) -> bool:
-    """Whether some branch of a module has a module or a tensor at a path; yes where that is not told."""
-    parts = re.findall(r"(?:\{[^{}]*\}|[^.{}])+", path)
-    return _within(parts, module, spec, 0)
+    """Return False if no branch of a module can have a module or a tensor at a path."""
+    return _within(re.findall(r"(?:\{[^{}]*\}|[^.{}])+", path), module, spec, 0)
 
 
 def _within(parts: list[str], module: Module, spec: Spec, depth: int) -> bool:
@@ -50,13 +46,13 @@ def _leads(parts: list[str], part: Body, context: Context, depth: int) -> bool:
 
 
 def _fits(key: str, name: str) -> bool:
-    """Whether a name may be that of an attribute in a loop: `embeddings_{i}`."""
+    """Return True if a name fits an attribute of a loop: `embeddings_{i}`."""
     pattern = ".+".join(map(re.escape, re.split(r"\{[^{}]*\}", key)))
     return "{" in key and re.fullmatch(pattern, name) is not None
 
 
 def _evaluated(parts: list[str], node: ast.expr, context: Context, depth: int) -> bool:
-    """Whether what a constructor expression may give has something at a path."""
+    """Return True if a value of a constructor expression may have something at a path."""
     where = context.module.where if context.module else {}
     match node:
         case ast.Constant():
@@ -76,7 +72,7 @@ def _evaluated(parts: list[str], node: ast.expr, context: Context, depth: int) -
 
 
 def _items(node: ast.expr) -> list[ast.expr]:
-    """The elements that a list of modules is made of."""
+    """Return the elements of a list of modules."""
     match node:
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
             return items
@@ -90,8 +86,8 @@ def _items(node: ast.expr) -> list[ast.expr]:
 def _called(parts: list[str], node: ast.Call, context: Context, depth: int) -> bool:
     name = callee(node)
     if name in LEAVES:
-        untold = name not in _TENSORS and name not in ("Parameter", "Buffer")
-        return not parts or untold or ".".join(parts) in _TENSORS.get(name, ())
+        unknown = name not in _TENSORS and name not in ("Parameter", "Buffer")
+        return not parts or unknown or ".".join(parts) in _TENSORS.get(name, ())
     found = None if name in WRAPPERS else called(context, node)
     if found is None or isinstance(found, Problem):
         return True

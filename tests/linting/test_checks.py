@@ -1,4 +1,4 @@
-"""`archspec lint` finds what no config has reached yet, and finds nothing in the specs that are shipped."""
+"""`archspec lint` finds problems in branches that no config takes, and none in the shipped specs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from archspec.cli.main import main
-from archspec.linting.checks import everything, lint
+from archspec.linting.checks import lint, shipped_files
 from archspec.specs.library import shipped
 
 ROOT = Path(__file__).parents[2]
@@ -28,21 +28,21 @@ FOUND = [
     (14, 28, "too is neither a config field nor a local name"),
     (15, 62, "wide is neither a config field nor a local name"),
     (16, 10, "Linear: missing a required argument: 'out_features'"),
-    (17, 11, "BrokenLayre is not described"),
+    (17, 11, "BrokenLayre is not defined"),
     (18, 12, "BrokenLayer needs i"),
     (19, 27, "depth is neither a parameter of BrokenLayer nor a field"),
     (20, 35, "add_poolin_layer is neither a parameter of BertModel nor a field"),
     (21, 19, "bert has no field hidden_sise"),
-    (21, 44, "num_layers is no sub-config, it has no field size"),
+    (21, 44, "num_layers is not a sub-config, so it does not have size"),
     (22, 21, "kk is neither a config field nor a local name"),
     (22, 40, "n is neither a config field nor a local name"),
     (22, 50, "m is neither a config field nor a local name"),
     (23, 18, "token is neither a config field nor a local name"),
     (23, 18, "dens is not in BrokenLayer"),
-    (25, 9, "causal_atention is not described"),
-    (26, 9, "windw is no parameter of causal_attention"),
+    (25, 9, "causal_atention is not defined"),
     (26, 9, "causal_attention needs head_dim"),
-    (35, 7, "this never holds: the config has no tie_word_embeddings"),
+    (26, 47, "windw is not a parameter of causal_attention"),
+    (35, 7, "this tie never holds: the config has no tie_word_embeddings"),
     (35, 7, "model.layers.{0}.dens.weight is not in BrokenForCausalLM"),
     (37, 7, "lm_head.wieght is not in BrokenForCausalLM"),
 ]
@@ -62,13 +62,13 @@ def test_exit_code_and_positions(capsys: pytest.CaptureFixture[str]) -> None:
     assert [(p["line"], p["column"], p["message"]) for p in listed] == FOUND
 
 
-@pytest.mark.parametrize("path", everything(), ids=lambda path: Path(path).stem)
+@pytest.mark.parametrize("path", shipped_files(), ids=lambda path: Path(path).stem)
 def test_shipped_specs_are_clean(path: str) -> None:
     assert [str(problem) for problem in lint(path)] == []
 
 
 def altered(path: str, seed: int) -> tuple[str, str] | None:
-    """A spec with one word of one constructor altered, and that word; None where it has no constructor."""
+    """A spec with one altered word in a constructor, and its line; None without constructors."""
     lines = Path(path).read_text(encoding="utf-8").split("\n")
     found = []
     inside = False
@@ -106,7 +106,7 @@ def altered(path: str, seed: int) -> tuple[str, str] | None:
 def test_every_word_of_a_constructor_matters(path: str, seed: int, tmp_path: Path) -> None:
     found = altered(path, seed)
     if found is None:
-        return  # what is refused has none
+        return  # a refused spec
     spec = tmp_path / Path(path).name
     spec.write_text(found[0], encoding="utf-8")
     assert lint(str(spec)), found[1]
@@ -119,8 +119,8 @@ def test_a_misspelt_type_is_no_text(tmp_path: Path) -> None:
     )
     spec.write_text(head + "architectures:\n  Toy:\n    a: Linear(size, size)\n")
     assert [problem.message for problem in lint(str(spec))] == [
-        "n stands for m, which is no field",
-        "is 'int_ | None = 3' a type, or a text?",
+        "n is an alias of m, which is not a field",
+        "is 'int_ | None = 3' a type or a text?",
     ]
 
 
@@ -128,7 +128,7 @@ def test_a_misspelt_type_is_no_text(tmp_path: Path) -> None:
     ("options", "unknown"), [("", ["n_positions", "n_positionz"]), ("merge=True, ", ["n_positionz"])]
 )
 def test_defaults_that_go_to_any_model_type(options: str, unknown: list[str], tmp_path: Path) -> None:
-    """A Llama has no n_positions; GPT-2, whose config they may fill in where they are merged, has."""
+    """Merged defaults may be fields of any model type: GPT-2 has n_positions, Llama lacks it."""
     spec = tmp_path / "toy.yaml"
     config = f"config:\n  text: AutoConfig(llama, {options}n_positions=3, n_positionz=3)\n"
     head = f"# A toy.\n# code: none\nmodel_type: toy\n{config}"

@@ -1,4 +1,4 @@
-"""docs/spec.schema.json says what a spec is: shipped specs satisfy it, slips do not."""
+"""Shipped specs satisfy docs/spec.schema.json, and invalid ones do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA = jsonschema.Draft7Validator(
 
 
 def test_schema_is_current() -> None:
-    message = "write it anew: python -m archspec lint --schema > docs/spec.schema.json"
+    message = "run python -m archspec lint --schema > docs/spec.schema.json"
     assert (ROOT / "docs" / "spec.schema.json").read_text(encoding="utf-8") == text(), message
 
 
