@@ -1,38 +1,46 @@
-"""The JSON Schemas of what verbs print with `--json`: a file a verb. A `$id` ends in the schema's version."""
+"""The JSON Schemas of what verbs print with `--json`, built from the tables of quantities and axes."""
 
 from __future__ import annotations
 
 import json
-import os
+from importlib import import_module
 
 from archspec.arguments import checked
 from archspec.errors import ArchspecError, did_you_mean
+from archspec.tables.verbs import VERBS
 from archspec.typing_light import Any
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
+VERSION = 2  # ends every `$id`; it changes if a valid document becomes invalid, or a key gets another meaning
+_MODULES = {
+    **dict.fromkeys(("flops", "cache", "memory"), "costs"),
+    **dict.fromkeys(("formula", "sensitivity"), "formulas"),
+    **dict.fromkeys(("verify", "derive", "lint"), "specs"),
+}
 
 
 @checked()
 def schema(verb: str) -> dict[str, Any]:
-    """The JSON Schema of what a verb prints with `--json`, and its report's `as_json()` gives.
+    """Return the JSON Schema of what a verb prints with `--json`, and of its report's `as_json()`.
 
-    The version, at the end of `$id`, is another one where a document that was valid no longer is, or where
-    what a key says has changed.
-
-    Errors: :class:`ArchspecError` for what is no verb, or prints no JSON.
+    Raises:
+        ArchspecError: for an unknown verb.
 
     >>> import archspec
-    >>> archspec.schema("count")["$id"], archspec.schema("count")["properties"]["params"]["description"]
-    ('urn:archspec:count:1', 'unique parameters, tied ones once')
+    >>> archspec.schema("count")["$id"], archspec.schema("count")["properties"]["buffers"]["description"]
+    ('urn:archspec:count:2', 'elements of persistent buffers')
     """
-    found: dict[str, Any] = json.loads(text(verb))
-    return found
+    if verb not in VERBS:
+        help_ = did_you_mean(verb, VERBS) or f"choose {', '.join(VERBS)}"
+        raise ArchspecError(f"unknown command {verb!r}", help=help_)
+    module = import_module(f"archspec.schemas.{_MODULES.get(verb, 'counts')}")
+    found = getattr(module, "list_" if verb == "list" else verb)()
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:archspec:{verb}:{VERSION}",
+    }
+    return {**head, "title": f"archspec {verb} --json", **found}
 
 
 def text(verb: str) -> str:
-    """The schema as `archspec VERB --json-schema` prints it. Errors: as of :func:`schema`."""
-    known = {name.removesuffix(".json") for name in os.listdir(_FOLDER) if name.endswith(".json")}
-    if verb not in known:
-        raise ArchspecError(f"{verb}: no verb that prints JSON", help=did_you_mean(verb, known))
-    with open(os.path.join(_FOLDER, f"{verb}.json"), encoding="utf-8") as file:
-        return file.read()
+    """Return the schema as `archspec VERB --json-schema` prints it."""
+    return json.dumps(schema(verb), indent=2, ensure_ascii=False) + "\n"
