@@ -69,9 +69,11 @@ def files(*folders: str) -> set[str]:
 def test_the_wheel_is_complete(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    wanted = files("archspec") | {f"archspec/{name}" for name in files("formulas")}
+    wanted = files("archspec") | {f"archspec/{name}" for name in files("formulas") if name.endswith(".json")}
     assert {name for name in names if ".dist-info/" not in name} == wanted
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    compiled = zipfile.ZipFile(wheel).read("archspec/formulas/specs.json")
+    assert compiled == (ROOT / "formulas" / "specs.json").read_bytes(), "run python -m tools.release"
 
 
 def test_the_sdist_is_complete(built: Path) -> None:
@@ -90,6 +92,9 @@ def test_the_wheel_runs(installed: Callable[..., str]) -> None:
     assert "109,482,240" in installed("-m", "archspec", "count", "BertModel")
     assert installed("-m", "archspec", "formula", "GPT2Model").startswith("params of GPT2Model = ")
     assert installed("-m", "archspec", "lint", "--schema").startswith("{")
+    assert "212,600,881,152" in installed("-m", "archspec", "flops", "GPT2Model")
+    loaded = f"import sys, archspec; archspec.load({str(CONFIG)!r}).params; print(*sys.modules)"
+    assert "yaml" not in installed("-c", loaded).split()
     assert "1 file, no problems" in installed("-m", "archspec", "lint", str(ROOT / "formulas" / "bert.yaml"))
 
 

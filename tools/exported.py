@@ -22,8 +22,9 @@ from archspec.reference import (
     versions,
 )
 from archspec.specs.exported import FILE
+from archspec.specs.files import folder
 from archspec.specs.layer_types import ACTIVATIONS
-from archspec.specs.library import folder, shipped
+from archspec.specs.library import shipped
 from archspec.verifying.generate.sampling import Sampler
 
 PATH = os.path.join(folder(), FILE)

@@ -1,19 +1,14 @@
-"""`python -m tools.runs` writes formulas/runs.json: when transformers can run a model that it builds.
-
-    python -m tools.runs [MODEL_TYPE ...] [--seed N] [--kinds] [--check]
+"""`python -m tools.runs [MODEL_TYPE ...] [--seed N]` prints conditions that a spec's `runnable:` lacks.
 
 transformers builds many configs whose forward pass fails, such as 17 query heads over 8 key-value heads. For
-each model type this draws configs with a few fields changed, runs each on torch's meta device, and keeps the
+each model type this draws configs with a few fields changed, runs each on torch's meta device, and finds the
 shortest list of conditions that tells those that fail from those that run: a condition is kept only if every
 config that violates it fails. Fresh configs then check the result. Conditions on kinds of layers come from
-tools/layer_kinds.py; with `--kinds` they alone are found again. The conditions of :data:`WRITTEN` are
-written by hand. With `--check` nothing is written.
+tools/layer_kinds.py.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import re
 import sys
@@ -32,8 +27,7 @@ from archspec.reference.meta import on_meta
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
-from archspec.tree.runnable import RUNS
-from tools.layer_kinds import LISTS, kind_rules
+from tools.layer_kinds import kind_rules
 
 _HEADS = re.compile(r"heads?$|n_head$|_heads_")
 _WIDTH = re.compile(
@@ -80,37 +74,6 @@ _NEEDED: dict[str, dict[str, Any]] = {  # caches need a layer of attention; some
         "num_hidden_layers": 3,
         "layer_types": ["linear_attention", "full_attention", "linear_attention"],
     },
-}
-_DECODERS = (
-    *("Bart", "BigBirdPegasus", "Blenderbot", "BlenderbotSmall"),
-    *("MBart", "Marian", "Mvp", "PLBart", "Pegasus"),
-)
-_DEPTHS = "decoder_layers <= encoder_layers"  # the cache has as many layers as the encoder
-WRITTEN: dict[str, tuple[str, ...]] = {  # of model types or classes; tests run a config that violates each
-    **{f"{name}ForCausalLM": (_DEPTHS,) for name in _DECODERS},
-    "prophetnet": ("num_decoder_layers <= num_encoder_layers",),
-    "bamba": ("attn_layer_indices is not None and any(i < num_hidden_layers for i in attn_layer_indices)",),
-    "canine": ("hidden_size % num_hash_functions == 0", "num_hash_functions <= 16"),
-    "codegen": ("rotary_dim % 2 == 0", "rotary_dim <= n_embd // n_head"),
-    "deepseek_v2": ("num_experts_per_tok is not None or num_hidden_layers <= first_k_dense_replace",),
-    "falcon": (
-        "not new_decoder_architecture or num_attention_heads % num_kv_heads == 0",
-        "new_decoder_architecture or multi_query or num_kv_heads == num_attention_heads",
-        "parallel_attn or not new_decoder_architecture",
-        "new_decoder_architecture or not parallel_attn or num_ln_in_parallel_attn != 2",
-        "not new_decoder_architecture or num_ln_in_parallel_attn in (None, 1, 2)",
-    ),
-    "gptj": ("rotary_dim % 2 == 0", "rotary_dim <= n_embd // n_head"),
-    "jamba": ("num_hidden_layers > attn_layer_offset",),
-    "zamba2": ("n_mamba_heads * mamba_headdim == int(mamba_expand * hidden_size)",),
-}
-TOO_STRICT: dict[str, tuple[str, ...]] = {  # learned conditions that some configs violate and run
-    "canine": ("hidden_size % (num_attention_heads * num_hash_functions) == 0",),
-    "deepseek_v4": ("head_dim >= index_head_dim",),
-    "zamba2": (
-        "hidden_size % n_mamba_heads == 0",
-        "attention_hidden_size * mamba_expand % num_key_value_heads == 0",
-    ),
 }
 _CALLS = (Call(2, 7), Call(1, 67))
 _ENCODED = (
@@ -380,13 +343,9 @@ def _warned(rules: Sequence[str], sample: Sample) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the conditions of some model types, or of all."""
-    check, only_kinds = "--check" in arguments, "--kinds" in arguments
+    """Print the conditions that some specs lack, or all."""
     seed = int(arguments[arguments.index("--seed") + 1]) if "--seed" in arguments else 0
     named = [one for one in arguments if not one.startswith("--") and not one.isdecimal()]
-    path = os.path.join(shipped().folder, RUNS)
-    with open(path, encoding="utf-8") as file:
-        known = json.load(file)
     for model_type in named or shipped().model_types():
         spec = shipped().load(model_type)
         if not spec.architectures:
@@ -394,12 +353,6 @@ def main(arguments: Sequence[str]) -> int:
         subject = Subject(spec)
         if subject.base is None:
             print(f"{model_type}: not run: {subject.reason}", flush=True)
-            continue
-        kinds = kind_rules(subject.spec, subject.base, subject.works)
-        if only_kinds:
-            print(f"{model_type}: {kinds}", flush=True)
-            kept = [rule for rule in known.get(model_type, ()) if not any(name in rule for name in LISTS)]
-            known[model_type] = [*kept, *kinds]
             continue
         found = learn(subject, seed)
         print(
@@ -410,16 +363,9 @@ def main(arguments: Sequence[str]) -> int:
         for title, samples in (("missed", found.missed), ("false", found.false), ("open", found.unexplained)):
             for one in samples[:3]:
                 print(f"    {title}: {one.raw} {one.reason}", flush=True)
-        known[model_type] = [*found.rules, *kinds]
-    for name, rules in TOO_STRICT.items():
-        known[name] = [rule for rule in known[name] if rule not in rules]
-    for name, rules in WRITTEN.items():
-        known[name] = [*dict.fromkeys([*known.get(name, ()), *rules])]
-    known = {name: rules for name, rules in known.items() if rules}
-    if not check:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(dict(sorted(known.items())), file, indent=0)
-            file.write("\n")
+        rules = [*found.rules, *kind_rules(spec, subject.base, subject.works)]
+        known = {condition.text for _, condition in spec.runnable}
+        print(*(f"    - {rule}" for rule in rules if rule not in known), sep="\n", flush=True)
     return 0
 
 

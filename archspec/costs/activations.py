@@ -17,7 +17,7 @@ from archspec.costs.parallel import Shares
 from archspec.costs.records import ELEMENT_BYTES, KERNELS, Saved, Step, training_axes
 from archspec.errors import ArchspecError
 from archspec.language.expression import Expression
-from archspec.specs.library import folder
+from archspec.specs.files import folder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.tree.tensors import output_embeddings

@@ -24,8 +24,7 @@ from archspec.costs.records import (
 from archspec.errors import did_you_mean
 from archspec.language.expression import EvaluationError, Expression, Locals
 from archspec.language.values import here
-from archspec.specs.contractions import Contraction
-from archspec.specs.records import Body, Module
+from archspec.specs.records import Body, Contraction, Module
 from archspec.tree.builder import Builder
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node

@@ -1,31 +1,23 @@
-"""How long a call is: as usual, and at most what transformers has positions for, by formulas/positions.json.
+"""How long a call is: the default, and the most that a model's position embeddings allow.
 
-Positions that are looked up in a table end with it; rotary and relative ones go on as long as one likes.
+`max_length` of a spec says what a table of position embeddings allows; rotary and relative positions have no
+maximum.
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
-from functools import cache
 
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
 from archspec.costs.forward import POSITIONS_HELP, Forward, held_to_transformers
 from archspec.costs.records import Call, Step, axes_of
-from archspec.errors import ArchspecError, FormulaError, Place, Source
-from archspec.language.expression import Expression, parse
-from archspec.language.yaml_nodes import Scalar
-from archspec.specs.library import folder
+from archspec.errors import ArchspecError, FormulaError
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
 from archspec.tree.runnable import unrunnable
 from archspec.typing_light import Any
 
-POSITIONS = (
-    "positions.json"  # model type -> of `tokens`, past ones included, and of its encoder's `encoder_tokens`
-)
 USUAL_TOKENS, USUAL_MEMORY = 2048, 512
 
 
@@ -34,7 +26,7 @@ def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
     lengths = {"batch": 1, "tokens": usual_tokens(scope)}
     if not encodes(scope, architecture):
         return lengths
-    if _one_length(architecture):
+    if architecture in scope.spec.equal_lengths:
         return {**lengths, "encoder_tokens": lengths["tokens"]}
     most = positions(scope, "encoder_tokens")
     return {**lengths, "encoder_tokens": USUAL_MEMORY if most is None else max(1, min(USUAL_MEMORY, most))}
@@ -87,7 +79,7 @@ def positions(scope: Scope, axis: str) -> Any:
     >>> positions(archspec.load("RobertaModel").scope, "tokens")
     510
     """
-    rule = _rule(scope, axis)
+    rule = scope.spec.max_length.get(axis)
     found = None if rule is None else scope.read(rule)
     return positions(found, "tokens") if isinstance(found, Scope) else found
 
@@ -95,7 +87,7 @@ def positions(scope: Scope, axis: str) -> Any:
 def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
     """Errors: :class:`ArchspecError` for a call that is longer than there are positions for."""
     call = call.call if isinstance(call, Step) else call
-    if call.encoder_tokens and call.encoder_tokens != call.tokens and _one_length(architecture):
+    if architecture in scope.spec.equal_lengths and call.encoder_tokens not in (0, call.tokens):
         message = f"{architecture} runs with as many encoder positions as tokens"
         raise ArchspecError(
             f"{message}, not with {call.encoder_tokens:,} and {call.tokens:,}",
@@ -138,11 +130,9 @@ def _costs(node: Node) -> list[Any]:
 def _check(scope: Scope, axis: str, length: int, whose: str, what: str) -> None:
     most = positions(scope, axis)
     if most is not None and length > most:
-        rule = _rule(scope, axis)
-        assert rule is not None  # or there would be no end
         raise ArchspecError(
             f"{whose} positions for {most:,} tokens, and this call comes to {length:,}",
-            help=f"{what} {most:,} at most: {rule.text}",
+            help=f"{what} {most:,} at most: {scope.spec.max_length[axis].text}",
         )
 
 
@@ -151,23 +141,6 @@ def encodes(scope: Scope, architecture: str) -> bool:
     builder = CostBuilder(scope, axes_of(Call(1, 1)))
     builder.build(architecture)
     return builder.encoder
-
-
-def _one_length(architecture: str) -> bool:
-    """Return True for a class whose decoder reads the encoder's tokens again, such as BART's classifier."""
-    return _rules().get(architecture, {}).get("encoder_tokens") == "tokens"
-
-
-def _rule(scope: Scope, axis: str) -> Expression | None:
-    text = _rules().get(scope.spec.model_type, {}).get(axis)
-    return None if text is None else parse(Scalar(text, Place(Source(POSITIONS, text), 1, 1), False, text))
-
-
-@cache
-def _rules() -> dict[str, dict[str, str]]:
-    with open(os.path.join(folder(), POSITIONS), encoding="utf-8") as file:
-        found: dict[str, dict[str, str]] = json.load(file)
-    return found
 
 
 def check_positive(**given: Any) -> None:

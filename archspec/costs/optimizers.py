@@ -17,7 +17,7 @@ from math import prod
 
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.formats.dtypes import dtype_bytes
-from archspec.specs.library import folder
+from archspec.specs.files import folder
 from archspec.tree.tensors import Tensor
 from archspec.typing_light import NamedTuple
 

@@ -13,7 +13,7 @@ from math import prod
 
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
-from archspec.specs.library import folder
+from archspec.specs.files import folder
 from archspec.tree.builder import Builder
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, joined

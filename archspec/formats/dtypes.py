@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 from archspec.errors import ArchspecError
-from archspec.specs.library import folder
+from archspec.specs.files import folder
 from archspec.typing_light import Any
 
 WEIGHT_FORMATS = "weight_formats.json"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from archspec.errors import ArchspecError
-from archspec.formats.float32 import HALF, listed, named_modules
+from archspec.formats.float32 import listed, named_modules
 from archspec.formats.layouts import Layout
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, output_embeddings
@@ -89,7 +89,7 @@ def unquantized_patterns(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> l
     """
     if scheme.own_names:
         return []
-    names = [*(scheme.skipped or ()), *listed(tree, HALF)]
+    names = [*(scheme.skipped or ()), *listed(tree, "float16")]
     if scheme.skipped is None or scheme.skip_defaults:
         parameters = [tensor for tensor in tensors if tensor.kind == "parameter"]
         ends = [end for one in parameters if one.tied_to for end in (one.name, one.tied_to)]

@@ -70,8 +70,10 @@ class EvaluationError(Exception):
         return Problem(message, place, self.expression.path, self.help)
 
 
-def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
-    """A scalar's text as an expression; ``skip`` leading characters (an ``=``) are not part of it.
+def parse(scalar: Scalar, path: str = "", skip: int = 0, checked: bool = False) -> Expression:
+    """Return a scalar's text as an expression, without ``skip`` leading characters (an ``=``).
+
+    A text that was ``checked`` when it was compiled is not checked again.
 
     Errors: :class:`SpecError` at line and column for text that is not a whitelisted expression.
     """
@@ -80,6 +82,8 @@ def parse(scalar: Scalar, path: str = "", skip: int = 0) -> Expression:
     indent = len(blanks) if "\n" not in blanks else 0
     text = text[indent:]
     place = scalar.place._replace(column=scalar.place.column + skip + indent + int(scalar.quoted))
+    if checked:
+        return Expression(ast.parse(f"({text}\n)", mode="eval").body, text, place, path)
     if len(text) > MAX_EXPRESSION:
         message = f"an expression longer than {MAX_EXPRESSION:,} characters"
         raise SpecError(message, place, path, "give its parts names in `where:`")

@@ -1,29 +1,40 @@
-"""YAML text into positioned nodes; scalars stay text.
+"""YAML text as nodes that know their place in the file; scalars stay text.
 
-Anchors, aliases, tags, duplicate keys and several documents are refused: a spec says what it says
-once, in one place. YAML's own retyping (``on``, ``010``, ``12:30``) never happens, because what a
-scalar means is decided by the expression language alone.
+PyYAML reads a text into a compact tree of offsets, which is plain data. `formulas/specs.json` has the trees
+of the shipped specs, so that a count does not import PyYAML. Nodes are made of a text and its tree.
+
+Anchors, aliases, tags, duplicate keys and several documents are refused. YAML's own types (``on``, ``010``,
+``12:30``) never apply, because the expression language alone decides what a scalar means.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from archspec.errors import ConfigError, Place, Source, SpecError
-from archspec.language import yaml_subset
 from archspec.language.yaml_nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
 from archspec.typing_light import Any
 
 MAX_SPEC_BYTES = 1_000_000
 _HELP = "see docs/spec-grammar.md"
+_ENDS = ("SequenceEndEvent", "MappingEndEvent")
+_AROUND = ("StreamStartEvent", "StreamEndEvent", "DocumentStartEvent", "DocumentEndEvent")
+
+# A scalar is [start, end], followed by its text and whether it is quoted unless the text is the slice itself;
+# a sequence is [start, [tree, …]]; a mapping is [start, {key: [start, width, tree], …}].
+Tree = list[Any]
 
 
 def text_of(path: str) -> str:
-    """The text of a file, as far as :func:`parse` reads it. Errors: :class:`ArchspecError`."""
+    """Return the text of a file, up to the length that :func:`parse` accepts.
+
+    Errors: :class:`ArchspecError` for a file that cannot be read.
+    """
     try:
         with open(path, encoding="utf-8") as file:
-            return file.read(MAX_SPEC_BYTES + 1)
+            return file.read(MAX_SPEC_BYTES + 1).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         message = f"{path}: the file is not UTF-8 text: {error.reason} at byte {error.start}"
         raise SpecError(message) from None
@@ -31,19 +42,19 @@ def text_of(path: str) -> str:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
 
 
-def parse(source: Source) -> Node:
-    """The one document of a YAML text.
+def parse(source: Source, tree: Tree | None = None) -> Node:
+    """Return the one document of a YAML text; its compact tree is read from the text unless given.
 
     Errors: :class:`SpecError` with line and column for text that is not YAML, and for the parts of
     YAML that specs do not use.
     """
+    return _Nodes(source).node(compact(source) if tree is None else tree)
+
+
+def compact(source: Source) -> Tree:
+    """Return the compact tree of a YAML text. Errors: as of :func:`parse`."""
     if len(source.text) > MAX_SPEC_BYTES:
         raise SpecError(f"the file is longer than {MAX_SPEC_BYTES:,} characters", Place(source, 1, 1))
-    return yaml_subset.read(source) or with_pyyaml(source)
-
-
-def with_pyyaml(source: Source) -> Node:
-    """The same, by PyYAML alone, which knows all of YAML and takes longer to import than a model to count."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -58,55 +69,85 @@ def with_pyyaml(source: Source) -> Node:
         raise SpecError(f"not YAML: {detail}", Place(source, 1, 1), help=_HELP) from None
 
 
-def _document(events: Iterator[Any], source: Source) -> Node:
-    found: Node | None = None
+class _Nodes:
+    """Makes nodes of a compact tree."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        rows = f"{source.text}.".splitlines(keepends=True)  # a last line without a break, too
+        self.starts = [0, *accumulate(map(len, rows[:-1]))]
+
+    def node(self, tree: Tree) -> Node:
+        start, inner = tree[:2]
+        if isinstance(inner, int):
+            return self.scalar(*tree)
+        if isinstance(inner, list):
+            return Sequence([self.node(item) for item in inner], self.place(start))
+        node = Mapping({}, {}, self.place(start))
+        for key, (begin, width, value) in inner.items():
+            node.keys[key] = self.place(begin, width)
+            node.items[key] = self.node(value)
+        return node
+
+    def scalar(self, start: int, end: int, text: str | None = None, quoted: bool = False) -> Scalar:
+        raw = self.source.text[start:end]
+        one_line = "\n" not in raw
+        if text is None:
+            text = raw
+        width = max(1, len(text) + 2 * quoted) if one_line else 1
+        return Scalar(text, self.place(start, width), bool(quoted), text if quoted or one_line else raw)
+
+    def place(self, offset: int, width: int = 1) -> Place:
+        line = bisect_right(self.starts, offset)
+        return Place(self.source, line, offset - self.starts[line - 1] + 1, width)
+
+
+def _document(events: Iterator[Any], source: Source) -> Tree:
+    found: Tree | None = None
     for event in events:
         kind = type(event).__name__
         if kind == "DocumentStartEvent" and found is not None:
             raise SpecError("a second document", _place(event, source), help="one spec, one document")
-        if kind not in ("StreamStartEvent", "StreamEndEvent", "DocumentStartEvent", "DocumentEndEvent"):
-            found = _node(event, events, source, 0)
+        if kind not in _AROUND:
+            found = _tree(event, events, source, 0)
     if found is None:
         raise SpecError("the file is empty", Place(source, 1, 1), help="a spec starts with model_type:")
     return found
 
 
-def _node(event: Any, events: Iterator[Any], source: Source, depth: int) -> Node:
-    """The node that starts with an event, with the events up to its end."""
-    kind, place = type(event).__name__, _place(event, source)
+def _tree(event: Any, events: Iterator[Any], source: Source, depth: int) -> Tree:
+    """Return the tree that starts with an event, consuming the events up to its end."""
+    kind, start = type(event).__name__, event.start_mark.index
     if kind == "AliasEvent" or event.anchor:
         message = "anchors and aliases are not used in specs"
-        raise SpecError(message, place, help="name a module or use `extends`")
+        raise SpecError(message, _place(event, source), help="name a module or use `extends`")
     if event.tag:
-        raise SpecError(f"the tag {event.tag} is not used in specs", place, help="write the value as text")
+        message = f"the tag {event.tag} is not used in specs"
+        raise SpecError(message, _place(event, source), help="write the value as text")
     if kind == "ScalarEvent":
-        return _scalar(event, place)
+        end, quoted = event.end_mark.index, bool(event.style)
+        plain = not quoted and source.text[start:end] == event.value
+        return [start, end] if plain else [start, end, event.value, quoted]
     if depth == MAX_DEPTH:
-        raise SpecError(f"nested deeper than {MAX_DEPTH} levels", place, help="give the inner parts names")
-    ends = ("SequenceEndEvent", "MappingEndEvent")
-    inside = takewhile(lambda part: type(part).__name__ not in ends, events)
+        message = f"nested deeper than {MAX_DEPTH} levels"
+        raise SpecError(message, _place(event, source), help="give the inner parts names")
+    inside = takewhile(lambda part: type(part).__name__ not in _ENDS, events)
     if kind == "SequenceStartEvent":
-        return Sequence([_node(part, events, source, depth + 1) for part in inside], place)
-    node = Mapping({}, {}, place)
+        return [start, [_tree(part, events, source, depth + 1) for part in inside]]
+    found: dict[str, Tree] = {}
     for part in inside:
-        key = _node(part, events, source, depth + 1)
-        if not isinstance(key, Scalar):
-            raise SpecError("a key must be text", key.place, help="write the key in one line")
-        if key.text in node.items:
-            message = f"{key.text} is given twice, first in line {node.keys[key.text].line}"
-            raise SpecError(message, key.place, help="keep one of the two")
-        node.keys[key.text] = key.place
-        node.items[key.text] = _node(next(events), events, source, depth + 1)
-    return node
+        if type(part).__name__ in ("SequenceStartEvent", "MappingStartEvent"):
+            raise SpecError("a key must be text", _place(part, source), help="write the key in one line")
+        _tree(part, events, source, depth + 1)  # refuses what no scalar may have
+        key, one_line = part.value, part.start_mark.line == part.end_mark.line
+        if key in found:
+            first = source.text.count("\n", 0, found[key][0]) + 1
+            message = f"{key} is given twice, first in line {first}"
+            raise SpecError(message, _place(part, source), help="keep one of the two")
+        width = max(1, len(key) + 2 * bool(part.style)) if one_line else 1
+        found[key] = [part.start_mark.index, width, _tree(next(events), events, source, depth + 1)]
+    return [start, found]
 
 
 def _place(event: Any, source: Source) -> Place:
     return Place(source, event.start_mark.line + 1, event.start_mark.column + 1)
-
-
-def _scalar(event: Any, place: Place) -> Scalar:
-    start, end, text = event.start_mark, event.end_mark, event.value
-    quoted, one_line = bool(event.style), start.line == end.line
-    raw = text if quoted or one_line else place.source.text[start.index : end.index]
-    width = max(1, len(text) + 2 * quoted) if one_line else 1
-    return Scalar(text, place._replace(width=width), quoted, raw)

@@ -16,7 +16,6 @@ from archspec.errors import (
     ConfigError,
     Place,
     Problem,
-    Source,
     SpecError,
     UnknownArchitectureError,
 )
@@ -26,8 +25,9 @@ from archspec.linting.contexts import expressions, reached
 from archspec.linting.names import problems
 from archspec.linting.tie_paths import leads_somewhere
 from archspec.render import notation
-from archspec.specs.contractions import contractions
-from archspec.specs.library import CONTRACTIONS, NO_SPECS, NOTATION, Library, shipped
+from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, read
+from archspec.specs.library import Library, shipped
+from archspec.specs.module_parser import contractions
 from archspec.specs.records import Module, Spec, runs_of
 from archspec.specs.references import output_paths
 from archspec.tree.builder import Builder
@@ -51,7 +51,7 @@ def lint(path: str, library: Library | None = None) -> list[Problem]:
     Errors: :class:`ConfigError` for a file that cannot be read.
     """
     try:
-        if os.path.basename(path) in NO_SPECS:
+        if os.path.basename(path) in NOT_SPECS:
             _read(path)
             return []
         spec = (library or shipped()).load_file(path)
@@ -74,8 +74,7 @@ def _read(path: str) -> None:
     if os.path.basename(path) == NOTATION:
         notation.read(path)
         return
-    with open(path, encoding="utf-8") as file:
-        contractions(Source(path, file.read()))
+    contractions(*read(path))
 
 
 def _header(spec: Spec) -> Iterator[Problem]:

@@ -56,7 +56,13 @@ def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
     top = Context(spec, None)
     for field in spec.fields.values():
         yield from ((top, expression) for expression in _defaults(field))
-    for expression in (*spec.fixed.values(), *spec.require, *(condition for condition, _ in spec.notes)):
+    for expression in (
+        *spec.fixed.values(),
+        *spec.require,
+        *(condition for condition, _ in spec.notes),
+        *(one for _, one in spec.runnable),
+        *spec.max_length.values(),
+    ):
         yield top, expression
     for module in reached(spec):
         here = Context(spec, module)

@@ -12,7 +12,7 @@ from archspec.errors import ConfigError, Problem
 from archspec.linting import checks
 from archspec.models.report import Report
 from archspec.reports import Block
-from archspec.specs.library import folder
+from archspec.specs.files import folder
 from archspec.specs.search_path import Folder, folders_of, library_of
 
 Folders = Folder | Sequence[Folder]

@@ -37,8 +37,15 @@ _VALUES: dict[str, Schema] = {
     "attribute_map": _mapping(_TEXT, _FIELD),
     "require": _EXPRESSIONS,
     "notes": _mapping(_TEXT),
+    "runnable": {
+        "anyOf": [_EXPRESSION, {"type": "array", "items": {"anyOf": [_EXPRESSION, _mapping(_EXPRESSION)]}}]
+    },
+    "max_length": _mapping(_EXPRESSION, "^(tokens|encoder_tokens)$"),
+    "keep_in_float32": _mapping(_TEXTS, "^(float16|16-bit|always)$"),
+    "former_fields": _mapping({"type": ["string", "null"]}),
+    "valid_config": {"type": "object"},
     **dict.fromkeys(("base_model_prefix", "extends", "flat", "refuse"), _TEXT),
-    **dict.fromkeys(("uses", "readonly", "drop"), _TEXTS),
+    **dict.fromkeys(("uses", "readonly", "drop", "equal_lengths"), _TEXTS),
     **dict.fromkeys(("config", "fixed"), _FIELDS),
     **dict.fromkeys(("modules", "architectures"), _MODULES),
 }

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from archspec.errors import FormulaError, Source, SpecError, printable
+from archspec.errors import ArchspecError, FormulaError, Source, SpecError, printable
 from archspec.language.yaml_nodes import Mapping as YamlMapping
 from archspec.language.yaml_nodes import Scalar, Sequence
-from archspec.language.yaml_reader import MAX_SPEC_BYTES, parse
-from archspec.specs.library import NOTATION, shipped
+from archspec.language.yaml_reader import parse
+from archspec.specs.files import NOTATION, compiled
+from archspec.specs.library import shipped
 
 # of formulas; `sql` is of DuckDB, `spark` of Spark
 FORMATS = ("text", "unicode", "latex", "mathml", "markdown", "python", "c", "sql", "spark")
@@ -139,13 +140,10 @@ def entries(path: str) -> tuple[Entry, ...]:
     `name: {role, fields}`.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            source = Source(path, file.read(MAX_SPEC_BYTES + 1))
-    except OSError as error:
-        raise FormulaError(f"{path}: the notation cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise FormulaError(f"{path}: the notation is not UTF-8 text: {error.reason}") from None
-    root = parse(source)
+        text, tree = compiled().read(path)
+    except ArchspecError as error:
+        raise FormulaError(f"the notation cannot be read: {error}") from None
+    root = parse(Source(path, text), tree)
     if not isinstance(root, YamlMapping):
         raise SpecError("a notation is a mapping of symbols", root.place, help=_HELP)
     found = []

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from archspec.errors import ArchspecError, did_you_mean
-from archspec.specs.library import folder
+from archspec.specs.files import folder
 
 LAWS = "laws.json"
 MAX_COMPUTE = 1e40

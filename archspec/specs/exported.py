@@ -2,7 +2,7 @@
 
 `python -m tools.exported` writes it from the transformers that the specs describe, so that a count needs no
 transformers to tell a class that no spec describes, or a field that no count depends on, from one that nobody
-knows. What configs had before, and still carry, is in `former_fields.json`, written by hand.
+knows. Former fields of many model types are in `former_fields.json`; those of one are in its spec.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import os
 from functools import cache
 
-from archspec.specs.library import folder
+from archspec.specs.files import folder
+from archspec.specs.library import shipped
 from archspec.typing_light import Any, NamedTuple
 
 FILE = "transformers.json"
@@ -70,9 +71,10 @@ def former_fields(model_type: str) -> dict[str, str]:
     """
     now, found = config_fields(model_type), dict[str, str]()
     for group in _read(FORMER).get("groups", ()):
-        beside = group.get("beside")
-        if model_type in group.get("types", (model_type,)) and (beside is None or beside in now):
+        if group.get("beside") in (None, *now):
             found |= group["fields"]
+    if shipped().has(model_type):
+        found |= shipped().load(model_type).former_fields
     return {name: instead for name, instead in found.items() if name not in now}
 
 

@@ -1,75 +1,75 @@
-"""What is recorded of specs in JSON beside them: what each describes and needs, and whose costs are given.
+"""The index of specs, what is recorded of their costs, and digests of what counts depend on.
 
-`python -m tools.index` writes the first, a folder's `index.json`, one line a file. An entry counts only while
-its file, and those that it needs, have the text that it was made from: a file whose text is another one, or
-that has no entry, is parsed instead. `archspec verify --costs --coverage` writes the other, `costs.json`.
+`python -m tools.release` writes the index into the compiled specs, `archspec verify --costs --coverage`
+writes costs.json.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 from archspec.errors import ArchspecError
-from archspec.specs.records import Spec, model_types
+from archspec.language.yaml_nodes import Node, Scalar, Sequence
+from archspec.language.yaml_reader import parse
+from archspec.specs.files import Index, compiled, folder, read
+from archspec.specs.records import UNCOUNTED, Spec, model_types
 from archspec.typing_light import Any, NamedTuple
 
-FILE = "index.json"
-_NOT_HELD = "they were not held to transformers"
-_HELD = ("masked", "static", "working_set")
+_UNVALIDATED = "they were not validated against transformers"
+_FURTHER = ("masked", "static", "working_set")
 
 
 class Entry(NamedTuple):
-    """A model type's spec, or a shared part.
+    """The index entry of a spec file: a model type's, or a shared part's.
 
     ``needs`` are the files that it extends or uses, and those of the model types that its sub-configs have by
-    default; ``digest`` is of the file's own text.
+    default.
     """
 
     architectures: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    digest: str = ""
 
 
 Entries = Mapping[str, Entry]
 
 
 class CostRecord(NamedTuple):
-    """Which classes of a model type have met the instrument with their costs, and with which of them.
+    """The classes of a model type whose costs are validated against torch, and what is validated of each.
 
-    ``exact`` did at every point, those of ``training`` with their gradients; ``gaps`` say why others did not.
+    ``exact`` classes agree at every call, those of ``training`` in their gradients too; ``gaps`` say why the
+    others do not.
     """
 
-    exact: Sequence[str] = ()
+    exact: Collection[str] = ()
     gaps: Mapping[str, str] = {}  # never changed
-    training: Sequence[str] = ()
-    activations: Mapping[str, Sequence[str]] = {}  # never changed
-    masked: Sequence[str] = ()
-    static: Sequence[str] = ()
-    working_set: Sequence[str] = ()
+    training: Collection[str] = ()
+    activations: Mapping[str, Collection[str]] = {}  # never changed
+    masked: Collection[str] = ()
+    static: Collection[str] = ()
+    working_set: Collection[str] = ()
 
     def gap(self, architecture: str, training: bool = False) -> str | None:
-        """Why the costs of a class, or those of its ``training``, are not given; None where they are."""
+        """Return why the costs of a class, or of its ``training``, are not reported; None if they are."""
         if architecture not in self.exact:
-            return self.gaps.get(architecture, _NOT_HELD)
+            return self.gaps.get(architecture, _UNVALIDATED)
         if training and architecture not in self.training:
-            return "its gradients have not met what torch counts"
+            return "its gradients were not validated against torch"
         return None
 
     def activations_gap(self, architecture: str, kind: str) -> str | None:
-        """Why a class has no activations in a kind of training; None where they met the instrument."""
+        """Return why a class's activations in a kind of training are not reported; None if they are."""
         exact = self.activations.get(kind, ())
-        return None if architecture in exact else self.gap(architecture) or _NOT_HELD
+        return None if architecture in exact else self.gap(architecture) or _UNVALIDATED
 
     def held(self, architecture: str) -> tuple[str, ...]:
-        """Which further numbers of a call met their instrument: those of `archspec.costs.forward.HELD`."""
-        return tuple(name for name in _HELD if architecture in getattr(self, name))
+        """Return which of `archspec.costs.forward.HELD` are validated for a class."""
+        return tuple(name for name in _FURTHER if architecture in getattr(self, name))
 
 
 def recorded_costs(path: str) -> dict[str, CostRecord]:
-    """What a file records of costs, by model type; nothing where it is missing."""
+    """Return what a file records of costs, by model type; nothing if it is missing."""
     if not os.path.isfile(path):
         return {}
     with open(path, encoding="utf-8") as file:
@@ -82,39 +82,30 @@ def recorded_costs(path: str) -> dict[str, CostRecord]:
 
 
 def entries(
-    folders: Sequence[str], files: Mapping[str, str], load: Callable[[str], Spec]
+    files: Mapping[str, str], load: Callable[[str], Spec], index: Index | None = None
 ) -> dict[str, Entry]:
-    """Model type, or name of a shared part -> its entry, as the files are now.
+    """Return the entry of each file, by model type or name of a shared part, as the files are now.
 
-    ``files`` has the path of each; ``load`` parses one.
+    Entries of the compiled index, or another ``index``, are used while their files, and the files that these
+    need, are unchanged. ``files`` has the path of each name; ``load`` parses one.
     """
-    kept = {name: entry for folder in reversed(folders) for name, entry in recorded(folder).items()}
-    digests = {name: _short(_read(path)) for name, path in files.items()}
-    other = {name for name, digest in digests.items() if name not in kept or kept[name].digest != digest}
-    for name in dependents(other, kept) & files.keys():
+    shipped = compiled()
+    lines = shipped.index() if index is None else index
+    known = {name.rpartition("/")[2]: Entry(*map(tuple, line[:2])) for name, line in lines.items()}
+    start = folder() + os.sep
+    indexed = {name: path for name, path in files.items() if name in known and path.startswith(start)}
+    changed = shipped.changed(indexed.values())
+    other = {name for name, path in files.items() if name not in indexed or path in changed}
+    for name in dependents(other, known) & files.keys():
         try:
-            entry = _entry(load(files[name]))
-        except ArchspecError:  # not well formed: what was known of it before
-            entry = kept.get(name, Entry())
-        kept[name] = entry._replace(digest=digests[name])
-    return {name: kept[name] for name in files}
-
-
-def recorded(folder: str) -> dict[str, Entry]:
-    """The entries of a folder's index; none where it has no index, or one that cannot be read."""
-    try:
-        with open(os.path.join(folder, FILE), encoding="utf-8") as file:
-            content = json.load(file)
-        return {
-            name: Entry(tuple(names), tuple(needs), digest)
-            for name, (names, needs, digest) in content.items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
+            known[name] = _entry(load(files[name]))
+        except ArchspecError:  # not well formed: keep what was known of it
+            known.setdefault(name, Entry())
+    return {name: known[name] for name in files}
 
 
 def dependents(names: set[str], found: Entries) -> set[str]:
-    """Some files and all that extend, use or contain them, directly or through others."""
+    """Return some files and all that extend, use or contain them, directly or through others."""
     within = set(names)
     while more := {name for name, entry in found.items() if within.intersection(entry.needs)} - within:
         within |= more
@@ -122,35 +113,46 @@ def dependents(names: set[str], found: Entries) -> set[str]:
 
 
 def whole_digests(
-    found: Entries, files: Mapping[str, str], beside: Mapping[str, str] | None = None
+    found: Entries, files: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """A digest of each file's text and of all that it needs, directly or through others.
+    """Return a digest of what counts and costs depend on, in each file and all that it needs.
 
-    ``beside`` has texts that count where their names occur in these.
+    Comments and the keys in :data:`UNCOUNTED` are left out. ``texts`` count where their names occur.
     """
-    texts = {name: _read(path).decode("utf-8", "replace") for name, path in files.items()}
+    import hashlib  # takes longer to import than a count does
+
+    contents = {name: counted_content(path) for name, path in files.items()}
     whole = {}
     for name in found:
         needed = {name}
         while more := {need for one in needed for need in found[one].needs if need in found} - needed:
             needed |= more
-        joined = "\0".join(f"{one}\0{texts[one]}" for one in sorted(needed))
-        named = (text for word, text in (beside or {}).items() if word in joined)
-        whole[name] = _short("\0".join((joined, *named)).encode())
+        joined = "\0".join(f"{one}\0{contents[one]}" for one in sorted(needed))
+        named = (text for word, text in (texts or {}).items() if word in joined)
+        whole[name] = hashlib.sha256("\0".join((joined, *named)).encode()).hexdigest()[:12]
     return whole
 
 
-def _read(path: str) -> bytes:
-    """The text of a file; none where it cannot be read, as is told when it is parsed."""
+def counted_content(path: str) -> str:
+    """Return the keys of a spec that counts and costs depend on, as text; nothing for a wrong file."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
+        source, document = read(path)
+        found = plain(document or parse(source))
+    except ArchspecError:  # reported when the spec is loaded
+        return ""
+    if isinstance(found, dict):
+        found = {key: value for key, value in found.items() if key not in UNCOUNTED}
+    return json.dumps(found)
 
 
-def _short(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
+def plain(node: Node) -> Any:
+    """Return a YAML node as plain data: what it says, without where."""
+    if isinstance(node, Scalar):
+        text = " ".join(node.text.split())
+        return [text] if node.quoted else text
+    if isinstance(node, Sequence):
+        return {"items": [plain(item) for item in node.items]}
+    return {key: plain(value) for key, value in node.items.items()}
 
 
 def _entry(spec: Spec) -> Entry:

@@ -1,4 +1,4 @@
-"""`extends:` within a module: the attributes of another module, then the own ones, as a subclass has them."""
+"""`extends:` of a spec and of a module: what comes from the parent, then what is its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,56 @@ from collections.abc import Mapping
 from archspec.errors import Problem, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee
-from archspec.specs.records import Body, Module, Spec, cost_expressions, leaves
+from archspec.specs.records import OWN_KEYS, Body, Module, Spec, cost_expressions, leaves
 from archspec.specs.torch_layers import LEAVES
 
 _HELP = "write Name() or Name(argument) of a module that lists its attributes"
+
+
+def take_shared(used: Spec, spec: Spec) -> dict[str, Module]:
+    """Return a shared part's modules, with the spec's name for the attribute `base_model` of heads."""
+    if used.base_model_prefix != "base_model":
+        return used.modules
+    own = {"base_model": spec.base_model_prefix}
+    return {name: _reattributed(m, own)._replace(home=spec.model_type) for name, m in used.modules.items()}
+
+
+def inherit(parent: Spec, spec: Spec) -> Spec:
+    """Add the parent's fields, and its modules under the child's prefix; calls follow by ``renames``."""
+    spec.attribute_map.update(parent.attribute_map)
+    spec.fields.update(parent.fields)
+    spec.fixed.update(parent.fixed)
+    spec.readonly.update(parent.readonly)
+    for name, module in parent.modules.items():
+        new = name
+        if module.home == parent.model_type:
+            if name.startswith(parent.prefix):
+                new = spec.prefix + name.removeprefix(parent.prefix)
+            module = _reattributed(module, {parent.base_model_prefix: spec.base_model_prefix})
+            module = module._replace(home=spec.model_type)
+        spec.modules[new] = module._replace(name=new)
+        if new != name:
+            spec.renames[name] = new
+    spec.renames.update({old: spec.renames.get(new, new) for old, new in parent.renames.items()})
+    architectures = tuple(spec.renames.get(name, name) for name in parent.architectures)
+    if parent.model_type == spec.model_type:  # another directory's spec of the same models
+        spec = spec._replace(**{key: getattr(parent, key) for key in OWN_KEYS})
+    return spec._replace(
+        architectures=architectures, require=parent.require, flat=parent.flat, notes=parent.notes
+    )
+
+
+def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
+    """Return a module with some attributes under other names, also in the paths of its ties."""
+
+    def path(text: str) -> str:
+        return ".".join(attributes.get(part, part) for part in text.split("."))
+
+    if all(old == new for old, new in attributes.items()) or not isinstance(module.body, dict):
+        return module
+    body = {attributes.get(name, name): part for name, part in module.body.items()}
+    ties = tuple(tie._replace(target=path(tie.target), source=path(tie.source)) for tie in module.ties)
+    return module._replace(body=body, ties=ties)
 
 
 class Inheritance:

@@ -6,7 +6,6 @@ One file a model type, named after it; parts that several specs share are in `fo
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -14,37 +13,23 @@ from archspec.errors import (
     ArchspecError,
     Place,
     Problem,
-    Source,
     SpecError,
     UnknownArchitectureError,
     did_you_mean,
 )
-from archspec.language.yaml_reader import text_of
+from archspec.specs.files import CONTRACTIONS, first, folder, is_file, listed, read, shown_path, spec_file
 from archspec.specs.parser import parse_spec
 from archspec.specs.records import Spec, camel_case
 from archspec.typing_light import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from archspec.specs.contractions import Contraction
     from archspec.specs.index import CostRecord, Entry
+    from archspec.specs.records import Contraction
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRANSFORMERS_VERSION = "5.24.0"  # which the specs describe
-NOTATION = "notation.yaml"
-CONTRACTIONS = "contractions.yaml"
 COSTS = "costs.json"  # which classes' costs have met the instrument
-NO_SPECS = {NOTATION, CONTRACTIONS}  # the files of a folder that are no specs
-_SAFE_PATH = re.compile(r"[A-Za-z0-9_\-]+(?:[./][A-Za-z0-9_\-]+)*$")
 LIST_HELP = "archspec list shows what is described"
 Beyond = Callable[[], Sequence[str]]  # folders that are looked for when nothing else describes something
-
-
-def folder() -> str:
-    """The folder of the package's specs: beside it in a checkout, within it when installed."""
-    for path in (os.path.join(_PACKAGE, "formulas"), os.path.join(os.path.dirname(_PACKAGE), "formulas")):
-        if os.path.isdir(path):
-            return path
-    raise SpecError("the specs are missing: there is no folder formulas/ in or beside the package")
 
 
 @cache
@@ -77,15 +62,15 @@ class Library:
 
     def model_types(self) -> list[str]:
         """Every model type that a spec describes or refuses, sorted."""
-        return sorted(_listed(self.folders))
+        return sorted(listed(self.folders))
 
     def has(self, model_type: str) -> bool:
         """Whether a spec describes or refuses a model type."""
-        return bool(_spec_file(model_type, self.folders)) or (self.widen() and self.has(model_type))
+        return bool(spec_file(model_type, self.folders)) or (self.widen() and self.has(model_type))
 
     def hidden(self, model_type: str) -> list[str]:
         """The files of a model type: the one that describes it, then those that it is read in place of."""
-        return [shown_path(path) for one in self.folders if (path := _spec_file(model_type, [one]))]
+        return [shown_path(path) for one in self.folders if (path := spec_file(model_type, [one]))]
 
     def widen(self) -> bool:
         """Takes in the folders that are asked for last; whether there are any that were not in before."""
@@ -98,7 +83,7 @@ class Library:
 
     def files(self) -> dict[str, str]:
         """Model type, or name of a shared part -> its file."""
-        return _listed(self._every_folder())
+        return listed(self._every_folder())
 
     def load(self, model_type: str) -> Spec:
         """The spec of a model type.
@@ -120,38 +105,37 @@ class Library:
 
     def contractions(self) -> dict[str, Contraction]:
         """The kinds of products that `ops:` may name."""
-        from archspec.specs.contractions import contractions
+        from archspec.specs.module_parser import contractions
 
         if not self._contractions:
-            path = next(p for f in self.folders if os.path.isfile(p := os.path.join(f, CONTRACTIONS)))
-            with open(path, encoding="utf-8") as file:
-                self._contractions = contractions(Source(shown_path(path), file.read()))
+            path = next(p for f in self.folders if is_file(p := os.path.join(f, CONTRACTIONS)))
+            self._contractions = contractions(*read(path))
         return self._contractions
 
     def costs(self, model_type: str) -> CostRecord:
         """What is recorded, beside its spec, of the costs of a model type's classes."""
         from archspec.specs.index import CostRecord, recorded_costs
 
-        beside = os.path.dirname(_spec_file(model_type, self.folders))
+        beside = os.path.dirname(spec_file(model_type, self.folders))
         if beside not in self._costs:
             self._costs[beside] = recorded_costs(os.path.join(beside, COSTS))
         return self._costs[beside].get(model_type, CostRecord())
 
-    def entries(self) -> dict[str, Entry]:
-        """What each file describes and needs, as :mod:`archspec.specs.index` tells without parsing."""
+    def entries(self, from_scratch: bool = False) -> dict[str, Entry]:
+        """Return the index entry of each file; with ``from_scratch`` every file is parsed."""
         from archspec.specs.index import entries
 
         parsed: dict[str, Spec] = {}  # of the files as they are now
         self.unread = []
 
-        def read(path: str) -> Spec:
+        def load(path: str) -> Spec:
             try:
                 return self._read(path, (), parsed)
             except ArchspecError as error:
                 self.unread += error.problems
                 raise
 
-        return entries(self.folders, self.files(), read)
+        return entries(self.files(), load, {} if from_scratch else None)
 
     def catalogue(self) -> dict[str, tuple[str, ...]]:
         """Model type -> its architectures, the base model first."""
@@ -179,7 +163,7 @@ class Library:
 
         Errors: :class:`UnknownArchitectureError` for a name of neither.
         """
-        if _spec_file(name, self.folders):
+        if spec_file(name, self.folders):
             return name, None
         if name not in self.index() and self.widen():
             return self.named(name)
@@ -198,8 +182,8 @@ class Library:
             help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
             missing = Problem(f"no spec describes the architecture {architecture!r}", help=help_)
             raise UnknownArchitectureError([missing, *self.unread])
-        folder = next(one for one in self.folders if any(_spec_file(name, [one]) for name in types))
-        types = tuple(name for name in types if _spec_file(name, [folder]))
+        folder = next(one for one in self.folders if any(spec_file(name, [one]) for name in types))
+        types = tuple(name for name in types if spec_file(name, [folder]))
         if len(types) == 1:
             return types[0]
         found, lower = self._entries, architecture.lower()
@@ -215,7 +199,7 @@ class Library:
         if not self.has(model_type):
             help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
             raise UnknownArchitectureError(f"no spec describes the model type {model_type!r}", help=help_)
-        return _spec_file(model_type, self.folders)
+        return spec_file(model_type, self.folders)
 
     def _read(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
         """The spec of a file, of those that are ``parsed`` if it is there.
@@ -227,7 +211,8 @@ class Library:
         return parsed[path]
 
     def _parse(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
-        text, trail = text_of(path), (*trail, os.path.realpath(path))
+        source, document = read(path)
+        trail = (*trail, os.path.realpath(path))
 
         def named(name: str, place: Place) -> Spec:
             found = self._named(name, path)
@@ -238,7 +223,7 @@ class Library:
                 raise SpecError(f"{name} is extended or used in a circle", place, help="break the circle")
             return self._read(found, trail, parsed)
 
-        return parse_spec(Source(shown_path(path), text), named, self)
+        return parse_spec(source, named, self, document)
 
     def _named(self, name: str, path: str) -> str:
         """The file that the spec of another names: beside that one first, and never itself; '' for none."""
@@ -246,7 +231,7 @@ class Library:
         home = os.path.dirname(beside) if os.path.basename(beside) == "shared" else beside
         folders = dict.fromkeys((home, os.path.join(home, "shared"), *self._every_folder()))
         paths = {one: os.path.abspath(os.path.join(one, name + ".yaml")) for one in folders}
-        found = _first(name, [one for one in folders if paths[one] != os.path.abspath(path)])
+        found = first(name, [one for one in folders if paths[one] != os.path.abspath(path)])
         return self._named(name, path) if not found and self.widen() else found
 
     def _every_folder(self) -> list[str]:
@@ -265,36 +250,3 @@ class _Changed(Library):
         if model_type not in self._specs:
             self._specs[model_type] = self._base.load(model_type)._replace(library=self)
         return self._specs[model_type]
-
-
-def _listed(folders: Sequence[str]) -> dict[str, str]:
-    """Name -> its file, of all specs in some folders; the first that has one hides the others'."""
-    found: dict[str, str] = {}
-    for folder in folders:
-        names = (
-            {entry.name for entry in os.scandir(folder) if entry.is_file()} if os.path.isdir(folder) else ()
-        )
-        for name in sorted(names):
-            if name.endswith(".yaml") and name not in NO_SPECS and _SAFE_PATH.match(name):
-                found.setdefault(name.removesuffix(".yaml"), os.path.join(folder, name))
-    return found
-
-
-def _first(name: str, folders: Sequence[str]) -> str:
-    """The file of a spec in the first folder that has one; '' for none."""
-    paths = (os.path.join(folder, name + ".yaml") for folder in folders)
-    return next((path for path in paths if _SAFE_PATH.match(name) and os.path.isfile(path)), "")
-
-
-def _spec_file(model_type: str, folders: Sequence[str]) -> str:
-    """The file of a model type in the first folder that has it; '' for none."""
-    return "" if "/" in model_type or f"{model_type}.yaml" in NO_SPECS else _first(model_type, folders)
-
-
-def shown_path(path: str) -> str:
-    """A file as messages name it: the package's own within its folder, wherever that is."""
-    own = os.path.relpath(path, folder())
-    if not own.startswith(".."):
-        return os.path.join(os.path.basename(folder()), own)
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative

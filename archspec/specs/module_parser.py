@@ -8,7 +8,8 @@ import re
 from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
-from archspec.specs.records import RESERVED, RUNS, Body, Module, Runs, Tie
+from archspec.language.yaml_reader import parse as parse_yaml
+from archspec.specs.records import RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
 
 _TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
 
@@ -16,8 +17,8 @@ _TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
 class ModuleParser:
     """Reads the parts of one file; problems are collected, so that one run shows them all."""
 
-    def __init__(self, text: Source) -> None:
-        self.source = text
+    def __init__(self, text: Source, checked: bool = False) -> None:
+        self.source, self.checked = text, checked
         self.problems: list[Problem] = []
         self.bases: dict[str, Expression] = {}
 
@@ -204,7 +205,7 @@ class ModuleParser:
 
     def parsed(self, node: Scalar, path: str, skip: int = 0) -> Expression | None:
         try:
-            return parse(node, path, skip)
+            return parse(node, path, skip, self.checked)
         except SpecError as error:
             self.problems += error.problems
             return None
@@ -215,3 +216,29 @@ class ModuleParser:
 
     def problem(self, message: str, place: Place, path: str, help_: str) -> None:
         self.problems.append(Problem(message, place, path, help_))
+
+
+def contractions(source: Source, compiled: Node | None = None) -> dict[str, Contraction]:
+    """Return the table in a text; ``compiled`` is its document if it was compiled.
+
+    Errors: :class:`SpecError` with all problems of the text.
+    """
+    parser = ModuleParser(source, checked=compiled is not None)
+    root = compiled or parse_yaml(source)
+    assert isinstance(root, Mapping)
+    found = {}
+    for key, node in root.items.items():
+        name, parameters = parser.signature(key, root.keys[key], "contractions")
+        assert isinstance(node, Mapping)
+        inner = {key: value for key, value in node.items.items() if key in Contraction._fields[3:8]}
+        found[name] = Contraction(
+            name,
+            parameters,
+            parser.named(parser.mapping(node, "where"), f"{name}.where"),
+            **parser.named(Mapping(inner, node.keys, node.place), name),
+            cache=parser.shapes(parser.mapping(node, "cache"), f"{name}.cache"),
+            require=tuple(parser.expressions(node, "require", f"{name}.")),
+        )
+    if parser.problems:
+        raise SpecError(parser.problems)
+    return found

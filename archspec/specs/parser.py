@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
 from archspec.language.values import KINDS, LAYERS, union
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
-from archspec.specs.inheritance import Inheritance
+from archspec.specs.inheritance import Inheritance, inherit, take_shared
 from archspec.specs.module_parser import ModuleParser
-from archspec.specs.records import KEYS, Field, Module, Spec, SpecLibrary, camel_case
+from archspec.specs.records import (
+    FLOAT32,
+    KEYS,
+    MAX_LENGTH,
+    OWN_KEYS,
+    Field,
+    Spec,
+    SpecLibrary,
+    camel_case,
+)
 from archspec.typing_light import Any
 
 MAX_BRACKETS = 64  # in the type of a field
@@ -23,23 +32,25 @@ _STARTS = "-0123456789.[{("  # of numbers, lists, mappings and brackets
 Loader = Callable[[str, Place], Spec]
 
 
-def parse_spec(text: Source, load: Loader, library: SpecLibrary) -> Spec:
-    """A spec from its text; ``load`` gives the specs that it names, ``library`` those of its sub-configs.
+def parse_spec(text: Source, load: Loader, library: SpecLibrary, compiled: Node | None = None) -> Spec:
+    """Return the spec in a text; ``compiled`` is its document if it was compiled.
+
+    ``load`` loads the specs that it names, ``library`` those of its sub-configs.
 
     Errors: :class:`SpecError` with all problems of the file at once.
     """
-    return _Parser(text, load, library).spec()
+    parser = _Parser(text, load, library, checked=compiled is not None)
+    return parser.spec(compiled or parse_yaml(text))
 
 
 class _Parser(ModuleParser):
     """Reads one file as a whole: what it takes over of other specs first, then what it describes itself."""
 
-    def __init__(self, text: Source, load: Loader, library: SpecLibrary) -> None:
-        super().__init__(text)
+    def __init__(self, text: Source, load: Loader, library: SpecLibrary, checked: bool) -> None:
+        super().__init__(text, checked)
         self.load, self.library = load, library
 
-    def spec(self) -> Spec:
-        root = parse_yaml(self.source)
+    def spec(self, root: Node) -> Spec:
         keys = f"keys: {', '.join(KEYS)}"
         if not isinstance(root, Mapping):
             raise SpecError("a spec is a mapping of keys", root.place, help=keys)
@@ -59,6 +70,7 @@ class _Parser(ModuleParser):
             header=_header(self.source.text),
             extends=self.text(root, "extends"),
             uses=tuple(self.names(root, "uses")),
+            **self.own_keys(root),
         )
         if self.problems:
             raise SpecError(self.problems)
@@ -76,10 +88,10 @@ class _Parser(ModuleParser):
         names = (model_type, prefix, base_model_prefix)
         spec = Spec(*names, self.source, self.library, {}, {}, {}, {}, {}, {})
         for used in self.loaded(root, "uses"):
-            spec.modules.update(_named_base(used, spec))
+            spec.modules.update(take_shared(used, spec))
             spec.renames.update(used.renames)
             spec.fields.update(used.fields)
-        return _inherit(parent, spec) if parent else spec
+        return inherit(parent, spec) if parent else spec
 
     def add_fields(self, root: Mapping, spec: Spec) -> set[str]:
         """Puts the file's fields, other names and fixed values over those taken over; gives their names."""
@@ -202,6 +214,47 @@ class _Parser(ModuleParser):
                 notes.append((parsed, self.scalar(node)))
         return notes
 
+    def own_keys(self, root: Mapping) -> dict[str, Any]:
+        """Return the keys that a spec does not inherit, but from one of the same model type."""
+        lengths = self.mapping(root, "max_length")
+        lists = self.mapping(root, "keep_in_float32")
+        for mapping, allowed in ((lengths, MAX_LENGTH), (lists, FLOAT32)):
+            for key in mapping.items.keys() - {*allowed}:
+                help_ = f"keys: {', '.join(allowed)}"
+                self.problem(f"{key} is not a key here", mapping.keys[key], "", help_)
+        found = {
+            "runnable": tuple(self.runnable(root)),
+            "max_length": self.named(lengths, "max_length"),
+            "equal_lengths": tuple(self.names(root, "equal_lengths")),
+            "keep_in_float32": {key: tuple(self.names(lists, key)) for key in lists.items},
+            "former_fields": {
+                name: self.scalar(node) for name, node in self.mapping(root, "former_fields").items.items()
+            },
+            "valid_config": self.data(self.mapping(root, "valid_config")),
+        }
+        return {key: found[key] for key in OWN_KEYS if key in root.items}
+
+    def runnable(self, root: Mapping) -> Iterator[tuple[str, Expression]]:
+        """Yield the conditions of running, each with its class, or '' for all classes."""
+        node = root.items.get("runnable")
+        for item in node.items if isinstance(node, Sequence) else [] if node is None else [node]:
+            named = item.items if isinstance(item, Mapping) else {"": item}
+            for name, condition in named.items():
+                if not isinstance(condition, Scalar):
+                    help_ = "one line each: - a % b == 0, or - Class: a % b == 0"
+                    self.problem("runnable is a list of conditions", condition.place, "runnable", help_)
+                elif (parsed := self.parsed(condition, "runnable")) is not None:
+                    yield name, parsed
+
+    def data(self, node: Node) -> Any:
+        """Return a node as the plain data of a config."""
+        if isinstance(node, Mapping):
+            return {key: self.data(value) for key, value in node.items.items()}
+        if isinstance(node, Sequence):
+            return [self.data(item) for item in node.items]
+        value = self.value(node, "valid_config")
+        return ast.literal_eval(value.tree) if value is not None and _literal(value) else node.text
+
     def loaded(self, root: Mapping, key: str) -> list[Spec]:
         specs = []
         for name in self.names(root, key):
@@ -210,50 +263,6 @@ class _Parser(ModuleParser):
             except SpecError as error:
                 self.problems += error.problems
         return specs
-
-
-def _named_base(used: Spec, spec: Spec) -> dict[str, Module]:
-    """A shared part's modules; the base model under the own name for it, where heads call it `base_model`."""
-    if used.base_model_prefix != "base_model":
-        return used.modules
-    own = {"base_model": spec.base_model_prefix}
-    return {name: _reattributed(m, own)._replace(home=spec.model_type) for name, m in used.modules.items()}
-
-
-def _inherit(parent: Spec, spec: Spec) -> Spec:
-    """The parent's fields, and its modules under the child's prefixes; their calls follow by ``renames``."""
-    spec.attribute_map.update(parent.attribute_map)
-    spec.fields.update(parent.fields)
-    spec.fixed.update(parent.fixed)
-    spec.readonly.update(parent.readonly)
-    for name, module in parent.modules.items():
-        new = name
-        if module.home == parent.model_type:
-            if name.startswith(parent.prefix):
-                new = spec.prefix + name.removeprefix(parent.prefix)
-            module = _reattributed(module, {parent.base_model_prefix: spec.base_model_prefix})
-            module = module._replace(home=spec.model_type)
-        spec.modules[new] = module._replace(name=new)
-        if new != name:
-            spec.renames[name] = new
-    spec.renames.update({old: spec.renames.get(new, new) for old, new in parent.renames.items()})
-    architectures = tuple(spec.renames.get(name, name) for name in parent.architectures)
-    return spec._replace(
-        architectures=architectures, require=parent.require, flat=parent.flat, notes=parent.notes
-    )
-
-
-def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
-    """The module with some of its attributes under other names, in the paths of its ties too."""
-
-    def path(text: str) -> str:
-        return ".".join(attributes.get(part, part) for part in text.split("."))
-
-    if all(old == new for old, new in attributes.items()) or not isinstance(module.body, dict):
-        return module
-    body = {attributes.get(name, name): part for name, part in module.body.items()}
-    ties = tuple(tie._replace(target=path(tie.target), source=path(tie.source)) for tie in module.ties)
-    return module._replace(body=body, ties=ties)
 
 
 def _literal(expression: Expression) -> bool:

@@ -32,7 +32,17 @@ KEYS = {
     "drop": "modules and architectures of the parent that do not exist here",
     "refuse": "why this model type cannot be counted from a config alone",
     "notes": "condition -> what the user is told when it holds",
+    "runnable": "conditions that a config meets if its forward pass runs; `Class: condition` for one class",
+    "max_length": "the most `tokens` (past ones included) and `encoder_tokens` that a call may have",
+    "equal_lengths": "classes whose decoder reads the encoder's tokens again, so both have one length",
+    "keep_in_float32": "patterns of parameters that stay in float32: `float16`, `16-bit` or `always`",
+    "former_fields": "fields of old configs that no count depends on -> the field that replaces it, if any",
+    "valid_config": "a config to verify with, if the default config is refused",
 }
+OWN_KEYS = ("runnable", "max_length", "equal_lengths", "keep_in_float32", "former_fields", "valid_config")
+UNCOUNTED = ("notes", *OWN_KEYS)  # keys that no count depends on
+MAX_LENGTH = ("tokens", "encoder_tokens")
+FLOAT32 = ("float16", "16-bit", "always")  # the dtypes of a model whose parameters stay in float32
 CONFIGS = ("Config", "AutoConfig")  # what a default calls that is a sub-config
 OPTIONS = ("optional", "legacy", "merge", "formerly")  # of these calls; other keywords are fields
 RESERVED = (
@@ -172,6 +182,27 @@ def cost_expressions(module: Module) -> Iterator[Expression]:
     yield from module.saves.values()
 
 
+class Contraction(NamedTuple):
+    """An entry of the table of `ops:`, contractions.yaml: a product that is not a layer's.
+
+    It has parameters, local names, and FLOPs over the axes of a call. ``masked_flops`` is None if masks leave
+    nothing out; ``kind`` says what of the past `cache` holds; ``require`` says when the entry applies;
+    ``saves`` are the bytes that autograd keeps, None if they are unknown. An entry without FLOPs may be used
+    in `saves:` only.
+    """
+
+    name: str
+    parameters: dict[str, Expression | None]
+    where: dict[str, Expression]
+    flops: Expression | None = None
+    masked_flops: Expression | None = None
+    backward_flops: Expression | None = None
+    kind: Expression | None = None
+    saves: Expression | None = None
+    cache: Mapping[str, Expression] = _NOTHING
+    require: tuple[Expression, ...] = ()
+
+
 class SpecLibrary(Protocol):
     """Where the specs of sub-configs are found (see :class:`archspec.specs.library.Library`)."""
 
@@ -193,7 +224,10 @@ class SpecLibrary(Protocol):
 
 
 class Spec(NamedTuple):
-    """A whole spec, with parents and shared parts merged in."""
+    """A whole spec, with parents and shared parts merged in.
+
+    ``runnable`` has the class that a condition is for, '' for all classes.
+    """
 
     model_type: str
     prefix: str
@@ -214,6 +248,12 @@ class Spec(NamedTuple):
     header: str = ""
     extends: str = ""
     uses: tuple[str, ...] = ()
+    runnable: tuple[tuple[str, Expression], ...] = ()
+    max_length: Mapping[str, Expression] = _NOTHING
+    equal_lengths: tuple[str, ...] = ()
+    keep_in_float32: Mapping[str, tuple[str, ...]] = _NOTHING
+    former_fields: Mapping[str, str] = _NOTHING
+    valid_config: Mapping[str, Any] = _NOTHING
 
     def reads_layer_idx(self) -> bool:
         """Whether what a layer costs depends on which one it is."""

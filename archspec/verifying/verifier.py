@@ -96,7 +96,7 @@ class Verifier(BothSides):
                 step(default)
             except Unavailable as error:  # the random configs may still be to be had
                 unavailable = unavailable or str(error)
-        for raw in valid_configs(self.spec.model_type) if self.samples else ():
+        for raw in valid_configs(self.spec) if self.samples else ():
             try:
                 self.one(raw)
             except Unavailable as error:

@@ -134,7 +134,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> archspec.Model:
 def test_only_what_was_held_to_torch_is_given(recorded: archspec.Model) -> None:
     found = Activations(recorded.scope, recorded.architecture, 2, 64, attention="eager")
     assert found.bytes == StepActivations(recorded.scope, recorded.architecture, found.step).bytes > 0
-    with pytest.raises(ArchspecError, match="with flash are not given: they were not held to transformers"):
+    with pytest.raises(ArchspecError, match="with flash are not given: they were not validated against"):
         Activations(recorded.scope, recorded.architecture, 2, 64)
     with pytest.raises(ArchspecError, match="with eager checkpointing are not given"):
         Activations(recorded.scope, recorded.architecture, 2, 64, attention="eager", checkpointing=True)

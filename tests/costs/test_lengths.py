@@ -18,8 +18,9 @@ def read(name: str) -> Any:
     return json.loads(Path(shipped().folder, name).read_text(encoding="utf-8"))
 
 
-RULES = {name: rule for name, rule in read("positions.json").items() if rule != {"encoder_tokens": "tokens"}}
-ONE_LENGTH = read("positions.json").keys() - RULES.keys()  # classes
+SPECS = [shipped().load(name) for name in shipped().model_types()]
+RULES = {spec.model_type: spec.max_length for spec in SPECS if spec.max_length}
+ONE_LENGTH = {name for spec in SPECS for name in spec.equal_lengths}
 FEW = 24  # positions
 SMALL = {
     **dict.fromkeys(("hidden_size", "n_embd", "d_model", "emb_dim", "dim", "embedding_size"), 48),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from archspec.errors import Source, SpecError
 from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
-from archspec.language.yaml_reader import MAX_SPEC_BYTES, parse, with_pyyaml
+from archspec.language.yaml_reader import MAX_SPEC_BYTES, compact, parse
 
 TEXT = """# a comment
 a: 12:30
@@ -18,9 +20,8 @@ long: one
 """
 
 
-@pytest.mark.parametrize("read", [parse, with_pyyaml])
-def test_nodes_know_their_text_and_place(read: object) -> None:
-    root = read(Source("toy.yaml", TEXT))  # type: ignore[operator]
+def test_nodes_know_their_text_and_place() -> None:
+    root = parse(Source("toy.yaml", TEXT))
     assert isinstance(root, Mapping) and list(root.items) == ["a", "b", "long"]
     assert [(place.line, place.column, place.width) for place in root.keys.values()] == [
         (2, 1, 1),
@@ -34,6 +35,37 @@ def test_nodes_know_their_text_and_place(read: object) -> None:
     first, inner = listed.items
     assert isinstance(first, Scalar) and (first.text, first.quoted) == ("it's", True)
     assert isinstance(inner, Sequence) and [texts(item) for item in inner.items] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [TEXT, "a: é\n\u2028b: 1\n", '"é \\" x": {a: [1, {b: "c\n  d"}]}', "a: |\n  x\n  y\nb: >-\n  z\n"],
+)
+def test_compact_trees_are_plain_data(text: str) -> None:
+    source = Source("toy.yaml", text)
+    assert parse(source) == parse(source, json.loads(json.dumps(compact(source))))
+
+
+@pytest.mark.parametrize(
+    ("text", "scalar", "quoted", "raw", "place"),
+    [
+        ("a: x y # c", "x y", False, "x y", (1, 4, 3)),
+        ("é: x", "x", False, "x", (1, 4, 1)),
+        ("a:", "", False, "", (1, 3, 1)),
+        ('a: "x\\ty"', "x\ty", True, "x\ty", (1, 4, 5)),
+        ("a: 'x\n  y'", "x y", True, "x y", (1, 4, 1)),
+        ("a:\n  x\n\n  y", "x\ny", False, "x\n\n  y", (2, 3, 1)),
+        ("a: |\n  x", "x", True, "x", (1, 4, 1)),
+        ("b: 1\na: {c: x}", None, False, "", (2, 4, 1)),
+    ],
+)
+def test_scalars(text: str, scalar: str | None, quoted: bool, raw: str, place: tuple[int, int, int]) -> None:
+    root = parse(Source("toy.yaml", text))
+    assert isinstance(root, Mapping)
+    node = [*root.items.values()][-1]
+    assert tuple(node.place[1:]) == place
+    if isinstance(node, Scalar):
+        assert (node.text, node.quoted, node.raw) == (scalar, quoted, raw)
 
 
 def texts(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""The index is what parsing every spec gives, and holds only for the texts that it was made from."""
+"""The compiled specs and their index: what parsing gives, used only while a file has the compiled text."""
 
 from __future__ import annotations
 
@@ -7,77 +7,112 @@ from pathlib import Path
 
 import pytest
 
-from archspec.specs import index
+from archspec.errors import ArchspecError
+from archspec.specs import files, index
 from archspec.specs.library import Library, shipped
-from tools.index import main
-from tools.index import text as written
+from tools.release import compiled_specs, main
+
+TEXTS = {  # a parent, its child, a model that has the child as a part, and another
+    "parent": "model_type: parent\narchitectures:\n  ParentModel:\n    a: Linear(1, 1)\n",
+    "child": "model_type: child\nextends: parent\n",
+    "whole": "model_type: whole\nconfig:\n  part: = Config(child)\narchitectures:\n"
+    "  WholeModel:\n    a: Linear(1, 1)\n",
+    "other": "model_type: other\n",
+}
 
 
-def parsed(library: Library) -> dict[str, index.Entry]:
-    """The entries without any index."""
-    return index.entries((), library.files(), library.load_file)
-
-
-def test_the_index_is_what_parsing_gives() -> None:
+def test_the_catalogue_is_what_parsing_gives() -> None:
     found = shipped().catalogue()
     assert list(found) == shipped().model_types()
     assert found == {name: shipped().load(name).architectures for name in found}
     assert sum(map(len, found.values())) > 100
-    assert (Path(shipped().folder) / index.FILE).read_text() == written(parsed(shipped()))
 
 
-def test_the_index_is_fresh(capsys: pytest.CaptureFixture[str]) -> None:
+def test_generated_files_are_fresh(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"]) == 0, capsys.readouterr().out
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Library:
-    """A folder with an index: a parent, its child, a model that has the child as a part, and another."""
-    texts = {
-        "parent": "model_type: parent\narchitectures:\n  ParentModel:\n    a: Linear(1, 1)\n",
-        "child": "model_type: child\nextends: parent\n",
-        "whole": "model_type: whole\nconfig:\n  part: = Config(child)\narchitectures:\n"
-        "  WholeModel:\n    a: Linear(1, 1)\n",
-        "other": "model_type: other\n",
-    }
-    for name, text in texts.items():
-        (tmp_path / f"{name}.yaml").write_text(text)
-    library = Library(str(tmp_path))
-    (tmp_path / index.FILE).write_text(written(library.entries()))
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """A directory of YAML files with its compiled file, in place of the shipped one."""
+    (tmp_path / "formulas").mkdir()
+    for name, text in {**TEXTS, "contractions": "{}\n", "notation": "{}\n"}.items():
+        (tmp_path / "formulas" / f"{name}.yaml").write_text(text)
+    library = Library(str(tmp_path / "formulas"))
+    monkeypatch.setattr(files, "folder", lambda: library.folder)
+    monkeypatch.setattr(index, "folder", lambda: library.folder)
+    Path(library.folder, files.COMPILED).write_text(compiled_specs(library))
+    compiled = files.Compiled(library.folder)
+    monkeypatch.setattr(files, "compiled", lambda: compiled)
+    monkeypatch.setattr(index, "compiled", lambda: compiled)
     return library
 
 
-def test_an_entry_holds_only_for_the_text_that_it_was_made_from(own: Library) -> None:
-    before = own.entries()
-    assert before["child"].architectures == ("ChildModel",)
+def test_a_compiled_file_is_read_without_pyyaml(own: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archspec.specs.parser.parse_yaml", None)
+    assert own.load("child").architectures == ("ChildModel",)
+    assert own.index()["ParentModel"] == ("parent",)
+
+
+def test_a_changed_file_is_read_from_yaml(own: Library) -> None:
     parent = Path(own.folder, "parent.yaml")
     parent.write_text(parent.read_text() + "  ParentHead:\n    a: Linear(1, 1)\n")
+    assert own.load("child").architectures == ("ChildModel", "ChildHead")
     assert own.entries()["child"].architectures == ("ChildModel", "ChildHead")
-    assert own.entries() == parsed(own)
+    assert own.entries() == own.entries(from_scratch=True)
     Path(own.folder, "new.yaml").write_text("model_type: new\nextends: child\n")
     assert Library(own.folder).catalogue()["new"] == ("NewModel", "NewHead")
     parent.unlink()
     assert "parent" not in own.entries()
 
 
+def test_a_compiled_file_stands_for_yaml_files_that_are_not_there(own: Library) -> None:
+    before = own.entries()
+    for path in Path(own.folder).glob("*.yaml"):
+        path.unlink()
+    alone = files.Compiled(own.folder)
+    assert alone.alone
+    for module in (files, index):
+        module.compiled = lambda: alone  # the fixture restores it
+    assert Library(own.folder).entries() == before
+    assert sorted(Library(own.folder).files()) == sorted(TEXTS)
+    assert Library(own.folder).load("child").architectures == ("ChildModel",)
+    with pytest.raises(ArchspecError, match="No such file"):
+        files.read(str(Path(own.folder, "absent.yaml")))
+
+
 def test_a_file_that_is_not_well_formed_keeps_what_was_known_of_it(own: Library) -> None:
     Path(own.folder, "parent.yaml").write_text("model_type: parent\narchitectures: [\n")
     assert own.catalogue()["parent"] == ("ParentModel",)
     assert index.dependents({"parent"}, own.entries()) == {"parent", "child", "whole"}
+    with pytest.raises(ArchspecError, match=r"parent.yaml:3:1: not YAML"):
+        compiled_specs(own)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"parent": 1}', '{"parent": [[], "", ""]}'])
-def test_an_index_that_cannot_be_read_is_none(own: Library, text: str) -> None:
-    Path(own.folder, index.FILE).write_text(text)
-    assert own.entries() == parsed(own)
+def test_without_a_compiled_file_yaml_is_read(own: Library) -> None:
+    before = own.entries()
+    Path(own.folder, files.COMPILED).unlink()
+    empty = files.Compiled(own.folder)
+    for module in (files, index):
+        module.compiled = lambda: empty  # the fixture restores it
+    assert own.entries() == before
+    assert own.load("child").architectures == ("ChildModel",)
 
 
-def test_a_digest_follows_parents_and_parts(own: Library) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("model_type: child", "# a comment\nmodel_type:   child", set()),
+        ("extends: parent", "extends: parent\nnotes: {a: b}\nvalid_config: {a: 1}", set()),
+        ("extends: parent", "extends: parent\nfixed: {a: 1}", {"child", "whole"}),
+    ],
+)
+def test_a_digest_is_of_what_counts_depend_on(own: Library, old: str, new: str, changed: set[str]) -> None:
     before = index.whole_digests(own.entries(), own.files())
     child = Path(own.folder, "child.yaml")
-    child.write_text(child.read_text() + "# changed\n")
+    child.write_text(child.read_text().replace(old, new))
     after = index.whole_digests(own.entries(), own.files())
-    assert {name for name in after if after[name] != before[name]} == {"child", "whole"}
+    assert {name for name in after if after[name] != before[name]} == changed
 
 
 def test_a_folder_before_another_hides_its_specs(own: Library, tmp_path: Path) -> None:

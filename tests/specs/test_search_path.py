@@ -71,7 +71,7 @@ def test_a_shipped_type_is_extended_and_replaced_and_others_stay(specs: Path) ->
     assert any("in place of formulas/llama.yaml" in note for note in mine.notes)
     assert not any("in place of" in note for note in archspec.load("mistral", specs=specs).notes)
     assert archspec.load("mistral", specs=specs).params == archspec.load("mistral").params  # extends: llama
-    with pytest.raises(ArchspecError, match="not held to transformers"):
+    with pytest.raises(ArchspecError, match="not validated against transformers"):
         mine.forward()
 
 

@@ -17,19 +17,22 @@ from archspec.errors import ArchspecError
 from archspec.specs.library import shipped
 
 FORMULAS = Path(shipped().folder)
-POSITIONS = json.loads((FORMULAS / "positions.json").read_text())
 RECORD = json.loads((FORMULAS / "costs.json").read_text())["types"]
 VALID = {"esm": {"vocab_size": 33}, "gpt_neo": {"attention_types": [[["global"], 1]]}}  # defaults are refused
 OTHERS = ["deepseek_v3", "gpt_oss", "llama", "mamba2", "mistral", "qwen3_next", "t5"]  # without a limit
-LIMITED = [name for name in POSITIONS if RECORD.get(name, {}).get("exact")][::3]
+LIMITED = [
+    name
+    for name in shipped().model_types()
+    if shipped().load(name).max_length and RECORD.get(name, {}).get("exact")
+][::3]
 COLUMNS = ("flops", "masked_flops", "training_flops", "cache_elements", "cache_bytes", "tokens")
 LENGTHS: tuple[Mapping[str, int], ...] = ({}, {"batch": 2, "past": 7}, {"tokens": 600})
 
 
 def fields_of(scope: Scope) -> dict[str, list[int]]:
     """Values of the fields that a usual call may follow, and of the number of layers."""
-    rule = POSITIONS.get(scope.spec.model_type, {}).get("tokens", "")
-    named = [name for name in scope.spec.fields if name in rule and "position" in name]
+    rule = scope.spec.max_length.get("tokens")
+    named = [name for name in scope.spec.fields if rule and name in rule.text and "position" in name]
     few = [4, 5] if scope.spec.model_type == "qwen3_next" else [1, 2]  # it runs with a layer of attention
     depths = [name for name in ("num_hidden_layers", "num_layers", "n_layer") if name in scope.spec.fields]
     values = {**{name: [40, 1000, 3000] for name in named}, **dict.fromkeys(depths[:1], few)}
@@ -63,7 +66,7 @@ def test_a_row_costs_what_the_verbs_report_in_any_order(model_type: str) -> None
     rows = 0
     for lengths in LENGTHS:
         asked = [one for one in names if one != "training_flops" or "past" not in lengths]
-        encoder = {} if of_verbs(config, architecture, {}, ["flops"], {}) else {"memory": 9}
+        encoder = {} if of_verbs(config, architecture, {}, ["flops"], {}) else {"encoder_tokens": 9}
         called = {**lengths, **encoder}
         shuffled = {name: random.sample(values, len(values)) for name, values in fields.items()}
         points: list[dict[str, int]] = [{}]
@@ -97,6 +100,6 @@ def test_lengths_are_printed_and_encoder_lengths_are_not_assumed(capsys: pytest.
     assert "note: costs are those of a call with batch 1, tokens 2,048" in capsys.readouterr().err
     grid = ["sweep", "T5Model", "--set", "num_layers=2,3", "--columns", "flops"]
     assert main(grid) == 2
-    assert "positions as memory" in capsys.readouterr().err
-    assert main([*grid, "--memory", "100", "--batch", "3"]) == 0
-    assert "with batch 3, tokens 2,048, memory 100" in capsys.readouterr().err
+    assert "positions as encoder_tokens" in capsys.readouterr().err
+    assert main([*grid, "--encoder-tokens", "100", "--batch", "3"]) == 0
+    assert "with batch 3, tokens 2,048, encoder_tokens 100" in capsys.readouterr().err

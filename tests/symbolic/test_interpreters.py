@@ -60,7 +60,7 @@ def accepted(spec: Spec, architecture: str, raw: dict[str, Any]) -> bool:
 
 def valid(spec: Spec, architecture: str, sampler: Sampler) -> dict[str, Any] | None:
     """A config that the spec itself takes: a random one, where none is known."""
-    for known in valid_configs(spec.model_type):
+    for known in valid_configs(spec):
         return dict(known)
     for _ in range(200):
         raw: dict[str, Any] | None = sampler.sample()

@@ -14,8 +14,11 @@ from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
-from archspec.specs.index import whole_digests
-from archspec.specs.library import CONTRACTIONS, COSTS, shipped
+from archspec.language.yaml_nodes import Mapping
+from archspec.language.yaml_reader import parse
+from archspec.specs.files import CONTRACTIONS, read
+from archspec.specs.index import plain, whole_digests
+from archspec.specs.library import COSTS, shipped
 from archspec.verifying.costs.comparison import CostOutcome, configs
 from archspec.verifying.costs.held import CHECKS, working_set_held
 from archspec.verifying.costs.training import verify_with_training
@@ -226,6 +229,8 @@ def _path() -> str:
 def _digests() -> dict[str, str]:
     """A digest of every model type's spec files and of the contractions that they name."""
     library = shipped()
-    with open(os.path.join(library.folder, CONTRACTIONS), encoding="utf-8") as file:
-        entries = re.findall(r"^(\w+)(.*\n(?:[ #].*\n)*)", file.read(), re.MULTILINE)
-    return whole_digests(library.entries(), library.files(), dict(entries))
+    source, document = read(os.path.join(library.folder, CONTRACTIONS))
+    root = document or parse(source)
+    assert isinstance(root, Mapping)
+    texts = {key.partition("(")[0]: f"{key}: {plain(node)}" for key, node in root.items.items()}
+    return whole_digests(library.entries(), library.files(), texts)

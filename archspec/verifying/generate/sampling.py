@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import copy
-import json
-import os
 import random
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from archspec.configs.scope import SubConfig
 from archspec.errors import ArchspecError
-from archspec.specs.library import shipped
 from archspec.specs.records import Field, Spec
 from archspec.verifying.generate.drawing import LAYERS, Drawing, Texts
 from archspec.verifying.generate.field_kinds import WIDE, is_deep, part_types
 from archspec.verifying.generate.runs import Config
 
 _BLIND = 600  # draws until one is valid, where the default config is not
-VALID = "valid_configs.json"  # in the folder of the specs
 
 
-@cache
-def valid_configs(model_type: str) -> tuple[Config, ...]:
-    """Configs to start from where the default one is refused, and what is drawn, too."""
-    path = os.path.join(shipped().folder, VALID)
-    if not os.path.exists(path):  # a folder of one's own
-        return ()
-    with open(path, encoding="utf-8") as file:
-        found = json.load(file).get(model_type, [])
-    return tuple({"model_type": model_type, **raw} for raw in found)
+def valid_configs(spec: Spec) -> tuple[Config, ...]:
+    """Return the config to start from if the default one and random ones are refused."""
+    return ({"model_type": spec.model_type, **spec.valid_config},) if spec.valid_config else ()
 
 
 class Sampler(Drawing):

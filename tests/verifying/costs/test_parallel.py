@@ -12,7 +12,8 @@ from archspec.costs import parallel
 from archspec.costs.parallel import Ranks, parts
 from archspec.reference import versions
 from archspec.reference.training import own_plans
-from archspec.specs.library import folder, shipped
+from archspec.specs.files import folder
+from archspec.specs.library import shipped
 from archspec.verifying.costs.parallel import (
     RankOutcome,
     plans_of,

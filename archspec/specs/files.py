@@ -1,0 +1,191 @@
+"""The files of specs: YAML in a checkout and in users' directories, one compiled file in a wheel.
+
+`formulas/specs.json` is written by `python -m tools.release`, and when a wheel is built. It has the index of
+the specs and, for each YAML file, a line with its text and its compact tree. A wheel has no YAML files. In a
+checkout a line counts only while the YAML file has the same text; otherwise PyYAML reads the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from archspec.errors import Source, SpecError
+from archspec.language.yaml_nodes import Node
+from archspec.language.yaml_reader import Tree, compact, parse, text_of
+from archspec.typing_light import Any
+
+COMPILED = "specs.json"
+NOTATION = "notation.yaml"
+CONTRACTIONS = "contractions.yaml"
+NOT_SPECS = {NOTATION, CONTRACTIONS}  # YAML files next to the specs
+Index = dict[str, Any]  # path without .yaml -> [architectures, needed files, checksum]
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_SAFE_PATH = re.compile(r"[A-Za-z0-9_\-]+(?:[./][A-Za-z0-9_\-]+)*$")
+_SPECS = b',\n"specs": {\n'
+
+
+@cache
+def folder() -> str:
+    """Return the directory of the shipped specs: inside an installed package, next to it in a checkout."""
+    for path in (os.path.join(_PACKAGE, "formulas"), os.path.join(os.path.dirname(_PACKAGE), "formulas")):
+        if os.path.isdir(path):
+            return path
+    raise SpecError("the specs are missing: there is no directory formulas/ in or next to the package")
+
+
+class Compiled:
+    """The compiled file of a directory of specs; empty if it is missing.
+
+    ``alone``: the directory has no YAML files, so that this file stands for them.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.alone = not os.path.isfile(os.path.join(directory, CONTRACTIONS))
+        try:
+            with open(os.path.join(directory, COMPILED), "rb") as file:
+                self._content = file.read()
+        except OSError:
+            self._content = b""
+        self._specs = self._content.find(_SPECS)
+        self._index: Index = {}
+
+    def index(self) -> Index:
+        """Return the index of the specs."""
+        if not self._index and self._content:
+            self._index = json.loads(self._content[: self._specs] + b"}")["index"]
+        return self._index
+
+    def paths(self) -> list[str]:
+        """Return the YAML files that this file stands for."""
+        names = [*self.index()] if self.alone else []
+        return [os.path.join(self.directory, *f"{name}.yaml".split("/")) for name in names]
+
+    def stands_for(self, path: str) -> bool:
+        """Return True for a YAML file that is only here."""
+        return self.alone and bool(self._line(self._name(path)))
+
+    def read(self, path: str) -> tuple[str, Tree | None]:
+        """Return the text of a file, and its tree unless the text is not the compiled one.
+
+        Errors: those of :func:`archspec.language.yaml_reader.text_of`.
+        """
+        line = self._line(self._name(path))
+        if self.alone and line:
+            text, tree = json.loads(line)
+            return text, tree
+        text, head = (written := text_of(path)), _head(written)
+        return text, json.loads(line[len(head) : -1]) if line.startswith(head) else None
+
+    def changed(self, paths: Iterable[str]) -> set[str]:
+        """Return the files whose text is not the compiled one, by the checksums in the index."""
+        if self.alone:
+            return set()
+        index = self.index()
+        return {path for path in paths if index[self._name(path)][2] != _checksum(path)}
+
+    def _line(self, name: str) -> bytes:
+        """Return the JSON of one file; nothing if it is not here. The lines are sorted by name."""
+        key = f'"{name}": '.encode()
+        low, high = self._specs + len(_SPECS), len(self._content)
+        while low < high:
+            start = self._content.rfind(b"\n", low - 1, (low + high) // 2) + 1
+            end = self._content.find(b"\n", start)
+            line = self._content[start:end]
+            if line.startswith(key):
+                return line[len(key) :].rstrip(b",")
+            low, high = (end + 1, high) if line < key else (low, start)
+        return b""
+
+    def _name(self, path: str) -> str:
+        inside = path.removeprefix(self.directory + os.sep)
+        return inside.replace(os.sep, "/").removesuffix(".yaml") if inside != path else ""
+
+
+def _head(text: str) -> bytes:
+    """Return the beginning of the line of a text."""
+    return b"[" + json.dumps(text).encode() + b", "
+
+
+def _checksum(path: str) -> int:
+    from zlib import crc32
+
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return crc32(file.read().replace(b"\r\n", b"\n"))
+    except OSError:  # reported when the file is parsed
+        return -1
+
+
+@cache
+def compiled() -> Compiled:
+    """Return the compiled file of the package's specs."""
+    return Compiled(folder())
+
+
+def compiled_text(directory: str, index: Index) -> str:
+    """Return the compiled file of a directory of YAML files; the ``index`` has no checksums yet."""
+    names = sorted([*index, *(name.removesuffix(".yaml") for name in NOT_SPECS)])
+    rows, entries = [], []
+    for name in names:
+        path = os.path.join(directory, *f"{name}.yaml".split("/"))
+        source = Source(shown_path(path), text_of(path))
+        tree = json.dumps(compact(source), separators=(",", ":"))
+        rows.append(f"{json.dumps(name)}: [{json.dumps(source.text)}, {tree}]")
+        if name in index:
+            entries.append(f"{json.dumps(name)}: {json.dumps([*index[name], _checksum(path)])}")
+    parts = '{{"index": {{\n{}\n}},\n"specs": {{\n{}\n}}}}\n'
+    return parts.format(",\n".join(entries), ",\n".join(rows))
+
+
+def is_file(path: str) -> bool:
+    """Return True for a file of specs that :func:`read` can read."""
+    return os.path.isfile(path) or compiled().stands_for(path)
+
+
+def read(path: str) -> tuple[Source, Node | None]:
+    """Return a YAML file as messages name it, and its document if that is compiled.
+
+    Errors: :class:`ArchspecError` for a file that cannot be read.
+    """
+    text, tree = compiled().read(path)
+    source = Source(shown_path(path), text)
+    return source, None if tree is None else parse(source, tree)
+
+
+def listed(folders: Sequence[str]) -> dict[str, str]:
+    """Return the path of each spec in some directories, by name; the first directory that has a name wins."""
+    found: dict[str, str] = {}
+    for one in folders:
+        paths = [path for path in compiled().paths() if os.path.dirname(path) == one]
+        if os.path.isdir(one):
+            paths += sorted(entry.path for entry in os.scandir(one) if entry.is_file())
+        for path in paths:
+            name = os.path.basename(path)
+            if name.endswith(".yaml") and name not in NOT_SPECS and _SAFE_PATH.match(name):
+                found.setdefault(name.removesuffix(".yaml"), path)
+    return found
+
+
+def first(name: str, folders: Sequence[str]) -> str:
+    """Return the path of a spec in the first directory that has one, or an empty text."""
+    paths = (os.path.join(folder, name + ".yaml") for folder in folders)
+    return next((path for path in paths if _SAFE_PATH.match(name) and is_file(path)), "")
+
+
+def spec_file(model_type: str, folders: Sequence[str]) -> str:
+    """Return the path of a model type's spec in the first directory that has one, or an empty text."""
+    return "" if "/" in model_type or f"{model_type}.yaml" in NOT_SPECS else first(model_type, folders)
+
+
+def shown_path(path: str) -> str:
+    """Return a path as messages name it: that of a shipped spec starts with formulas/."""
+    own = os.path.relpath(path, folder())
+    if not own.startswith(".."):
+        return os.path.join(os.path.basename(folder()), own)
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
