@@ -1,1 +1,1 @@
-"""What differs between two models."""
+"""Compare two models, and show several in a table."""

@@ -1,8 +1,8 @@
-"""Two models reconciled: which tensors one has and the other has not, resized, repeated, tied or frozen.
+"""Align the tensors of two models: added, removed, resized, repeated, tied or frozen ones.
 
-Tensors are aligned by name; where one model wraps the other (`encoder…` and `bert.encoder…`), the
-prefix is found and left out. Layers of one list are taken together. The differences add up to that of the
-totals, exactly; :mod:`archspec.compare.formulas` writes them as closed forms.
+Tensors are aligned by name; if one model wraps the other (`encoder…` and `bert.encoder…`), the
+prefix is found and removed. Layers of one list are grouped. The changes add up exactly to the difference
+of the totals; :mod:`archspec.compare.formulas` writes them as closed forms.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Change(NamedTuple):
     """One module that differs; ``*`` in its path stands for the numbers of its layers.
 
     ``kind`` is added, removed, resized, repeated, tied, untied, frozen or unfrozen. ``before`` and ``after``
-    show its tensors, ``params`` and ``buffers`` are what it adds to the count of unique parameters and to
-    that of the buffers' elements. ``keys`` are its folded tensor names in the aligned naming.
+    show its tensors, ``params`` and ``buffers`` are added to the number of unique parameters and of
+    buffer elements. ``keys`` are its folded tensor names in the aligned naming.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """Two models whose tensors are aligned: everything that tells them apart, with both totals."""
+    """Two models with aligned tensors: all differences, with both totals."""
 
     a: Model
     b: Model
@@ -50,7 +50,7 @@ class Alignment(NamedTuple):
 
 
 def aligned(a: Model, b: Model, depth: int | None = None) -> Alignment:
-    """The differences between two models; ``depth`` takes modules below that level together.
+    """Return the differences between two models; ``depth`` groups modules below that level.
 
     >>> import archspec
     >>> found = aligned(archspec.load("BertModel"), archspec.load("BertForMaskedLM"))
@@ -69,7 +69,7 @@ def aligned(a: Model, b: Model, depth: int | None = None) -> Alignment:
 
 
 def _prefixes(a: Model, b: Model) -> tuple[str, str]:
-    """The modules of both that hold the same tensors; ("", "") where the names agree as they are."""
+    """Return the modules of both models with the same tensors; ("", "") if the names agree already."""
     ours, theirs = ({folded(t.name) for t in model.tensors()} for model in (a, b))
     best, chosen = len(ours & theirs), ("", "")
     candidates = ((p, q) for p in _paths(a) for q in _paths(b))
@@ -119,7 +119,7 @@ def _pairs(ours: list[Tensor], theirs: list[Tensor], prefixes: tuple[str, str]) 
 
 
 def _kind(a: list[Tensor], b: list[Tensor], prefixes: tuple[str, str]) -> str:
-    """How the tensors of one name differ; empty where they do not."""
+    """Return how the tensors of one name differ; an empty text if they are equal."""
     tied_a, tied_b = (sum(t.tied_to is not None for t in side) for side in (a, b))
     if not a:
         return "tied" if tied_b == len(b) else "added"
@@ -141,7 +141,7 @@ def _kind(a: list[Tensor], b: list[Tensor], prefixes: tuple[str, str]) -> str:
 
 
 def _changes(pairs: list[_Pair], depth: int | None) -> list[Change]:
-    """Pairs of one module that differ alike, as one change; repeated layers as a whole."""
+    """Group pairs of one module with the same kind of change; repeated layers are one change."""
     groups: dict[tuple[str, ...], list[_Pair]] = {}
     for pair in pairs:
         module = pair.module

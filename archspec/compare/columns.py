@@ -1,4 +1,4 @@
-"""What a table of models may tell of each: quantities, costs, fields of its config, symbols, words."""
+"""The columns of a table of models: quantities, costs, config fields, symbols, and words for these."""
 
 from __future__ import annotations
 
@@ -24,20 +24,18 @@ _STAGES = "depths"
 _OF_STAGES = ("L", "d", "h", "d_ff")
 _TEXT = "text_config"  # the part that is meant where several have a field
 _NO_MEANING = {"number", "size", "side", "of", "the", "that", "on", "a", "in", "per", "to", "model"}
-OF_CALL = ("flops", "flops_per_token", "cache_bytes", "cache_bytes_per_token")  # depend on its tokens
-IN_BYTES = ("bytes", "cache_bytes", "cache_bytes_per_token")  # depend on a dtype
 _FACTS = ("model", "architecture", "model_type", "dtype")
 
 
 class Call(NamedTuple):
-    """The lengths and the dtype of what a table tells: bytes at the model's own dtype where none is given."""
+    """The tokens of a call, and the dtype of bytes; None for the dtype of each model."""
 
     tokens: int = 2048
     dtype: str | None = None
 
 
 class Found(NamedTuple):
-    """A value of one model, None for none: the part of its config that has it, or why there is none."""
+    """A value of one model, with the part of its config that has it, or the reason why it is missing."""
 
     value: Any
     part: str = ""
@@ -45,7 +43,7 @@ class Found(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column: its name as it was given, its heading in text and LaTeX, what it means, how it is read."""
+    """A column: its name as given, its heading in text and LaTeX, its meaning, and how it is read."""
 
     name: str
     title: str
@@ -55,12 +53,12 @@ class Column(NamedTuple):
 
     @property
     def is_symbol(self) -> bool:
-        """Whether its heading is mathematics."""
+        """Return True if the heading is a formula."""
         return self.latex.startswith("$")
 
 
 def columns_of(names: Sequence[str], models: Sequence[Model], call: Call) -> list[Column]:
-    """The columns of some names, in their order.
+    """Return the columns of some names, in their order.
 
     Errors: :class:`ArchspecError` for a name that none of the models has, and for one that is given twice.
 
@@ -82,27 +80,27 @@ def _column(name: str, models: Sequence[Model], call: Call, glyphs: Mapping[str,
     if quantity := _quantity(name):
         one = QUANTITIES[quantity]
         return Column(name, one.title, "", "", lambda model: Found(model.count(quantity)))
-    if cost := _costs(call).get(name):
+    if cost := _cost(name, call):
         return cost
     if glyph := _glyph(name, glyphs):
         fields = [field for field, other in glyphs.items() if other == glyph]
         is_symbol = name == glyph.text
         latex = f"${glyph.latex}$" if is_symbol else ""
         meaning = glyph.meaning if is_symbol else ""
-        beside = [field for field, other in glyphs.items() if other.text == f"{glyph.text}_dec"]
+        of_decoder = [field for field, other in glyphs.items() if other.text == f"{glyph.text}_dec"]
         in_stages = glyph.text in _OF_STAGES
-        return Column(name, name, latex, meaning, lambda model: _symbol(model, fields, beside, in_stages))
+        return Column(name, name, latex, meaning, lambda model: _symbol(model, fields, of_decoder, in_stages))
     if any(_has(model.scope, name) for model in models):
         latex = f"\\texttt{{{escaped(name)}}}"
         return Column(name, name, latex, "", lambda model: _field(model, [name]))
     raise ArchspecError(
-        f"{name or 'an empty name'} is no column: none of the models has such a field",
+        f"{name or 'an empty name'} is not a column: none of the models has this field",
         help=_near(name, models),
     )
 
 
 def _near(name: str, models: Sequence[Model]) -> str:
-    known = [*_FACTS, *QUANTITIES, *_costs(Call()), *{glyph.text for glyph in standard().values()}]
+    known = [*_FACTS, *QUANTITIES, "bytes", *_COSTS, *{glyph.text for glyph in standard().values()}]
     fields = (
         field for model in models for field in [*model.scope.spec.fields, *model.scope.spec.attribute_map]
     )
@@ -110,13 +108,13 @@ def _near(name: str, models: Sequence[Model]) -> str:
 
 
 def _quantity(name: str) -> str:
-    """The quantity of a name: `active`, `non-embedding`, `non_embedding_params`; '' for none."""
+    """Return the quantity of a name (`active`, `non-embedding`, `params`); an empty text for other names."""
     plain = name.replace("-", "_").replace(" ", "_")
     return next((full for full in QUANTITIES if plain in (full, full.removesuffix("_params"))), "")
 
 
 def _glyph(name: str, glyphs: Mapping[str, Glyph]) -> Glyph | None:
-    """The symbol of a name; else the one whose meaning has its words and fewest others: `width`."""
+    """Return the symbol of a name, or the one whose meaning has its words and the fewest others: `width`."""
     if found := next((glyph for glyph in glyphs.values() if glyph.text == name), None):
         return found
     words = _words(name.lower().replace("kv", "key-value"))
@@ -130,56 +128,69 @@ def _words(text: str) -> set[str]:
     return set(re.split(r"[\s_-]+", text)) - _NO_MEANING
 
 
-def _costs(call: Call) -> dict[str, Column]:
-    """Bytes, and the costs of a call that a column may give."""
-    of_call, at = f"of a call of {call.tokens:,} positions", f"in {call.dtype or 'the dtype of each config'}"
+class _Cost(NamedTuple):
+    """A cost of a call; ``evaluate`` takes the call, the dtype and the number of tokens."""
 
-    def read(count: Callable[[Any, str], Any]) -> Callable[[Model], Found]:
-        def cost(model: Model) -> Found:
-            try:
-                return Found(count(model.forward(tokens=call.tokens), call.dtype or model.dtype))
-            except ArchspecError as error:
-                return Found(None, missing=error.problems[0].message)
+    title: str
+    evaluate: Callable[[Any, str, int], int | None]
+    in_bytes: bool = False
 
-        return cost
 
-    def bytes_of(model: Model) -> Found:
-        try:
-            return Found(model.params_bytes(call.dtype))
-        except ArchspecError as error:
-            return Found(None, missing=error.problems[0].message)
+def _cache(forward: Any, dtype: str) -> int | None:
+    return int(forward.cache_bytes(dtype)) if forward.cache else None
 
-    def cache(forward: Any, dtype: str) -> int | None:
-        return int(forward.cache_bytes(dtype)) if forward.cache else None
 
-    def cache_per_token(forward: Any, dtype: str) -> int | None:
-        held = cache(forward, dtype)
-        return None if held is None else round(held / call.tokens)
+def _cache_per_token(forward: Any, dtype: str, tokens: int) -> int | None:
+    size = _cache(forward, dtype)
+    return None if size is None else round(size / tokens)
 
-    per_token = read(lambda forward, _: round(forward.flops / call.tokens))
-    listed = (
-        Column("bytes", "bytes", "", f"in {call.dtype or 'the format of each config'}", bytes_of),
-        Column("flops", "FLOPs", "", of_call, read(lambda forward, _: forward.flops)),
-        Column("flops_per_token", "FLOPs a token", "", of_call, per_token),
-        Column("cache_bytes", "cache bytes", "", f"{of_call}, {at}", read(cache)),
-        Column("cache_bytes_per_token", "cache bytes a token", "", f"{of_call}, {at}", read(cache_per_token)),
-    )
-    return {column.name: column for column in listed}
+
+_COSTS = {
+    "flops": _Cost("FLOPs", lambda forward, dtype, tokens: forward.flops),
+    "flops_per_token": _Cost("FLOPs a token", lambda forward, dtype, tokens: round(forward.flops / tokens)),
+    "cache_bytes": _Cost("cache bytes", lambda forward, dtype, tokens: _cache(forward, dtype), in_bytes=True),
+    "cache_bytes_per_token": _Cost("cache bytes a token", _cache_per_token, in_bytes=True),
+}
+OF_CALL = tuple(_COSTS)  # columns that depend on the tokens
+IN_BYTES = ("bytes", *(name for name, cost in _COSTS.items() if cost.in_bytes))  # that depend on a dtype
+
+
+def _cost(name: str, call: Call) -> Column | None:
+    """Return the column of the weights' bytes or of a cost of the call; None for other names."""
+    if name == "bytes":
+        meaning = f"in {call.dtype or 'the format of each config'}"
+        return Column(name, name, "", meaning, lambda model: _value_or_reason(model.params_bytes, call.dtype))
+    if (cost := _COSTS.get(name)) is None:
+        return None
+
+    def read(model: Model) -> Found:
+        dtype = call.dtype or model.dtype
+        return _value_or_reason(lambda: cost.evaluate(model.forward(tokens=call.tokens), dtype, call.tokens))
+
+    dtype = f", in {call.dtype or 'the dtype of each config'}" if cost.in_bytes else ""
+    return Column(name, cost.title, "", f"of a call of {call.tokens:,} positions{dtype}", read)
+
+
+def _value_or_reason(count: Callable[..., Any], *arguments: Any) -> Found:
+    try:
+        return Found(count(*arguments))
+    except ArchspecError as error:
+        return Found(None, missing=error.problems[0].message)
 
 
 def _symbol(model: Model, fields: Sequence[str], of_decoder: Sequence[str], of_stage: bool) -> Found:
-    """The value of a symbol, not one for all stages where each has its own; a decoder may have another."""
+    """Return the value of a symbol, unless each stage has another value."""
     found = _field(model, fields)
     depths = _value(model.scope, [_STAGES])
     if of_stage and isinstance(depths, list) and type(found.value) is int:
-        return Found(depths) if _STAGES in fields else Found(None, missing="its stages have one each")
+        return Found(depths) if _STAGES in fields else Found(None, missing="each stage has another value")
     if found.value is not None and not found.part and _value(model.scope, of_decoder) is not None:
         return found._replace(part="encoder")
     return found
 
 
 def _field(model: Model, names: Sequence[str]) -> Found:
-    """The value of the first of some fields that a config has: at the top, else within its parts."""
+    """Return the value of the first field that a config has, at the top or in one of its parts."""
     if (value := _value(model.scope, names)) is not None:
         return Found(value)
     found = dict(_within(model.scope, names, ""))
@@ -187,11 +198,11 @@ def _field(model: Model, names: Sequence[str]) -> Found:
     chosen = list(found) if len(found) == 1 else of_text
     if len(chosen) == 1:
         return Found(found[chosen[0]], chosen[0])
-    return Found(None, missing=f"{' and '.join(found)} have one each" if found else "")
+    return Found(None, missing=f"{' and '.join(found)} have different values" if found else "")
 
 
 def _within(scope: Scope, names: Sequence[str], path: str) -> Iterator[tuple[str, Any]]:
-    """The values of fields in the parts of a config, by their paths."""
+    """Yield the values of fields in the parts of a config, with their paths."""
     for name, part in _parts(scope).items():
         value = _value(part, names)
         if value is not None:
@@ -201,7 +212,7 @@ def _within(scope: Scope, names: Sequence[str], path: str) -> Iterator[tuple[str
 
 
 def _has(scope: Scope, name: str) -> bool:
-    """Whether a config or a part of it has a field; a dotted name is one of a part."""
+    """Return True if a config or a part of it has a field; a dotted name is a field of a part."""
     first, _, rest = name.partition(".")
     parts = _parts(scope)
     if rest:
@@ -211,7 +222,7 @@ def _has(scope: Scope, name: str) -> bool:
 
 
 def _value(scope: Scope, names: Sequence[str]) -> Any:
-    """The value of the first of some fields that a config itself has; None for none."""
+    """Return the value of the first field that the config has outside its parts."""
     for name in names:
         first, _, rest = name.partition(".")
         parts = _parts(scope)
@@ -220,12 +231,12 @@ def _value(scope: Scope, names: Sequence[str]) -> Any:
         if not rest and scope.has(name) and name not in parts:
             return scope.get(scope.canonical(name))
         if name in scope.raw and not isinstance(scope.raw[name], dict):
-            return scope.raw[name]  # no count depends on it
+            return scope.raw[name]  # a field that no count depends on
     return None
 
 
 def _parts(scope: Scope) -> dict[str, Scope]:
-    """The sub-configs of a config that are there and described."""
+    """Return the supported sub-configs of a config."""
     found = {}
     for field in scope.spec.fields.values():
         try:

@@ -1,4 +1,4 @@
-"""What a call of two models costs, side by side."""
+"""The costs of the same call of two models."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class CostChange(NamedTuple):
 
 
 def cost_notes(a: Model, b: Model, lengths: Mapping[str, int]) -> list[str]:
-    """Why the eager code of each model spends more FLOPs than its active parameters need, where it does."""
+    """Return notes on FLOPs of eager code that exceed what the active parameters need."""
     sides = (("A", a), ("B", b))
     return [f"in {label}, {note}" for label, model in sides for note in notes_of(model.forward(**lengths))]
 
 
 def cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> list[CostChange]:
-    """FLOPs of a call, and the elements that it keeps for the next one.
+    """Return the FLOPs of a call and the elements of its KV cache, for both models.
 
-    Errors: :class:`ArchspecError` where the costs of one model are not given; it says of which.
+    Errors: :class:`ArchspecError`, with the model, if the costs of one are not supported.
 
     >>> import archspec
     >>> mha, gqa = archspec.load("LlamaModel"), archspec.load("LlamaModel", None, {"num_key_value_heads": 8})

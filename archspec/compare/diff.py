@@ -1,4 +1,4 @@
-"""`archspec.diff`: what tells two models apart, in numbers and in closed form; text, HTML, plain data."""
+"""`archspec.diff`: the differences between two models, as numbers and closed forms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Diff:
-    """What tells two models apart, made by :func:`diff`; printed, it is what `archspec diff` prints.
+    """The differences between two models, made by :func:`diff`; its text is the output of `archspec diff`.
 
     ``a`` and ``b`` are the models, ``alignment`` how their tensors stand to each other, with the ``prefixes``
     of what is aligned. ``changes`` are the modules that differ, ``totals`` are the parameters of both and
@@ -43,31 +43,31 @@ class Diff:
 
     @property
     def difference(self) -> int:
-        """The parameters of B less those of A."""
+        """The parameters of B minus those of A."""
         before, after = self.totals
         return after - before
 
     @cached_property
     def forms(self) -> Forms:
         """The closed form of each change and of the whole; see :class:`archspec.compare.formulas.Forms`."""
-        from archspec.compare.formulas import forms_or_reason  # numbers are told without SymPy
+        from archspec.compare.formulas import forms_or_reason  # numbers do not need SymPy
 
         return forms_or_reason(self.alignment)
 
     @property
     def formula(self) -> Any:
-        """The closed form of :attr:`difference` as a SymPy expression, None where there is none.
+        """The closed form of :attr:`difference` as a SymPy expression; None without one.
 
         A field whose value differs is written `A.field` and `B.field`.
         """
         return self.forms.total
 
     def rows(self) -> list[dict[str, Any]]:
-        """The changes, each with its closed form in Python's syntax."""
+        """Return the changes, each with its closed form in Python's syntax."""
         found = []
         for change, form in zip(self.changes, self.forms.changes, strict=True):
-            told = {key: value for key, value in change._asdict().items() if key != "keys"}
-            found.append(told | {"formula": _python(form)})
+            row = {key: value for key, value in change._asdict().items() if key != "keys"}
+            found.append(row | {"formula": _python(form)})
         return found
 
     @property
@@ -101,7 +101,7 @@ class Diff:
         }
 
     def blocks(self) -> Iterator[Block]:
-        """What is printed."""
+        """Yield the tables and notes of the report."""
         sides = list(zip("AB", (self.a, self.b), self.totals, strict=True))
         heads = [(label, one.architecture, one.model_type, number(total)) for label, one, total in sides]
         yield Table(" |architecture|model type|>params", heads, header=False)
@@ -144,7 +144,7 @@ class Diff:
             yield f"note: there is no closed form: {self.forms.missing}"
 
     def markdown(self) -> str:
-        """What is printed, as GitHub's Markdown."""
+        """Return the report as GitHub's Markdown."""
         return markdown(self.blocks())
 
     def __str__(self) -> str:
@@ -174,13 +174,13 @@ def diff(
     encoder_tokens: int | None = None,
     specs: Specs = (),
 ) -> Diff:
-    """What tells two models apart: each what :func:`archspec.load` takes, or gives.
+    """Compare two models, each a source for :func:`archspec.load` or a loaded model.
 
-    With ``config`` both are architectures of that config. ``set`` sets fields of both, ``set_a`` and
-    ``set_b`` of one; ``depth`` takes modules below that level together. With ``tokens`` also what a call of
-    as many positions costs, of :meth:`archspec.Model.forward`'s other lengths.
+    With ``config`` both are architectures of that config. ``set`` overrides fields of both, ``set_a`` and
+    ``set_b`` of one; ``depth`` groups modules below that level. ``tokens`` adds the costs of a call, with the
+    other axes of :meth:`archspec.Model.forward`.
 
-    Errors: :class:`ArchspecError` for what cannot be loaded, and for costs that are not given.
+    Errors: :class:`ArchspecError` if a model cannot be loaded, or its costs are not supported.
 
     >>> import archspec
     >>> found = archspec.diff("BertModel", "BertForMaskedLM")
@@ -206,10 +206,10 @@ def _loaded(
     settings: Mapping[str, Any],
     library: Library,
 ) -> Model:
-    """One side. Errors: :class:`ArchspecError`, also for a model that is to be chosen or set anew."""
+    """Return one side. Errors: :class:`ArchspecError`, also for options that need a model to be loaded."""
     if isinstance(side, Model):
         if config is not None or architecture is not None or settings:
-            message = f"{side.architecture} is a model that is loaded"
+            message = f"{side.architecture} is already loaded"
             raise ArchspecError(message, help="load it with this config, class or field")
         return side
     if config is None:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Forms(NamedTuple):
-    """The closed form of each change, None where there is none, and that of the whole difference.
+    """The closed form of each change, or None, and that of the total difference.
 
     A field whose value differs is written `A.field` and `B.field`; ``values`` gives the value of each symbol.
-    ``missing`` says why there are none at all.
+    ``missing`` is the reason if all are missing.
     """
 
     changes: tuple[Any, ...]
@@ -31,9 +31,9 @@ class Forms(NamedTuple):
 
 
 def forms(found: Alignment) -> Forms:
-    """The closed forms of a diff, each held to its exact number.
+    """Return the closed forms of a diff, each evaluated and compared with its exact number.
 
-    Errors: :class:`FormulaError` when one of the models has no closed form.
+    Errors: :class:`FormulaError` if a model lacks a closed form.
     """
     labelled = zip(found[:2], found.prefixes, "AB", strict=True)
     sides = [_Side(model.formula, prefix, label) for model, prefix, label in labelled]
@@ -53,7 +53,7 @@ def forms(found: Alignment) -> Forms:
 
 
 def forms_or_reason(found: Alignment) -> Forms:
-    """The closed forms, or why there are none."""
+    """Return the closed forms, or the reason why they are missing."""
     none = Forms((None,) * len(found.changes), None, {})
     try:
         return forms(found) if found.changes else none
@@ -110,7 +110,7 @@ class _Side:
         self.sums = {name: sympy.sympify(expr).xreplace(table) for name, expr in self.sums.items()}
 
     def rename(self, clashing: set[str]) -> None:
-        """Gives the fields that have another value on the other side the letter of this one."""
+        """Prefix the fields that have another value on the other side with the letter of this side."""
         names = {name: f"{self.label}.{name}" if name in clashing else name for name in self.values}
         self.substitute({sympy.Symbol(name): sympy.Symbol(new) for name, new in names.items()})
         used = {symbol.name for symbol in self.expr.free_symbols}

@@ -26,7 +26,7 @@ _MOST = 6  # elements of a list that are shown
 
 
 class ModelTable(Report):
-    """Several models side by side, made by :func:`table`; printed, it is what `archspec table` prints.
+    """Several models side by side, made by :func:`table`; its text is the output of `archspec table`.
 
     ``columns`` are the names of its columns, ``rows`` a mapping from them to values for each model, None for
     one that it does not have; ``notes`` say where values are from.
@@ -40,7 +40,7 @@ class ModelTable(Report):
 
     @property
     def legend(self) -> str:
-        """What the heads of columns mean that do not say it themselves."""
+        """The meaning of headings that need one."""
         return "; ".join(f"{one.title}: {one.meaning}" for one in self._columns if one.meaning)
 
     def blocks(self) -> Iterator[Block]:
@@ -93,8 +93,8 @@ class ModelTable(Report):
     def as_json(self) -> dict[str, Any]:
         """Plain data, as `archspec table --json` prints it."""
         columns = [{"name": one.name, "title": one.title, "meaning": one.meaning} for one in self._columns]
-        told = {"columns": columns, "rows": self.rows, "notes": self.notes}
-        return {**told, "transformers_version": TRANSFORMERS_VERSION}
+        found = {"columns": columns, "rows": self.rows, "notes": self.notes}
+        return {**found, "transformers_version": TRANSFORMERS_VERSION}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -103,7 +103,7 @@ class ModelTable(Report):
         return [[_shown(row[name]) for name in self.columns] for row in self.rows]
 
     def _is_text(self, name: str) -> bool:
-        """Whether a column holds names, which stand to the left."""
+        """Return True for a column of names, which is aligned to the left."""
         return any(isinstance(row[name], str) for row in self.rows)
 
 
@@ -153,14 +153,14 @@ V: vocabulary size
     for name, model in loaded:
         found = {column.name: column.read(model) for column in chosen}
         rows.append({key: name if key == "model" else one.value for key, one in found.items()})
-        told = [
+        facts = [
             *model.chosen,
-            *_said_of(found),
+            *_part_notes(found),
             *_excess(model, found, USUAL_TOKENS if tokens is None else tokens),
         ]
         if dtype is None and any("bytes" in key and one.value is not None for key, one in found.items()):
-            told += filter(None, [model.dtype_note])
-        notes += [text if name in text else f"{name}: {text}" for text in told]
+            facts += filter(None, [model.dtype_note])
+        notes += [text if name in text else f"{name}: {text}" for text in facts]
     return ModelTable(chosen, rows, notes)
 
 
@@ -201,7 +201,7 @@ def _of_model(name: str, problem: Problem) -> Problem:
 
 
 def named(source: Any) -> str:
-    """The name of a model: a checkpoint's without its owner, a class's; '' where the source has none.
+    """Return the name of a checkpoint without its owner, or of a class; an empty text for other sources.
 
     >>> named("configs/openai-community--gpt2.json"), named("meta-llama/Llama-2-7b-hf/config.json")
     ('gpt2', 'Llama-2-7b-hf')
@@ -220,8 +220,8 @@ def named(source: Any) -> str:
     return os.path.basename(os.getcwd()) if name in ("config", ".") else "" if name == _STDIN else name
 
 
-def _said_of(found: dict[str, Found]) -> Iterator[str]:
-    """Which values are those of a part of the config, and why there are none."""
+def _part_notes(found: dict[str, Found]) -> Iterator[str]:
+    """Yield notes on values of a part of the config, and on missing values."""
     parts, missing = dict[str, list[str]](), dict[str, list[str]]()
     for key, one in found.items():
         if one.part:

@@ -35,4 +35,4 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(COMMAND) == 1
     assert "cache elements" not in capsys.readouterr().out
     assert main([*COMMAND, "--past", "4"]) == 2
-    assert "say of how many positions" in capsys.readouterr().err
+    assert "--past has no effect without --tokens" in capsys.readouterr().err

@@ -64,7 +64,10 @@ def test_fields_of_a_part_are_said_to_be_so_and_what_is_missing_why() -> None:
     assert "LlavaForConditionalGeneration: of its text_config: L" in llava.notes
     several = archspec.table(["MusicgenForConditionalGeneration"], "L")
     assert several.rows == [{"L": None}]
-    assert "MusicgenForConditionalGeneration: no L: text_encoder and decoder have one each" in several.notes
+    assert (
+        "MusicgenForConditionalGeneration: no L: text_encoder and decoder have different values"
+        in several.notes
+    )
     whisper = archspec.table(["WhisperModel"], "L,L_dec,d,flops")
     assert (whisper.rows[0]["L"], whisper.rows[0]["d"], whisper.rows[0]["flops"]) == (4, 384, None)
     assert "WhisperModel: of its encoder: L" in whisper.notes
@@ -93,11 +96,11 @@ def test_models_that_cannot_be_counted_are_named_all_at_once() -> None:
 @pytest.mark.parametrize(
     ("models", "columns", "said"),
     [
-        ([GPT2], "hiden_size", "hiden_size is no column: none of the models has such a field"),
+        ([GPT2], "hiden_size", "hiden_size is not a column: none of the models has this field"),
         ([GPT2], "params,params", "the column params is given twice"),
-        ([GPT2], "params,", "an empty name is no column"),
-        ([GPT2], "B", "B is no column"),
-        (["LlavaForConditionalGeneration"], "text_config", "text_config is no column"),
+        ([GPT2], "params,", "an empty name is not a column"),
+        ([GPT2], "B", "B is not a column"),
+        (["LlavaForConditionalGeneration"], "text_config", "text_config is not a column"),
         ([], None, "there are no models"),
         (GPT2, None, "there are no models"),
     ],
