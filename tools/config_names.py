@@ -76,7 +76,7 @@ def _texts(module: str) -> frozenset[str]:
 
 
 def names(spec: Spec) -> list[str]:
-    """The names that a config class may read besides the fields that the spec declares as it does.
+    """Return the names that a config class may read in addition to the fields that the spec declares.
 
     Names in the spec's ``fixed`` are left out: `archspec verify` gives those other values in every run.
     """
@@ -113,9 +113,9 @@ def faults(model_type: str) -> Iterator[Fault]:
                     continue
                 Scope(spec, {"model_type": model_type, **raw}).validate()
                 found = [one.name for one in config_differences(spec, raw) if one not in base]
-                told = tuple(one for one in found if one.partition(".")[0] not in spec.fixed)
-                if told and name not in HARMLESS.get(model_type, "").split():
-                    yield Fault(model_type, name, value, told)
+                differing = tuple(one for one in found if one.partition(".")[0] not in spec.fixed)
+                if differing and name not in HARMLESS.get(model_type, "").split():
+                    yield Fault(model_type, name, value, differing)
                     break
 
 

@@ -29,7 +29,7 @@ from archspec.verifying.generate.sampling import Sampler
 
 PATH = os.path.join(folder(), FILE)
 _UNKNOWN = "no_such_activation"
-_PROBES = ("text", [1.5])  # what a field of numbers does not take, and what a text does not
+_PROBES = ("text", [1.5])  # a wrong value for a field of numbers, and one for a text
 
 
 def text() -> str:
@@ -61,7 +61,7 @@ def types() -> dict[str, dict[str, Any]]:
 
 
 def every() -> dict[str, str]:
-    """The fields of every config. Their types are written, but not held to."""
+    """Return the fields of every config; transformers does not enforce their types."""
     from transformers import PreTrainedConfig
 
     return dict.fromkeys((field.name for field in dataclasses.fields(PreTrainedConfig)), "any")
@@ -82,7 +82,7 @@ def fields(model_type: str) -> dict[str, str]:
 
 
 def kind(annotation: Any) -> str:
-    """The values that a field is written to take, as spec files write types; `any` where they cannot."""
+    """Return the declared type of a field as spec files write types; `any` if they cannot."""
     text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
     return text if union(text) else "any"
 
@@ -131,7 +131,7 @@ def small_config(model_type: str) -> dict[str, Any]:
 
 
 def refuses(cls: Any, model_type: str, raw: dict[str, Any], field: str) -> bool:
-    """Whether a class looks up the activation that a field names, and fails."""
+    """Return True if a class fails to look up the activation that a field names."""
     try:
         built(cls, config_of(model_type, {**raw, field: _UNKNOWN}))
     except Refused as error:
@@ -142,7 +142,7 @@ def refuses(cls: Any, model_type: str, raw: dict[str, Any], field: str) -> bool:
 
 
 def stale() -> bool:
-    """Whether the file has other classes or fields than the installed transformers."""
+    """Return True if the file has other classes or fields than the installed transformers."""
     with open(PATH, encoding="utf-8") as file:
         recorded = json.load(file)
     kept = {

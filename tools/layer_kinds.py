@@ -1,4 +1,4 @@
-"""Which kinds of layers a model type runs with: conditions on `layer_types` for formulas/runs.json.
+"""Conditions on the kinds of layers that a model type runs with, for `runnable:` of its spec.
 
 transformers accepts every name of a kind for every model type, and fails in the forward pass: for want of a
 layer with attention, of a window, or of code for the kind. Each kind is tried in all layers, then mixed with
@@ -35,7 +35,7 @@ Works = Callable[[Mapping[str, Any]], bool | None]  # None for a config that arc
 
 
 def kind_rules(spec: Spec, base: Mapping[str, Any], works: Works) -> list[str]:
-    """The conditions on the list of kinds of a model type; none for one that has no such list."""
+    """Return the conditions on a model type's list of kinds of layers, if it has one."""
     name = next((one for one in LISTS if one in spec.fields), None)
     scope = Scope(spec, dict(base))
     if name is None or not isinstance(scope.get(name), list):

@@ -2,9 +2,9 @@
 
 transformers builds many configs whose forward pass fails, such as 17 query heads over 8 key-value heads. For
 each model type this draws configs with a few fields changed, runs each on torch's meta device, and finds the
-shortest list of conditions that tells those that fail from those that run: a condition is kept only if every
-config that violates it fails. Fresh configs then check the result. Conditions on kinds of layers come from
-tools/layer_kinds.py.
+shortest list of conditions that separates those that fail from those that run. A condition is kept only if
+every config that violates it fails. Fresh configs then check the result. Conditions on kinds of layers come
+from tools/layer_kinds.py.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _architecture(spec: Spec) -> str:
 
 
 def _size(scope: Scope, name: str) -> int:
-    """A field's value where it is a positive number, else 0."""
+    """Return a field's value if it is a positive number, else 0."""
     try:
         value = scope.get(name)
     except ArchspecError:
@@ -277,12 +277,12 @@ def candidates(fields: Sequence[str], base: Mapping[str, int]) -> Iterator[str]:
 
 
 def _kind(heads: str) -> str:
-    """The name of some heads without the part that tells queries from keys and values."""
+    """Return the name of some heads without its word for queries, keys or values."""
     return re.sub(r"(attention|key_value|kv|key|value|query)_", "", heads)
 
 
 def holds(rule: str, values: Mapping[str, int]) -> bool:
-    """Return True if a condition holds, or says nothing because a field has no size."""
+    """Return True if a condition holds, or does not apply because a size is missing."""
     names = set(re.findall(r"[a-z_]\w*", rule)) - {"or"}
     return not names <= values.keys() or bool(eval(rule, {}, dict(values)))  # made above
 

@@ -1,1 +1,1 @@
-"""The spec language: YAML with positions, expressions, and what evaluates them."""
+"""The spec language: YAML with positions, expressions, and their evaluator."""

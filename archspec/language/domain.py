@@ -1,4 +1,4 @@
-"""What operators, tests, choices, functions and loops of the spec language come to over Python's numbers.
+"""Operators, tests, choices, functions and loops of the spec language over Python's numbers.
 
 A domain of other numbers (symbolic, recording) is a subclass of :class:`Exact`. Each hook has the evaluator
 that asks as its last argument: to visit parts of an expression, to refuse with a place, to count the work.
@@ -16,13 +16,13 @@ from archspec.language.values import describe
 from archspec.typing_light import Any, NoReturn, Protocol
 
 Comprehension = ast.ListComp | ast.GeneratorExp
-SEQUENCES = (list, tuple, str, range)  # as a tuple: `list | tuple` would be made anew at each of many steps
+SEQUENCES = (list, tuple, str, range)  # a tuple, because `list | tuple` would be built again at every step
 _ITEMISED = (*SEQUENCES, dict)
 _PLAIN = (int, str, float, type(None))
 
 
 class Walk(Protocol):
-    """What a domain asks of the evaluator, :class:`archspec.language.evaluator.Evaluator`."""
+    """The part of :class:`archspec.language.evaluator.Evaluator` that a domain uses."""
 
     def visit(self, node: ast.expr, local: Locals) -> Any: ...
     def truth(self, value: Any, node: ast.expr) -> bool: ...
@@ -103,7 +103,7 @@ class Exact:
         return at.guarded(operator.getitem, (value, index), node)
 
     def iterate(self, value: Any, node: ast.expr, at: Walk) -> Iterable[Any]:
-        """What a loop runs over."""
+        """Return the items of a loop."""
         if not isinstance(value, list | tuple | range | dict):
             at.fail(f"`{ast.unparse(node)}` is {describe(value)}, it cannot be looped over", node)
         if len(value) > MAX_ITEMS:
@@ -138,11 +138,11 @@ class Exact:
                     yield inner
 
     def plain(self, value: Any) -> Any:
-        """A value with its list as Python's own, for what knows no others."""
+        """Return a value with a Python list in place of the domain's own kind of list."""
         return value
 
     def length(self, value: Any) -> Any:
-        """The length of a list; None for what is none."""
+        """Return the length of a list; None for any other value."""
         return len(value) if isinstance(value, list) else None
 
     def matching(self, items: Any, wanted: Callable[[Any], bool]) -> list[Any]:
@@ -150,7 +150,7 @@ class Exact:
         return [item for item in items if wanted(item)]
 
     def known_by(self, value: Any) -> Any:
-        """What tells an argument of a module from others: modules are built once for the same arguments."""
+        """Return the cache key of a module's argument: modules are built once for the same arguments."""
         return (type(value).__name__, value) if isinstance(value, _PLAIN) else id(value)
 
 
@@ -158,6 +158,6 @@ EXACT = Exact()
 
 
 def alike(node: Comprehension) -> bool:
-    """Whether every turn of a loop gives the same."""
+    """Return True if all turns of a loop give the same value."""
     first = node.generators[0]
     return len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt)

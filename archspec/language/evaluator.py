@@ -2,8 +2,8 @@
 
 What names, calls, attributes and methods mean is for its environment to say, a subclass: the fields of a
 config (:class:`archspec.configs.scope.Scope`), the inside of a module
-(:class:`archspec.tree.builder.Builder`), the columns of a sweep. What operators, tests and loops come to is
-for the domain of numbers that it is given (:class:`archspec.language.domain.Exact`).
+(:class:`archspec.tree.builder.Builder`), the columns of a sweep. Operators, tests and loops are
+evaluated by its domain of numbers (:class:`archspec.language.domain.Exact`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Evaluator:
         return self.domain.method(value, name, arguments, node, self)
 
     def meaning(self, node: ast.expr) -> ast.expr:
-        """What a name stands for where an expression gives it; any other node as it is."""
+        """Return the expression that a name stands for, if there is one; any other node unchanged."""
         return node
 
     def spend(self, work: int, node: ast.AST) -> None:
@@ -166,7 +166,7 @@ class Evaluator:
         return self.domain.chain(self.comparisons(node, local), self)
 
     def comparisons(self, node: ast.Compare, local: Locals) -> Iterator[tuple[Any, ast.Compare]]:
-        """The comparisons of `a < b < c`, each with what it is on its own."""
+        """Yield the results of the comparisons in `a < b < c`, each with its own node."""
         left = self.visit(node.left, local)
         for part in pairs(node):
             right = self.visit(part.comparators[0], local)
@@ -202,7 +202,7 @@ class Evaluator:
         return self.bounded(self.domain.mapped(node, local, self), node)
 
     def alike(self, node: Comprehension) -> bool:
-        """Whether every turn of a loop gives the same."""
+        """Return True if all turns of a loop give the same value."""
         return alike(node)
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:

@@ -36,7 +36,7 @@ _METHODS = {"requires_grad_", "routed", *(name for names in METHODS.values() for
 
 
 class Expression(NamedTuple):
-    """A parsed expression and where it stands."""
+    """A parsed expression with its place in the file."""
 
     tree: ast.expr
     text: str
@@ -134,7 +134,7 @@ def _is_deep(text: str) -> bool:
 
 
 def _syntax_error(text: str, error: SyntaxError) -> tuple[str, int, int]:
-    """What Python says of a text, without the parentheses that the parser put around it."""
+    """Return Python's message and place for a text, without the parentheses that were added around it."""
     line, column = error.lineno or 1, (error.offset or 2) - (1 if error.lineno == 1 else 0)
     if line <= text.count("\n") + 1 and column > 0:
         return error.msg, line, column
@@ -164,7 +164,7 @@ def _check(expression: Expression) -> None:
 
 
 def _fault(node: ast.AST) -> tuple[str, str] | None:
-    """What is wrong with a node, and what helps; None for one that is part of the language."""
+    """Return the problem of a node with its help; None for a node of the language."""
     if type(node) in _ALWAYS:
         return None
     if not isinstance(node, _SOME):

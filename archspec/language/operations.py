@@ -104,7 +104,7 @@ def _primes(after: int) -> list[int]:
 
 
 def _is_prime(number: int) -> bool:
-    """Whether a number above 1 is prime."""
+    """Return True if a number above 1 is prime."""
     if number % 2 == 0:
         return number == 2
     return all(number % divisor for divisor in range(3, math.isqrt(number) + 1, 2))
@@ -176,7 +176,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "is_list": lambda value: isinstance(value, list | tuple),
     "is_int": lambda value: isinstance(value, int) and not isinstance(value, bool),
 }
-METHODS: dict[type, tuple[str, ...]] = {  # of values; modules have some of their own
+METHODS: dict[type, tuple[str, ...]] = {  # of values; modules have others
     str: ("split", "startswith", "endswith", "lower", "strip"),
     dict: ("get",),
     list: ("index", "count"),

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 
 def calls(tree: ast.AST) -> Iterator[ast.Call]:
-    """Every call in a tree, the outer before the inner."""
+    """Yield every call in a tree, the outer before the inner."""
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
 def callee(tree: ast.AST | None) -> str:
-    """The name that is called; none where a tree is no call of a name.
+    """Return the name that is called; '' for a tree that is not a call of a name.
 
     >>> callee(ast.parse("Linear(a, b)", mode="eval").body), callee(ast.parse("a.b(c)", mode="eval").body)
     ('Linear', '')
@@ -21,5 +21,5 @@ def callee(tree: ast.AST | None) -> str:
 
 
 def text_of(tree: ast.AST | None) -> str:
-    """The text that a tree is; none where it is something else."""
+    """Return the text of a constant; '' for any other tree."""
     return tree.value if isinstance(tree, ast.Constant) and isinstance(tree.value, str) else ""

@@ -23,15 +23,15 @@ KINDS: dict[str, tuple[type, ...]] = {
 
 
 def here(value: Any) -> Any:
-    """What a symbolic number is here, to be asked for its type and to be shown; everything else as it is.
+    """Return the value of a symbolic number, to check its type or print it; any other value unchanged.
 
-    Nothing may be decided on it: a symbolic number takes note of what is decided on itself.
+    Never decide on the result: a symbolic number records the decisions on itself.
     """
     return getattr(value, "value", value)
 
 
 def fits(value: Any, kinds: Iterable[str]) -> bool:
-    """Whether a value is of one of the kinds; true and false are no numbers, and a list's items count.
+    """Return True for a value of one of the kinds; booleans are not numbers, and items of lists are checked.
 
     >>> fits(True, ("int",)), fits([1, 2], ("list[int]",)), fits([1, "a"], ("list[int]",))
     (False, True, False)
@@ -49,7 +49,7 @@ def fits(value: Any, kinds: Iterable[str]) -> bool:
 
 
 def union(text: str) -> tuple[str, ...]:
-    """The kinds of a written type; none where it is no type.
+    """Return the kinds of a written type; nothing for a text that is not a type.
 
     >>> union("int | list[int | None]"), union("list[size]"), union("layers[head_dim, v_head_dim]")
     (('int', 'list[int | None]'), (), ('layers[head_dim, v_head_dim]',))
@@ -69,7 +69,7 @@ def union(text: str) -> tuple[str, ...]:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a default's value, '' for what no config holds."""
+    """Return the kind of a default's value; '' for a value that configs cannot have."""
     value = here(value)
     if isinstance(value, bool):
         return "bool"
@@ -86,7 +86,7 @@ def numbers(value: Any) -> list[Any]:
 
 
 def has_negative(tree: ast.expr) -> bool:
-    """Whether an expression has a number below zero: `-1`, `[-1] * 25`, but not as an index: `sizes[-1:]`."""
+    """Return True for an expression with a negative number: `-1`, `[-1] * 25`, but not the index `sizes[-1:]`."""
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         return isinstance(tree.operand, ast.Constant) or has_negative(tree.operand)
     if isinstance(tree, ast.Subscript):  # an index counts from the end

@@ -1,4 +1,4 @@
-"""What YAML text becomes: texts, lists and mappings that know where they stand."""
+"""YAML nodes: texts, lists and mappings with their places in the file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_DEPTH = 32
 
 
 class Scalar(NamedTuple):
-    """A text as it stands; ``raw`` is the slice of the file, so that columns inside it hold."""
+    """A text; ``raw`` is the slice of the file, so that columns inside it are right."""
 
     text: str
     place: Place

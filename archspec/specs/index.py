@@ -1,4 +1,4 @@
-"""The index of specs, what is recorded of their costs, and digests of what counts depend on.
+"""The index of specs, the record of their costs, and digests of the keys that counts depend on.
 
 `python -m tools.release` writes the index into the compiled specs, `archspec verify --costs --coverage`
 writes costs.json.
@@ -36,7 +36,7 @@ Entries = Mapping[str, Entry]
 
 
 class CostRecord(NamedTuple):
-    """The classes of a model type whose costs are validated against torch, and what is validated of each.
+    """The classes of a model type whose costs are validated against torch.
 
     ``exact`` classes agree at every call, those of ``training`` in their gradients too; ``gaps`` say why the
     others do not.
@@ -99,7 +99,7 @@ def entries(
     for name in dependents(other, known) & files.keys():
         try:
             known[name] = _entry(load(files[name]))
-        except ArchspecError:  # not well formed: keep what was known of it
+        except ArchspecError:  # not well formed: keep the old entry
             known.setdefault(name, Entry())
     return {name: known[name] for name in files}
 
@@ -115,7 +115,7 @@ def dependents(names: set[str], found: Entries) -> set[str]:
 def whole_digests(
     found: Entries, files: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return a digest of what counts and costs depend on, in each file and all that it needs.
+    """Return a digest of the keys that counts and costs depend on, in each file and all that it needs.
 
     Comments and the keys in :data:`UNCOUNTED` are left out. ``texts`` count where their names occur.
     """

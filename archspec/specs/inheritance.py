@@ -63,8 +63,8 @@ def _reattributed(module: Module, attributes: dict[str, str]) -> Module:
 class Inheritance:
     """The modules of one file with their bases merged in.
 
-    ``inherited`` has the modules of parents and used specs, among them those that the file describes anew:
-    a base by the name of its own module is the parent's.
+    ``inherited`` has the modules of parents and used specs, also those that the file overrides: a base with
+    the name of the module itself is the parent's.
     """
 
     def __init__(self, own: Mapping[str, Module], bases: Mapping[str, Expression], inherited: Spec) -> None:
@@ -170,14 +170,14 @@ class Inheritance:
 
 
 def _is_layer(tree: ast.expr) -> bool:
-    """Whether an expression is a call of one of torch's layers, frozen or not."""
+    """Return True for a call of one of torch's layers, frozen or not."""
     while isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
         tree = tree.func.value
     return callee(tree) in LEAVES
 
 
 def _built(part: Body | None) -> bool:
-    """Whether an attribute is there, and not taken away by `None`."""
+    """Return True for an attribute that exists and is not removed by `None`."""
     return part is not None and not (isinstance(part, Expression) and part.text == "None")
 
 

@@ -1,4 +1,4 @@
-"""What texts of a config may say in transformers: types of layers, and activation functions.
+"""Texts in configs that transformers knows: types of layers, and activation functions.
 
 Sources: transformers/configuration_utils.py, transformers/activations.py.
 """

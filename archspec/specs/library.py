@@ -34,7 +34,7 @@ Beyond = Callable[[], Sequence[str]]  # folders that are looked for when nothing
 
 @cache
 def shipped() -> Library:
-    """The library of the package itself."""
+    """Return the library of the shipped specs."""
     return Library(folder())
 
 
@@ -57,23 +57,23 @@ class Library:
 
     @property
     def folder(self) -> str:
-        """The first folder."""
+        """Return the first directory."""
         return self.folders[0]
 
     def model_types(self) -> list[str]:
-        """Every model type that a spec describes or refuses, sorted."""
+        """Return every model type that has a spec, sorted."""
         return sorted(listed(self.folders))
 
     def has(self, model_type: str) -> bool:
-        """Whether a spec describes or refuses a model type."""
+        """Return True if a model type has a spec."""
         return bool(spec_file(model_type, self.folders)) or (self.widen() and self.has(model_type))
 
     def hidden(self, model_type: str) -> list[str]:
-        """The files of a model type: the one that describes it, then those that it is read in place of."""
+        """Return the files of a model type: the one that is used, then those that it hides."""
         return [shown_path(path) for one in self.folders if (path := spec_file(model_type, [one]))]
 
     def widen(self) -> bool:
-        """Takes in the folders that are asked for last; whether there are any that were not in before."""
+        """Add the directories that are searched last; return True if there are any."""
         beyond, self.beyond = self.beyond, None
         more = tuple(beyond()) if beyond else ()
         self.folders += more
@@ -82,7 +82,7 @@ class Library:
         return bool(more)
 
     def files(self) -> dict[str, str]:
-        """Model type, or name of a shared part -> its file."""
+        """Return the path of each file, by model type or name of a shared part."""
         return listed(self._every_folder())
 
     def load(self, model_type: str) -> Spec:
@@ -96,15 +96,15 @@ class Library:
         return self._specs[model_type]
 
     def load_file(self, path: str) -> Spec:
-        """The spec in a file of the user's own; what it extends or uses may stand beside it."""
+        """Return the spec in a user's file; specs that it names may be in the same directory."""
         return self._read(path, (), {})
 
     def with_spec(self, spec: Spec) -> Library:
-        """This library with another spec of one model type, for the sub-configs of that type, too."""
+        """Return this library with another spec for one model type."""
         return _Changed(self, spec)
 
     def contractions(self) -> dict[str, Contraction]:
-        """The kinds of products that `ops:` may name."""
+        """Return the products that `ops:` may name."""
         from archspec.specs.module_parser import contractions
 
         if not self._contractions:
@@ -113,13 +113,13 @@ class Library:
         return self._contractions
 
     def costs(self, model_type: str) -> CostRecord:
-        """What is recorded, beside its spec, of the costs of a model type's classes."""
+        """Return the record of the costs of a model type's classes, from the directory of its spec."""
         from archspec.specs.index import CostRecord, recorded_costs
 
-        beside = os.path.dirname(spec_file(model_type, self.folders))
-        if beside not in self._costs:
-            self._costs[beside] = recorded_costs(os.path.join(beside, COSTS))
-        return self._costs[beside].get(model_type, CostRecord())
+        directory = os.path.dirname(spec_file(model_type, self.folders))
+        if directory not in self._costs:
+            self._costs[directory] = recorded_costs(os.path.join(directory, COSTS))
+        return self._costs[directory].get(model_type, CostRecord())
 
     def entries(self, from_scratch: bool = False) -> dict[str, Entry]:
         """Return the index entry of each file; with ``from_scratch`` every file is parsed."""
@@ -138,12 +138,12 @@ class Library:
         return entries(self.files(), load, {} if from_scratch else None)
 
     def catalogue(self) -> dict[str, tuple[str, ...]]:
-        """Model type -> its architectures, the base model first."""
+        """Return the architectures of each model type, the base model first."""
         found = self.entries()
         return {model_type: found[model_type].architectures for model_type in self.model_types()}
 
     def index(self) -> dict[str, tuple[str, ...]]:
-        """Architecture -> the model types that have it."""
+        """Return the model types of each architecture."""
         if not self._index:
             found: dict[str, list[str]] = {}
             self._entries = self.entries()
@@ -154,7 +154,7 @@ class Library:
         return self._index
 
     def types_of(self, architecture: str) -> tuple[str, ...]:
-        """The model types that have an architecture; none where no spec describes it."""
+        """Return the model types that have an architecture."""
         found = self.index().get(architecture, ())
         return self.types_of(architecture) if not found and self.widen() else found
 
@@ -175,7 +175,7 @@ class Library:
         Of several in the first folder it is the one that the architecture is named after, else the one that
         all others need.
 
-        Errors: :class:`UnknownArchitectureError` when there is none, or more than one to choose from.
+        Errors: :class:`UnknownArchitectureError` for an unknown architecture, or several equal candidates.
         """
         types = self.types_of(architecture)
         if not types:
@@ -226,9 +226,9 @@ class Library:
         return parse_spec(source, named, self, document)
 
     def _named(self, name: str, path: str) -> str:
-        """The file that the spec of another names: beside that one first, and never itself; '' for none."""
-        beside = os.path.dirname(path)
-        home = os.path.dirname(beside) if os.path.basename(beside) == "shared" else beside
+        """Return the path of a spec that another one names, or an empty text; its directory comes first."""
+        home = os.path.dirname(path)
+        home = os.path.dirname(home) if os.path.basename(home) == "shared" else home
         folders = dict.fromkeys((home, os.path.join(home, "shared"), *self._every_folder()))
         paths = {one: os.path.abspath(os.path.join(one, name + ".yaml")) for one in folders}
         found = first(name, [one for one in folders if paths[one] != os.path.abspath(path)])
@@ -239,7 +239,7 @@ class Library:
 
 
 class _Changed(Library):
-    """A library with one spec in place of its own; the others find it by the library that they know."""
+    """A library with one spec replaced; the other specs find it through their library."""
 
     def __init__(self, base: Library, spec: Spec) -> None:
         super().__init__(*base.folders, beyond=base.beyond)

@@ -1,4 +1,4 @@
-"""What a spec's expressions read: the names in them, and the texts that a field is compared with."""
+"""The names that a spec's expressions read, and the texts that a field is compared with."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def compared_texts(spec: Spec) -> dict[str, list[str]]:
 
 
 def collect(tree: ast.AST, fields: Container[str], found: dict[str, set[str]]) -> None:
-    """Adds the texts that any comparison in a tree holds a field to; a field is a name or an attribute."""
+    """Add the texts that comparisons in a tree compare a field with; a field is a name or an attribute."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Compare):
             continue
@@ -56,7 +56,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _passed(spec: Spec, found: dict[str, set[str]]) -> None:
-    """Adds the texts that a module's parameter is held to, for the fields that calls give it."""
+    """Add the texts that a module's parameter is compared with, for the fields that calls pass to it."""
     held: dict[str, dict[str, set[str]]] = {}
     for name, module in spec.modules.items():
         held[name] = {}
@@ -83,7 +83,7 @@ def expressions(spec: Spec) -> Iterator[Expression]:
 
 
 def module_expressions(module: Module) -> Iterator[Expression]:
-    """Those of one module, but for its ties and the defaults of its parameters."""
+    """Yield the expressions of one module, except its ties and the defaults of its parameters."""
     yield from module.where.values()
     yield from module.require
     yield from (module.layer,) if module.layer is not None else ()

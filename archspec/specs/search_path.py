@@ -1,7 +1,7 @@
-"""Where specs are looked for: folders that are named, those of ARCHSPEC_PATH, the shipped ones, entry points.
+"""Where specs are searched: named directories, those in ARCHSPEC_PATH, the shipped ones, entry points.
 
-The first that has a model type describes it. What other packages bring, by entry points of `archspec.specs`,
-is asked for last, and only for what nothing else describes: looking at what is installed outlasts a count.
+The first directory that has a model type is used. Entry points of `archspec.specs` in other packages come
+last, and only for names that are not found before: listing installed packages takes longer than a count.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Specs = Folder | Sequence[Folder] | Library
 
 
 def library_of(specs: Specs = ()) -> Library:
-    """The library of folders of one's own, those of ARCHSPEC_PATH, and the shipped specs; one as it is.
+    """Return the library of some directories, those in ARCHSPEC_PATH, and the shipped specs.
 
-    Specs of one's own are read anew by each library, so that a file that was changed counts as it is now.
+    Each library reads users' specs again, so that a changed file is used. A library is returned as it is.
 
-    Errors: :class:`ArchspecError` for what is no folder of specs.
+    Errors: :class:`ArchspecError` for a path that is not a directory of specs.
 
     >>> library_of().load("llama").architectures[0]
     'LlamaModel'
@@ -38,19 +38,19 @@ def library_of(specs: Specs = ()) -> Library:
 
 
 def folders_of(specs: Folder | Sequence[Folder]) -> list[str]:
-    """The folders that are named, one or several."""
+    """Return one or several directories as a list."""
     named = [specs] if isinstance(specs, str | os.PathLike) else specs
     return [os.fspath(one) for one in named]
 
 
 @cache
 def installed() -> Library:
-    """The shipped specs, and behind them what other packages bring."""
+    """Return the library of the shipped specs and, behind them, those of other packages."""
     return Library(*shipped().folders, beyond=entry_points)
 
 
 def is_own(library: SpecLibrary, model_type: str) -> bool:
-    """Whether a spec of one's own, or of another package, describes a model type: none that is shipped."""
+    """Return True if a user's spec, or another package's, is used for a model type."""
     return library.hidden(model_type)[:1] != shipped().hidden(model_type)
 
 
@@ -103,7 +103,7 @@ def _folder_of(name: str, value: str) -> str:
             return path
         if os.path.isfile(path + ".py"):
             return os.path.dirname(path)
-    if package and package.origin and not places and not rest:  # a module beside its specs
+    if package and package.origin and not places and not rest:  # a module in the directory of its specs
         return os.path.dirname(package.origin)
     message = f"the entry point {name} = {value} of {GROUP} is no package that is here"
     raise ArchspecError(message, help="repair or uninstall the package that brings it")
