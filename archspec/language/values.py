@@ -86,7 +86,7 @@ def numbers(value: Any) -> list[Any]:
 
 
 def has_negative(tree: ast.expr) -> bool:
-    """Return True for an expression with a negative number: `-1`, `[-1] * 25`, but not the index `sizes[-1:]`."""
+    """Return True for an expression with a negative number: `-1`, `[-1] * 25`, not an index `sizes[-1:]`."""
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         return isinstance(tree.operand, ast.Constant) or has_negative(tree.operand)
     if isinstance(tree, ast.Subscript):  # an index counts from the end
