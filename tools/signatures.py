@@ -1,14 +1,17 @@
-"""Writes the parameters of public functions from the tables: of each function below `@takes("verb")`."""
+"""Writes public signatures from the tables: functions below `@takes("verb")`, and the quantities of Model."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from archspec.tables.option import COMMAND, Option
 from archspec.tables.options import options_of
+from archspec.tables.quantities import QUANTITIES
 
 ROOT = Path(__file__).parent.parent / "archspec"
+_ATTRIBUTES = re.compile(r"(?: +\w+: int = _counted\(\"\w+\"\)\n)+")  # of Model, one for each quantity
 LOADING = ("model", "architecture", "set", "specs")  # parameters of `archspec.load`, not of Model's methods
 
 
@@ -32,7 +35,8 @@ def updated(text: str) -> str:
             first = _after_signature(function)
             indent = " " * function.col_offset
             lines[function.lineno - 1 : first] = [f"{indent}{_signature(function, verb)}\n"]
-    return "".join(lines)
+    attributes = "".join(f'    {name}: int = _counted("{name}")\n' for name in QUANTITIES)
+    return _ATTRIBUTES.sub(attributes, "".join(lines))
 
 
 def _verb(function: ast.FunctionDef) -> str | None:

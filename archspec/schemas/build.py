@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from archspec.tables.axes import AXES
-from archspec.tables.quantities import FORMULAS, Quantity
+from archspec.tables.quantities import FORMULAS
 from archspec.typing_light import Any
 
 Schema = dict[str, Any]
@@ -85,8 +85,4 @@ def call() -> dict[str, Schema]:
 
 def quantities(*names: str) -> dict[str, Schema]:
     """Return the properties of quantities, by their names."""
-    return {name: integer(_help(FORMULAS[name])) for name in names}
-
-
-def _help(quantity: Quantity) -> str:
-    return f"{quantity.help} ({quantity.unit})" if quantity.unit != "elements" else quantity.help
+    return {name: integer(FORMULAS[name].help) for name in names}

@@ -11,6 +11,7 @@ from archspec.cli.command_line import command_options
 from archspec.tables.axes import AXES
 from archspec.tables.options import OPTIONS, options_of
 from archspec.tables.verbs import VERBS
+from tools.page_tables import PATH, page_tables
 from tools.signatures import parameters, updated
 
 PACKAGE = Path(archspec.__file__).parent
@@ -45,3 +46,7 @@ def test_python_takes_what_the_command_line_takes() -> None:
     taken = [option.name for option in parameters("training", is_method=True)]
     assert taken[:3] == ["batch", "tokens", "encoder_tokens"] and "zero" in taken
     assert [option.name for option in options_of("flops")][-2:] == ["json", "json_schema"]
+
+
+def test_the_page_has_the_tables() -> None:
+    assert PATH.read_text(encoding="utf-8") == page_tables(), "run python -m tools.release"

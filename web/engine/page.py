@@ -128,7 +128,7 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
     """What a call and a training step cost, each part for itself: one may be refused, others given."""
     found, call = model(source), asked["call"]
     own, stored = lengths(call), {"dtype": call["dtype"], "weights": call["weights"]}
-    step = {name: call[name] for name in ("batch", "tokens", "encoder_tokens")}
+    step = {name: value for name, value in own.items() if name != "past"}
     budget = asked["accelerator_bytes"]
 
     def cache() -> Any:
@@ -145,7 +145,7 @@ def costs(source: str, asked: dict[str, Any]) -> Any:
 
 
 def lengths(call: dict[str, Any]) -> dict[str, Any]:
-    return {name: call[name] for name in ("batch", "tokens", "past", "encoder_tokens")}
+    return {name: value for name, value in call.items() if name not in ("dtype", "weights", "last")}
 
 
 def tokens_of(call: dict[str, Any], *models: archspec.Model) -> int:

@@ -1,22 +1,8 @@
-/** The answers of the engine; archspec/schemas/ says what each entry means. */
+/** The answers of the engine; archspec/schemas/ defines each entry. */
+import type { Counts } from "./generated";
 import type { Whole } from "./numbers";
 
-export interface Counts {
-  architecture: string;
-  model_type: string;
-  params: Whole;
-  trainable_params: Whole;
-  active_params: Whole;
-  active_params_without_lookup: Whole;
-  embedding_params: Whole;
-  non_embedding_params: Whole;
-  buffers: Whole;
-  dtype: string;
-  format: string;
-  bytes: Whole | null;
-  notes: string[];
-  transformers_version: string;
-}
+export type { Counts } from "./generated";
 
 export interface Module {
   module: string;

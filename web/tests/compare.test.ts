@@ -119,7 +119,15 @@ flow(
     view: "compare",
     source: { name: "DeepseekV3ForCausalLM" },
     other: { name: "MixtralForCausalLM" },
-    call: { batch: 1, tokens: 1, past: 131071, encoder_tokens: null, dtype: null, weights: null, last: false },
+    call: {
+      batch: 1,
+      tokens: 1,
+      past: 131071,
+      encoder_tokens: null,
+      dtype: null,
+      weights: null,
+      last: false,
+    },
     plot: LAYERS,
   }),
 );

@@ -9,7 +9,15 @@ import { flow, followed, link, site } from "./flow.ts";
 
 const LLAMA = link({ view: "costs", source: { name: "LlamaForCausalLM" } });
 const FLOPS = "29,261,612,187,648"; // archspec flops LlamaForCausalLM
-const CALL = { batch: 1, tokens: null, past: 0, encoder_tokens: null, dtype: null, weights: null, last: false };
+const CALL = {
+  batch: 1,
+  tokens: null,
+  past: 0,
+  encoder_tokens: null,
+  dtype: null,
+  weights: null,
+  last: false,
+};
 const TRAINING = {
   dtype: "bfloat16",
   optimizer: "adamw",
@@ -174,9 +182,7 @@ flow(
   "Mistral-7B in AWQ, and a training step with its lower bound",
   async (page) => {
     // archspec memory configs/mistralai--Mistral-7B-v0.1.json --weights awq
-    await page
-      .getByText("awq quantizes linear layers and experts")
-      .waitFor();
+    await page.getByText("awq quantizes linear layers and experts").waitFor();
     await page.getByText("262,410,240 of 7,241,732,096 parameters stay in bfloat16").waitFor();
     await page.getByText("in bytes", { exact: true }).click();
     await page.getByRole("row", { name: "weights in awq, 4 bits 3,625,975,808" }).waitFor();

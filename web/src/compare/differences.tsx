@@ -1,4 +1,5 @@
 /** Two models side by side: their numbers, what differs by module, and the fields that do. */
+import { QUANTITIES } from "../generated";
 import { percent, signed, type Whole, whole } from "../numbers";
 import { Problems } from "../parts/problems";
 import { ReportTable } from "../parts/report-table";
@@ -7,11 +8,7 @@ import type { Counts } from "../types";
 import type { Change, Compared, Forms } from "./answer";
 
 const sizes = (a: Counts, b: Counts): [keyof Counts, string][] => [
-  ["params", "parameters"],
-  ["active_params", "active"],
-  ["embedding_params", "embedding"],
-  ["non_embedding_params", "non-embedding"],
-  ["buffers", "persistent buffers"],
+  ...QUANTITIES.map(({ name, title }): [keyof Counts, string] => [name, title]),
   ["bytes", a.dtype === b.dtype ? `bytes, ${a.dtype}` : `bytes, A ${a.dtype}, B ${b.dtype}`],
 ];
 const COSTS: Record<string, string> = { flops: "FLOPs of the call", cache_elements: "elements of its cache" };

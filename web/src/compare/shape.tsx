@@ -1,9 +1,11 @@
 /** Size to shape: configs of a size in the proportions of the model, as `archspec solve` finds them. */
+
 import { useSignal } from "@preact/signals";
 import { answering } from "../answer";
 import type { ReportTable as Table } from "../costs/answer";
 import { call } from "../costs/asked";
 import { askLatest } from "../engine";
+import { BUDGETS as budgets } from "../generated";
 import { Problems } from "../parts/problems";
 import { ReportTable } from "../parts/report-table";
 import { OptionsOf, Select } from "../parts/select";
@@ -18,15 +20,7 @@ interface Solutions {
   configs: Record<string, unknown>[];
 }
 
-const BUDGETS = [
-  ["params", "parameters near"],
-  ["active_params", "active parameters near"],
-  ["non_embedding_params", "non-embedding parameters near"],
-  ["bytes", "bytes of parameters, at most"],
-  ["memory", "bytes with a cache, at most"],
-  ["flops", "FLOPs of training near"],
-  ["compute", "FLOPs, spent as Chinchilla"],
-] as const;
+const BUDGETS = budgets.map(({ name, help }) => [name, help] as const);
 const ABOUT: Record<string, string> = {
   memory:
     "Weights, and the cache of one sequence of 2,048 tokens, or of as many as the model has positions for where those are fewer; of a model without a cache, weights alone.",

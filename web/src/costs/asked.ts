@@ -1,34 +1,14 @@
-/** What costs are asked of: a call, a training step, an accelerator. */
+/** The inputs of costs: a call, a training step, an accelerator. */
 import { computed } from "@preact/signals";
 import optimizers from "../../../formulas/optimizers.json";
 import weights from "../../../formulas/weight_formats.json";
 import found from "../../data/accelerators.json";
+import { CALL, type Call, TRAINING, type Training } from "../generated";
 import { bytes } from "../numbers";
 import type { Room } from "../parts/stacked-bar";
 import { keep } from "../state";
 
-/** `tokens`: none for as many as are usual. */
-export interface Call {
-  batch: number;
-  tokens: number | null;
-  past: number;
-  encoder_tokens: number | null;
-  dtype: string | null;
-  weights: string | null;
-  last: boolean;
-}
-
-export interface Training {
-  dtype: string;
-  optimizer: string;
-  attention: string;
-  checkpointing: boolean;
-  data_parallel: number;
-  zero: number;
-  tensor_parallel: number;
-  pipeline_parallel: number;
-  expert_parallel: number;
-}
+export type { Call, Training } from "../generated";
 
 /** An accelerator: its memory as the vendor states it, and the bytes that count; what programs get where that is less. */
 export interface Accelerator {
@@ -52,26 +32,8 @@ export const TRAINED_DTYPES = dtypes.filter(([, { bytes }]) => bytes > 1).map(([
 export const QUANTIZED: Record<string, { quantizes: string }> = weights.formats;
 export const FORMATS = [...TRAINED_DTYPES, ...Object.keys(QUANTIZED)];
 
-export const call = keep<Call>("call", {
-  batch: 1,
-  tokens: null,
-  past: 0,
-  encoder_tokens: null,
-  dtype: null,
-  weights: null,
-  last: false,
-});
-export const training = keep<Training>("training", {
-  dtype: "bfloat16",
-  optimizer: "adamw",
-  attention: "flash",
-  checkpointing: false,
-  data_parallel: 1,
-  zero: 0,
-  tensor_parallel: 1,
-  pipeline_parallel: 1,
-  expert_parallel: 1,
-});
+export const call = keep<Call>("call", CALL);
+export const training = keep<Training>("training", TRAINING);
 export const OWN = "own"; // in place of an accelerator's name: memory of any size
 export const chosen = keep("accelerator", "NVIDIA H100 SXM");
 export const ownGib = keep("memory_gib", 8, (given) =>

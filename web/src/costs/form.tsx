@@ -1,5 +1,6 @@
 /** What costs are asked of, as a form: the engine says what it refuses of it. */
 import type { Signal } from "@preact/signals";
+import { AXES, CALL } from "../generated";
 import { whole } from "../numbers";
 import { OptionsOf, Select } from "../parts/select";
 import {
@@ -34,10 +35,16 @@ export function CostsForm({ usual }: { usual: number | undefined }) {
     <form class="asked" onSubmit={(event) => event.preventDefault()}>
       <fieldset>
         <legend>Call</legend>
-        <Whole held={call} name="batch" />
-        <Whole held={call} name="tokens" none={usual ? whole(usual) : "as usual"} />
-        <Whole held={call} name="past" title="past in the cache" />
-        <Whole held={call} name="encoder_tokens" title="encoder tokens" none="none" />
+        {AXES.map(({ name, help }) => (
+          <Whole
+            key={name}
+            held={call}
+            name={name}
+            title={name.replaceAll("_", " ")}
+            about={help}
+            none={name === "tokens" && usual ? whole(usual) : CALL[name] === null ? "none" : undefined}
+          />
+        ))}
         <Choice held={call} name="dtype" options={DTYPES} otherwise="as configured" />
         <Choice held={call} name="weights" options={FORMATS} otherwise="as configured" />
         <Switch held={call} name="last" title="logits of the last position only" />
@@ -125,12 +132,19 @@ interface Entry<Value> {
 }
 
 /** A whole number, grouped. What is no number is not taken, but for nothing where `none` says what that is. */
-function Whole<Value>({ held, name, title, none }: Entry<Value> & { none?: string }) {
+function Whole<Value>({
+  held,
+  name,
+  title,
+  about,
+  none,
+}: Entry<Value> & { about?: string; none?: string | undefined }) {
   const written = (value: unknown) => (value === null ? "" : whole(value as number));
   return (
     <label>
       {title ?? name}
       <input
+        title={about}
         inputMode="numeric"
         autocomplete="off"
         placeholder={none ?? ""}

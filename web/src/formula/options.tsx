@@ -1,20 +1,12 @@
 /** The switches of `archspec formula`. */
 import { useSignal } from "@preact/signals";
+import { GROUPS, QUANTITIES } from "../generated";
 import { OptionsOf, Select } from "../parts/select";
 import { like } from "../shapes";
 import { keep } from "../state";
 
-export const BY = ["repetition", "component", "module", "layer", "polynomial"] as const;
-
-const QUANTITIES = [
-  "params",
-  "trainable_params",
-  "active_params",
-  "active_params_without_lookup",
-  "embedding_params",
-  "non_embedding_params",
-  "buffers",
-];
+export const BY = GROUPS;
+const NAMES: string[] = QUANTITIES.map(({ name }) => name);
 
 /** `growing`: the fields that grow in the leading form, those that usually do where there are none. */
 export interface Asked {
@@ -35,7 +27,7 @@ const FIRST: Asked = {
   assume: [],
 };
 
-export const asked = keep("formula", FIRST, like(FIRST, { quantity: QUANTITIES, by: BY }));
+export const asked = keep("formula", FIRST, like(FIRST, { quantity: NAMES, by: BY }));
 
 function change(some: Partial<Asked>): void {
   asked.value = { ...asked.value, ...some };
@@ -47,7 +39,7 @@ export function Options({ fields, example }: { fields: string[]; example: string
   return (
     <form class="options" aria-label="options of the formula" onSubmit={(event) => event.preventDefault()}>
       <Select label="Quantity" value={quantity} choose={(chosen) => change({ quantity: chosen })}>
-        <OptionsOf values={QUANTITIES} />
+        <OptionsOf values={NAMES} />
       </Select>
       <Select label="By" value={by} choose={(chosen) => change({ by: chosen as Asked["by"] })}>
         <OptionsOf values={BY} />

@@ -1,19 +1,13 @@
 /** The counts of a model, the picture of where they are, and its modules. */
 import { dtype } from "../counted";
+import { QUANTITIES } from "../generated";
 import { bytes, short, type Whole, whole } from "../numbers";
 import type { Counted, Counts } from "../types";
 import { Icicle } from "./icicle";
 import { ModuleTree } from "./module-tree";
 import { OptionsOf, Select } from "./select";
 
-const FACTS: [keyof Counts, string][] = [
-  ["trainable_params", "trainable"],
-  ["active_params", "active"],
-  ["active_params_without_lookup", "active without lookup"],
-  ["embedding_params", "embedding"],
-  ["non_embedding_params", "non-embedding"],
-  ["buffers", "persistent buffers"],
-];
+const FACTS = QUANTITIES.filter(({ name }) => name !== "params");
 
 /** `stale`: something is refused, and these are the counts before it. */
 export function CountsOf({ counts, tree, stale = false }: Counted & { stale?: boolean }) {
@@ -25,8 +19,8 @@ export function CountsOf({ counts, tree, stale = false }: Counted & { stale?: bo
         {stale ? <small class="refusal"> before what is refused</small> : null}
       </p>
       <dl class="facts">
-        {FACTS.map(([name, title]) => (
-          <div key={name}>
+        {FACTS.map(({ name, title, help }) => (
+          <div key={name} title={help}>
             <dt>{title}</dt>
             <dd data-count={name}>{whole(counts[name] as Whole)}</dd>
           </div>
