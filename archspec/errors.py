@@ -1,8 +1,7 @@
-"""What archspec raises on purpose, and how a problem points at the text that caused it.
+"""The errors of archspec, each with a place in the text that caused it.
 
-Every error of the package derives from :class:`ArchspecError`; each carries one or more
-:class:`Problem`, printed as ``file:line:col: problem (in path)``, the source line with a caret,
-and one ``help:`` line.
+Every error derives from :class:`ArchspecError`. It has one or more :class:`Problem`, printed as
+``file:line:col: problem (in path)``, the source line with a caret, and one ``help:`` line.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ _MOST_PROBLEMS = 50  # of one error
 _UNSAFE = r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 UNICODE_HELP = "write text that UTF-8 can hold, without halves of surrogate pairs"
 _ADDRESS = r"( object)? at 0x[0-9a-fA-F]{6,}(?=>)"
+_NEAR = 0.3  # how much less similar another proposed name may be than the nearest
 
 
 def printable(text: str, most: int | None = None) -> str:
-    r"""A text on one line: control characters and line breaks escaped, shortened in its middle to a length.
+    r"""A text on one line: control characters and line breaks escaped, cut in its middle to a length.
 
     >>> printable("a\x1b[31m\nb"), printable("x" * 50, most=9)
     ('a\\x1b[31m\\nb', 'xxxx…xxxx')
@@ -34,7 +34,7 @@ def printable(text: str, most: int | None = None) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    r"""Return True for a text that UTF-8 can hold: one without halves of characters.
+    r"""Return True for a text that UTF-8 can hold: one without halves of surrogate pairs.
 
     >>> is_unicode("é"), is_unicode("\udc80")
     (True, False)
@@ -47,7 +47,7 @@ def is_unicode(text: str) -> bool:
 
 
 class Source(NamedTuple):
-    """A text with the name it is reported under."""
+    """A text and its name in messages."""
 
     name: str
     text: str
@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A position in a source, 1-based, and how many characters it covers."""
+    """A position in a source, 1-based, and the number of characters that it covers."""
 
     source: Source
     line: int
@@ -70,7 +70,7 @@ class Place(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong: what, where, and what would be right."""
+    """A problem: the message, its place, the path in a spec, and an instruction that helps."""
 
     message: str
     place: Place | None = None
@@ -78,7 +78,7 @@ class Problem(NamedTuple):
     help: str = ""
 
     def cleaned(self) -> Problem:
-        """The problem with texts escaped and shortened, and without addresses of objects."""
+        """The problem with texts escaped and cut, and without addresses of objects."""
         message, path, help_ = (
             printable(re.sub(_ADDRESS, "", text), _LONGEST) for text in (self.message, self.path, self.help)
         )
@@ -107,7 +107,7 @@ def _caret(text: str, column: int, width: int) -> list[str]:
 
 
 class ArchspecError(Exception):
-    """The base of what archspec raises on purpose: one message with its place and help, or problems."""
+    """The base of all errors: one message with its place and help, or several problems."""
 
     def __init__(
         self,
@@ -126,15 +126,15 @@ class ArchspecError(Exception):
 
 
 class SpecError(ArchspecError):
-    """A spec file that does not say something the language can mean."""
+    """A spec file that is not valid."""
 
 
 class ConfigError(ArchspecError):
-    """A config that cannot be read, or that transformers refuses too."""
+    """A config that cannot be read, or that transformers refuses."""
 
 
 class UnknownArchitectureError(ArchspecError):
-    """A model type or an architecture that no spec describes."""
+    """A model type or an architecture without a spec."""
 
 
 class FormulaError(ArchspecError):
@@ -142,30 +142,29 @@ class FormulaError(ArchspecError):
 
 
 class SweepError(ArchspecError):
-    """A grid, a column or a budget that cannot be worked out."""
+    """A grid, a column or a budget that cannot be computed."""
 
 
 class MissingPackageError(ArchspecError, ImportError):
-    """An optional package that is not installed; the help says which extra brings it."""
+    """An optional package that is not installed; the help names the extra that installs it."""
 
 
-_NEAR = 0.3  # another name is worth saying that is not much further off than the nearest
+def nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that a misspelled name can mean, at most three, the nearest first."""
+    from difflib import SequenceMatcher, get_close_matches
+
+    found = get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
+    likeness = [SequenceMatcher(None, one, name).ratio() for one in found]
+    return [one for one, ratio in zip(found, likeness, strict=True) if ratio > likeness[0] - _NEAR]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest known names as a help line, or what is allowed when nothing is near.
+    """A help line with the nearest names, or with all names if none is near and they are few.
 
     >>> did_you_mean("hiden_size", ["hidden_size", "vocab_size"])
     'did you mean hidden_size?'
     """
-    from difflib import SequenceMatcher, get_close_matches
-
     names = sorted(set(known))
-    if close := get_close_matches(name, names, n=3, cutoff=0.6):
-        best, *others = close
-        much = SequenceMatcher(None, best, name).ratio() - _NEAR
-        near = [other for other in others if SequenceMatcher(None, other, name).ratio() > much]
-        return f"did you mean {' or '.join([best, *near])}?"
-    if 0 < len(names) <= 20:
-        return f"known here: {', '.join(names)}"
-    return ""
+    if near := nearest_names(name, names):
+        return f"did you mean {' or '.join(near)}?"
+    return f"known here: {', '.join(names)}" if 0 < len(names) <= 20 else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from archspec.arguments import takes
 from archspec.compare.alignment import Alignment, aligned
 from archspec.compare.costs import TITLES, CostChange, cost_changes, cost_notes
-from archspec.configs.origin import merged
+from archspec.configs.origin import merge_overrides
 from archspec.errors import ArchspecError
 from archspec.models.model import Model, Source, load
 from archspec.render.html import blocks_html
@@ -191,8 +191,8 @@ def diff(
     if lengths and tokens is None:
         raise ArchspecError(f"{next(iter(lengths))} is of a call", help="say of how many positions: tokens")
     library = library_of(specs)
-    before = _loaded(a, config, architecture, merged(set, set_a), library)
-    after = _loaded(b, config, architecture, merged(set, set_b), library)
+    before = _loaded(a, config, architecture, merge_overrides(set, set_a), library)
+    after = _loaded(b, config, architecture, merge_overrides(set, set_b), library)
     found = aligned(before, after, checked_depth(depth))
     if not lengths:
         return Diff(found)

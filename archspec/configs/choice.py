@@ -1,4 +1,4 @@
-"""Which class a config stands for, and which part of the config that class reads."""
+"""The class that a config is counted as, and the part of the config that this class reads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from archspec.configs.origin import RawConfig
-from archspec.configs.refusals.sizes import check_sizes, gives_size
 from archspec.configs.scope import Scope, SubConfig
+from archspec.configs.sizes import check_sizes, gives_size
 from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError
 from archspec.language.trees import callee
 from archspec.language.values import describe, shown
@@ -20,13 +20,14 @@ from archspec.typing_light import Any, NamedTuple
 _NAMES = "pass --architecture CLASS or --set model_type=TYPE; archspec list prints both"
 _TEXT = "^(text|language|llm)_config$"
 _GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
+_NAMES_ONLY = {"model_type", "architectures"}  # a config with nothing else stands for the default config
 
 
 class Choice(NamedTuple):
-    """A class, the model type whose spec describes it, and the config that it reads.
+    """A class, the model type whose spec has it, and the config that it reads.
 
-    That config is a part of the one given where the class is a part's: CLIPTextModel, of a CLIP. ``notes``
-    say so, and that a class is of another model type than the config.
+    That config is a part of the given one if the class is a part's: CLIPTextModel, of a CLIP. ``notes``
+    report this, and that a class belongs to another model type than the config.
     """
 
     model_type: str
@@ -36,13 +37,13 @@ class Choice(NamedTuple):
 
 
 def choose(config: RawConfig, architecture: str | None = None, library: Library | None = None) -> Choice:
-    """The class that a config stands for.
+    """The class that a config is counted as.
 
     The argument decides, then the config's own ``architectures[0]``, then the model type's base model.
-    Specs are those of the library, what is found without folders of one's own if none is given.
+    Without a library, the specs are those found without custom directories.
 
-    Errors: :class:`UnknownArchitectureError` for what no spec describes, :class:`ConfigError` for a config
-    that names nothing, or an architecture that is not of its model type.
+    Errors: :class:`UnknownArchitectureError` for a class or type without a spec, :class:`ConfigError` for a
+    config that names nothing, or an architecture of another model type.
 
     >>> from archspec.configs.reader import read_config
     >>> choose(read_config({"model_type": "llama"}))[:2]
@@ -54,7 +55,7 @@ def choose(config: RawConfig, architecture: str | None = None, library: Library 
 
 
 def source_of(config: Any, architecture: str | None, library: Library) -> tuple[Any, str | None]:
-    """A config, and the architecture asked for; a name of a class or a model type is its default config."""
+    """A config and the requested architecture; the name of a class or a model type is its default config."""
     if not isinstance(config, str) or not config.replace("-", "_").isidentifier() or os.path.lexists(config):
         return config, architecture
     model_type, named = library.named(config)
@@ -62,21 +63,16 @@ def source_of(config: Any, architecture: str | None, library: Library) -> tuple[
 
 
 def default_note(choice: Choice, library: Library, changed: bool) -> str:
-    """What is to be said where the name of a class or a model type stands for its default config."""
-    named = "no config" if not choice.notes else "neither a config nor a class"
+    """The note for a name of a class or a model type, which stands for its default config."""
+    missing = "no config" if not choice.notes else "neither a config nor a class"
     whose = "its spec's" if is_own(library, choice.model_type) else "transformers'"
     headless = ", without any head," if choice.notes else ""
     rest = " where nothing is set" if changed else ""
     counted = f"{choice.architecture}{headless} is counted at {whose} defaults{rest}"
-    return f"{named} is given: {counted}, which need not be a checkpoint's"
+    return f"{missing} is given: {counted}, which need not be a checkpoint's"
 
 
-def auto_class(spec: Spec, name: str) -> str:
-    """The auto class of transformers that builds a class for its model type."""
-    return next(iter(_autos(spec.model_type, name)), "AutoModel")
-
-
-def _autos(model_type: str, name: str) -> tuple[str, ...]:
+def _auto_classes(model_type: str, name: str) -> tuple[str, ...]:
     from archspec.specs.exported import exported
 
     found = exported().get(model_type)
@@ -88,23 +84,21 @@ def text_class(scope: Scope, is_supported: Callable[[str, str], bool]) -> str:
     for name in (name for name in scope.spec.fields if re.search(_TEXT, name)):
         part = scope.get(name)
         if isinstance(part, SubConfig):
-            listed = part.scope.spec.architectures
-            found = [one for one in listed if is_supported(part.model_type, one)]
+            found = [one for one in part.scope.spec.architectures if is_supported(part.model_type, one)]
             if found:
                 return next((one for one in found if one.endswith("ForCausalLM")), found[0])
     return ""
 
 
 class _Chooser:
-    """One config, and the class that is asked for."""
+    """One config and the class that is requested; ``trying`` tests a remedy, which proposes no others."""
 
     def __init__(
         self, config: RawConfig, architecture: str | None, library: Library, trying: bool = False
     ) -> None:
         self.config, self.raw, self.library, self.trying = config, config.raw, library, trying
         self.asked = architecture or ""
-        listed = self.listed()
-        self.name = self.asked or (listed[0] if listed else "")
+        self.name = self.asked or next(iter(self.listed()), "")
         self.remote = bool(self.raw.get("auto_map"))
 
     def listed(self) -> list[str]:
@@ -113,24 +107,24 @@ class _Chooser:
             return []
         if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
             message = f"{shown(listed)} is not a list of class names"
-            raise self.wrong("architectures", message, 'write ["LlamaForCausalLM"]')
+            raise self.invalid("architectures", message, 'write ["LlamaForCausalLM"]')
         return listed
 
-    def wrong(self, field: str, message: str, help_: str) -> ConfigError:
+    def invalid(self, field: str, message: str, help_: str) -> ConfigError:
         return ConfigError(self.config.origin.problem(field, message, help_))
 
     def unknown(self, field: str, message: str, help_: str = "") -> UnknownArchitectureError:
-        said = self.config.origin.problem(field, message, help_)
-        return UnknownArchitectureError([said, *self.library.unread])
+        problem = self.config.origin.problem(field, message, help_)
+        return UnknownArchitectureError([problem, *self.library.unread])
 
     def choice(self) -> Choice:
         model_type = self.raw.get("model_type")
         if model_type is not None and not isinstance(model_type, str):
-            raise self.wrong("model_type", f"{describe(model_type)} is not a model type", _NAMES)
+            raise self.invalid("model_type", f"{describe(model_type)} is not a model type", _NAMES)
         if not model_type:
             return self.without_type()
         if not self.library.has(model_type):
-            return self.of_foreign_type(model_type)
+            return self.of_unknown_type(model_type)
         spec = self.library.load(model_type)
         if spec.refuse:
             raise self.unknown("model_type", f"{model_type} is not counted: {spec.refuse}")
@@ -138,76 +132,75 @@ class _Chooser:
             raise UnknownArchitectureError(f"the spec of {model_type} has no architectures", help=_NAMES)
         name = self.name or spec.architectures[0]
         if name not in spec.architectures:
-            return self.of_another(spec, name)
-        others = [one for one in spec.architectures if one != name]
+            return self.of_another_type(spec, name)
         assumed = f"neither the config nor you name a class: {name} is counted, without any head"
-        return Choice(model_type, name, self.config, () if self.name or not others else (assumed,))
+        notes = () if self.name or len(spec.architectures) == 1 else (assumed,)
+        return Choice(model_type, name, self.config, notes)
 
     def without_type(self) -> Choice:
-        """Of a config without a model type: by its class alone."""
-        if not self.name:
-            from archspec.configs.refusals.unknown import other_file
+        """For a config without a model type, by its class alone."""
+        if self.name:
+            return Choice(self.type_of(self.name, None), self.name, self.config)
+        from archspec.configs.unknown import other_file
 
-            kind = other_file(self.raw)
-            what = (
-                f"no model's config: {kind.what}"
-                if kind
-                else "the config has neither model_type nor architectures"
-            )
-            help_ = kind.help if kind else _NAMES
-            raise ConfigError(f"{self.config.origin.name}: {what}", help=help_)
-        return Choice(self.described(self.name, None), self.name, self.config)
+        message, help_ = "the config has neither model_type nor architectures", _NAMES
+        if kind := other_file(self.raw):
+            message, help_ = f"this is not a model's config: {kind[0]}", kind[1]
+        raise ConfigError(f"{self.config.origin.name}: {message}", help=help_)
 
-    def of_foreign_type(self, model_type: str) -> Choice:
-        """Of a model type that no spec describes: of a class that is known all the same."""
+    def of_unknown_type(self, model_type: str) -> Choice:
+        """For a model type without a spec, by a class that has one."""
         if self.library.types_of(self.name):
-            known = self.library.model_type_of(self.name)
-            self.must_read_something(known)
-            note = f"{model_type} is not the model type of {self.name}: it is counted as {known}'s"
-            return Choice(known, self.name, self.config, (note,))
-        from archspec.configs.refusals.unknown import unknown_type
+            return self.as_class_of_type(f"{model_type} is not the model type of {self.name}: it")
+        from archspec.configs.unknown import unknown_type
 
         raise self.unknown("model_type", *unknown_type(model_type, self.library, self.remote, self.works))
 
-    def of_another(self, spec: Spec, name: str) -> Choice:
-        """A class that is not of the config's model type: of a part of it, or of another one."""
+    def of_another_type(self, spec: Spec, name: str) -> Choice:
+        """For a class that its model type does not have: of a part of the config, or of another type."""
         types = self.library.types_of(name)
         if types and (part := self.part(spec, name)):
             return part
         if found := "" if self.asked else self.of_auto_class(spec, name):
             why = f"is a class of {types[0]}" if types else "is not a class that transformers exports"
-            builds = f"as {auto_class(spec, found)} builds it for {spec.model_type}"
-            note = f"{name} {why}: {found} is counted, {builds}"
+            auto = next(iter(_auto_classes(spec.model_type, found)), "AutoModel")
+            note = f"{name} {why}: {found} is counted, as {auto} builds it for {spec.model_type}"
             return Choice(spec.model_type, found, self.config, (note,))
-        self.described(name, spec)
+        self.type_of(name, spec)
         if self.asked:
-            known = self.library.model_type_of(name)
-            self.must_read_something(known)
-            note = f"the config is {spec.model_type}'s: {name} is counted as {known}'s"
-            return Choice(known, name, self.config, (note,))
-        message = (
-            f"{name} is not an architecture of the model type {spec.model_type}, but of {' and '.join(types)}"
-        )
-        raise self.wrong("architectures", message, self.remedy(spec, name))
+            return self.as_class_of_type(f"the config is {spec.model_type}'s: {name}")
+        owners = " and ".join(types)
+        message = f"{name} is not an architecture of the model type {spec.model_type}, but of {owners}"
+        raise self.invalid("architectures", message, self.remedy(spec, name))
+
+    def as_class_of_type(self, reason: str) -> Choice:
+        """The class as its own model type has it. Errors: :class:`ConfigError` if it would read no field."""
+        known = self.library.model_type_of(self.name)
+        self.check_shared_fields(known)
+        return Choice(known, self.name, self.config, (f"{reason} is counted as {known}'s",))
 
     def of_auto_class(self, spec: Spec, name: str) -> str:
         """The class that transformers' auto classes build for the config's model type; '' if it is unclear.
 
-        They go by the model type. It is clear for another spelling or an unknown class of the same head, and
-        for a flat config of the text part of a multimodal class.
+        It is clear for another spelling or an unknown class with the same head, and for a flat config of the
+        text part of a multimodal class.
         """
         if types := self.library.types_of(name):
-            wanted = {auto for one in types if self.is_text_of(spec, one) for auto in _autos(one, name)}
+            wanted = {
+                auto for one in types if self.is_text_of(spec, one) for auto in _auto_classes(one, name)
+            }
             wanted |= {"AutoModelForCausalLM"} if wanted & _GENERATE else set()
             wanted -= {"no auto class"}
-            alike = [one for one in spec.architectures if wanted.intersection(_autos(spec.model_type, one))]
+            found = [
+                one for one in spec.architectures if wanted.intersection(_auto_classes(spec.model_type, one))
+            ]
         elif self.remote:
             return ""
         else:
-            from archspec.configs.refusals.unknown import same_class
+            from archspec.configs.unknown import same_class
 
-            alike = same_class(name, spec.architectures)
-        return alike[0] if len(alike) == 1 else ""
+            found = same_class(name, spec.architectures)
+        return found[0] if len(found) == 1 else ""
 
     def is_text_of(self, spec: Spec, model_type: str) -> bool:
         """Return True if the config is flat, and of a type that is a sub-config of another model type."""
@@ -216,12 +209,12 @@ class _Chooser:
         return bool(names) and not any(isinstance(self.raw.get(name), Mapping) for name in names)
 
     def remedy(self, spec: Spec, name: str) -> str:
-        """Which options count a config whose class belongs to another model type."""
+        """The options that count a config whose class belongs to another model type."""
         usual = self.library.model_type_of(name)
         options = [("--architecture", name), ("--set", f"model_type={usual}")]
         options += [("--architecture", one) for one in spec.architectures]
-        working = [" ".join(option) for option in options if self.works(*option)]
-        return f"pass {' or '.join(working[:2])}" if working else "give the config of one of the two"
+        found = [" ".join(option) for option in options if self.works(*option)]
+        return f"pass {' or '.join(found[:2])}" if found else "give the config of one of the two"
 
     def works(self, option: str, value: str) -> bool:
         """Return True if the config can be counted with an option, from its own sizes."""
@@ -229,8 +222,8 @@ class _Chooser:
             return False
         raw, architecture = dict(self.raw), self.asked if option == "--set" else value
         if option == "--set":
-            field, _, set_ = value.partition("=")
-            raw[field] = set_
+            field, _, raw_value = value.partition("=")
+            raw[field] = raw_value
         try:
             chosen = _Chooser(RawConfig(raw, self.config.origin), architecture, self.library, True).choice()
             spec = self.library.load(chosen.model_type)
@@ -239,19 +232,18 @@ class _Chooser:
             scope.validate()
         except ArchspecError:
             return False
-        named = "model_type" in self.raw and self.raw.keys() <= {"model_type", "architectures"}
-        return named or gives_size(scope)  # a name alone stands for the default config
+        return ("model_type" in self.raw and self.raw.keys() <= _NAMES_ONLY) or gives_size(scope)
 
-    def described(self, name: str, spec: Spec | None) -> str:
-        """The model type of a class. Errors: :class:`UnknownArchitectureError` where no spec describes it."""
+    def type_of(self, name: str, spec: Spec | None) -> str:
+        """The model type of a class. Errors: :class:`UnknownArchitectureError` for a class without a spec."""
         if self.library.types_of(name):
             return self.library.model_type_of(name)
-        from archspec.configs.refusals.unknown import unknown_class
+        from archspec.configs.unknown import unknown_class
 
         message, help_ = unknown_class(name, spec, self.library, self.remote, self.works)
         if self.asked:
-            said = Problem(f"{self.config.origin.name}: {message}", help=help_)
-            raise UnknownArchitectureError([said, *self.library.unread])
+            problem = Problem(f"{self.config.origin.name}: {message}", help=help_)
+            raise UnknownArchitectureError([problem, *self.library.unread])
         raise self.unknown("architectures", message, help_)
 
     def part(self, spec: Spec, name: str) -> Choice | None:
@@ -261,7 +253,7 @@ class _Chooser:
             value, call = self.raw.get(field.name), field.sub_config
             if call is None:
                 continue
-            if value is None and self.raw.keys() <= {"model_type", "architectures"}:  # a default config
+            if value is None and self.raw.keys() <= _NAMES_ONLY:
                 default = Scope(spec, self.raw, self.config.origin).get(field.name)
                 value = {"model_type": default.model_type, **default.raw} if default else None
             if not isinstance(value, Mapping):
@@ -274,18 +266,14 @@ class _Chooser:
                 return Choice(own, name, config, (note,))
         return None
 
-    def must_read_something(self, model_type: str) -> None:
-        """Refuses a class of another model type that would be built of its own defaults alone."""
-        spec = self.library.load(model_type)
-        known = {*spec.fields, *spec.attribute_map} - {"tie_word_embeddings", "pad_token_id"}
-        if not known & self.raw.keys():
-            message = (
-                f"none of its fields is one of {model_type}'s: {self.name} would be built from defaults alone"
-            )
-            own = self.raw.get("model_type")
-            classes = (
-                self.library.load(own).architectures if isinstance(own, str) and self.library.has(own) else ()
-            )
-            working = [f"--architecture {one}" for one in classes if self.works("--architecture", one)]
-            help_ = f"pass {' or '.join(working[:3])}" if working else "give the config of the class"
-            raise ConfigError(f"{self.config.origin.name}: {message}", help=help_)
+    def check_shared_fields(self, model_type: str) -> None:
+        """Refuse a class of another model type if it would use its defaults alone."""
+        spec, own = self.library.load(model_type), self.raw.get("model_type")
+        if self.raw.keys() & {*spec.fields, *spec.attribute_map} - {"tie_word_embeddings", "pad_token_id"}:
+            return
+        message = f"the config has no field of {model_type}: {self.name} would use its defaults alone"
+        known = isinstance(own, str) and self.library.has(own)
+        classes = self.library.load(str(own)).architectures if known else ()
+        found = [f"--architecture {one}" for one in classes if self.works("--architecture", one)]
+        help_ = f"pass {' or '.join(found[:3])}" if found else "give the config of the class"
+        raise ConfigError(f"{self.config.origin.name}: {message}", help=help_)

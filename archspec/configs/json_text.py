@@ -1,48 +1,45 @@
-"""JSON text with positions: what a file holds, and where in it a key stands."""
+"""JSON text with positions: its values, and where in the text each key is."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from archspec.errors import ConfigError, Place, Source
 from archspec.language.values import describe
 from archspec.typing_light import Any, NoReturn
 
 MAX_DEPTH = 64
-MAX_BITS = 14_284  # 4,300 digits: more than that Python does not print
-_TOKEN = r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+'
-_BARE: dict[type, Callable[[Any], Any]] = {  # of enumerations, too
-    int: int.__index__,
-    float: float.__float__,
-    str: str.__str__,
-}
-_NOT_FINITE = ("Infinity", "-Infinity", "NaN")  # written as {"__float__": "NaN"} by transformers
+MAX_BITS = 14_284  # 4,300 digits: Python does not print longer numbers
+_TEXT = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_TOKEN = rf"(?P<key>{_TEXT})(?=\s*:)|{_TEXT}|[{{}}\[\],]"
+_BASE_VALUE: dict[type, Any] = {int: int.__index__, float: float.__float__, str: str.__str__}  # of an enum
+_NOT_FINITE = ("Infinity", "-Infinity", "NaN")  # transformers writes them as {"__float__": "NaN"}
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
-_NO_DEPTH = "remove levels: no config of a model is that deep"
+_NO_DEPTH = "remove levels: no model's config is that deep"
 _TOO_LONG = "a number of more than 4,300 digits"
 
 
 def parse_json(source: Source) -> dict[str, Any]:
-    """The JSON object that a text is.
+    """The JSON object in a text.
 
-    Errors: :class:`ConfigError` at line and column for text that is not JSON, keys that are given twice,
-    values that are nested too deep, numbers that are too long, and for JSON that is not an object.
+    Errors: :class:`ConfigError` at line and column for text that is not JSON, repeated keys, values that are
+    nested too deep, numbers that are too long, and JSON that is not an object.
     """
-    if deep := nesting(source.text):  # the parser of JSON would overflow a small stack
+    if deep := nesting(source.text):  # Python's JSON parser would overflow a small stack
         _refuse(source, _TOO_DEEP, deep, _NO_DEPTH)
     try:
         value = json.loads(source.text, object_pairs_hook=unique_keys)
         if isinstance(value, dict):
             return {key: as_json(item, 1) for key, item in value.items()}
     except json.JSONDecodeError as error:
-        message = "the file is empty" if not source.text.strip() else f"not JSON: {error.msg}"
+        message = f"not JSON: {error.msg}" if source.text.strip() else "the file is empty"
         _refuse(source, message, error.pos, "a config is one JSON object")
     except (RecursionError, ConfigError):
         _refuse(source, _TOO_DEEP, 0, _NO_DEPTH)
     except ValueError:
-        if key := repeated(source.text):
+        if key := repeated_key(source.text):
             _refuse(source, f"{key[0]} is given twice", key[1], "keep one of the two", key[2])
         found = re.search(r"\d{4301}", source.text)
         _refuse(source, _TOO_LONG, found.start() if found else 0, "no size is that large")
@@ -50,7 +47,7 @@ def parse_json(source: Source) -> dict[str, Any]:
 
 
 def unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs of a JSON object as a mapping. Errors: :class:`ValueError` for a key that is given twice."""
+    """The pairs of a JSON object as a mapping. Errors: :class:`ValueError` for a repeated key."""
     found = dict(items)
     if len(found) != len(items):
         raise ValueError("a key is given twice")
@@ -62,9 +59,9 @@ def _refuse(source: Source, message: str, offset: int, help_: str, width: int = 
 
 
 def as_json(value: Any, depth: int = 0) -> Any:
-    """A value as JSON would hold it: config objects become mappings, dtypes text, arrays lists.
+    """A value as JSON: config objects become mappings, dtypes text, arrays lists.
 
-    Errors: :class:`ConfigError` for what is nested deeper than 64 levels, itself included.
+    Errors: :class:`ConfigError` for values nested deeper than 64 levels.
     """
     if type(value) is int and value.bit_length() > MAX_BITS:
         raise ConfigError(_TOO_LONG, help="no size is that large")
@@ -78,29 +75,50 @@ def as_json(value: Any, depth: int = 0) -> Any:
         return {str(key): as_json(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [as_json(item, depth + 1) for item in value]
-    if callable(getattr(value, "to_dict", None)) and not isinstance(value, type):
-        try:
-            plain = value.to_dict()
-        except Exception as error:
-            message = f"{type(value).__name__}.to_dict() does not work: {error}"
-            raise ConfigError(message, help="pass the fields as a dict") from None
-        found = as_json(plain, depth + 1)
-        model_type = getattr(value, "model_type", None)
-        if isinstance(found, dict) and isinstance(model_type, str):
-            found["model_type"] = found.get("model_type") or model_type
-        return found
-    for kind, bare in _BARE.items():
+    if isinstance(value, type):
+        return str(value)
+    if callable(getattr(value, "to_dict", None)):
+        return _config_object(value, depth)
+    for kind, base_value in _BASE_VALUE.items():
         if isinstance(value, kind):
-            return as_json(bare(value), depth)
-    if callable(getattr(value, "tolist", None)) and not isinstance(value, type):
-        return as_json(value.tolist(), depth + 1)
-    return str(value)
+            return as_json(base_value(value), depth)
+    return as_json(value.tolist(), depth + 1) if callable(getattr(value, "tolist", None)) else str(value)
+
+
+def _config_object(value: Any, depth: int) -> Any:
+    """The fields that an object's `to_dict()` gives, with its class's model type."""
+    try:
+        found = value.to_dict()
+    except Exception as error:
+        message = f"{type(value).__name__}.to_dict() does not work: {error}"
+        raise ConfigError(message, help="pass the fields as a dict") from None
+    found = as_json(found, depth + 1)
+    model_type = getattr(value, "model_type", None)
+    if isinstance(found, dict) and isinstance(model_type, str):
+        found["model_type"] = found.get("model_type") or model_type
+    return found
 
 
 def place_of(source: Source, offset: int, width: int = 1) -> Place:
-    """The line and the column of an offset, lines counted as the message's own source line is."""
+    """The line and the column of an offset, with lines counted as in :meth:`Source.line`."""
     lines = source.text[: offset + 1].splitlines() or [""]
     return Place(source, len(lines), max(1, len(lines[-1])), width)
+
+
+def _tokens(text: str) -> Iterator[tuple[list[str], re.Match[str]]]:
+    """Each token of a JSON text, with the path that is open after it; list positions are part of it."""
+    path: list[str] = []
+    for token in re.finditer(_TOKEN, text):
+        first = token.group()[0]
+        if first in "{[":
+            path.append("0")
+        elif first in "}]":
+            del path[-1:]
+        elif first == "," and path and path[-1].isdecimal():
+            path[-1] = str(int(path[-1]) + 1)
+        elif token["key"] and path:
+            path[-1] = json.loads(token["key"])
+        yield path, token
 
 
 def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
@@ -109,29 +127,17 @@ def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
     >>> [(".".join(path), offset) for path, offset, _ in keys('{"a": {"b": [{"c": 1}, {"c": 2}]}}')]
     [('a', 1), ('a.b', 7), ('a.b.0.c', 14), ('a.b.1.c', 24)]
     """
-    path: list[str] = []
-    last: re.Match[str] | None = None
-    for token in re.finditer(_TOKEN, text):
-        what = token.group()
-        if what in ("{", "["):
-            path.append("0")
-        elif what in ("}", "]"):
-            del path[-1:]
-        elif what == "," and path and path[-1].isdecimal():
-            path[-1] = str(int(path[-1]) + 1)
-        elif what == ":" and path and last and last.group().startswith('"'):
-            path[-1] = json.loads(last.group())
-            yield tuple(path), last.start(), len(last.group())
-        last = token
+    for path, token in _tokens(text):
+        if token["key"] and path:
+            yield tuple(path), token.start(), len(token["key"])
 
 
 def locate(text: str, path: Sequence[str]) -> tuple[int, int] | None:
-    """The offset and the length of the key at a path of a JSON text, None where there is none."""
-    wanted = tuple(path)
-    return next(((offset, width) for found, offset, width in keys(text) if found == wanted), None)
+    """The offset and the length of the key at a path of a JSON text; None if there is no such key."""
+    return next(((offset, width) for found, offset, width in keys(text) if found == tuple(path)), None)
 
 
-def repeated(text: str) -> tuple[str, int, int] | None:
+def repeated_key(text: str) -> tuple[str, int, int] | None:
     """The first key that an object of a JSON text has twice: its name, offset and length."""
     seen: set[tuple[str, ...]] = set()
     for path, offset, width in keys(text):
@@ -142,12 +148,7 @@ def repeated(text: str) -> tuple[str, int, int] | None:
 
 
 def nesting(text: str) -> int:
-    """The offset at which a JSON text is nested too deep; 0 where it is not."""
+    """The offset at which a JSON text is nested too deep; 0 if it is not."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
-    depth = 0
-    for token in re.finditer(_TOKEN, text):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token.group(), 0)
-        if depth > MAX_DEPTH:
-            return token.start()
-    return 0
+    return next((token.start() for path, token in _tokens(text) if len(path) > MAX_DEPTH), 0)

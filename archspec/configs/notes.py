@@ -1,4 +1,4 @@
-"""What a user should know about a config that is counted: what is not read, and what is not counted."""
+"""Notes about a config that is counted: fields that are not read, and parts that are not counted."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import re
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.origin import RawConfig
-from archspec.configs.scope import Scope, opened
+from archspec.configs.scope import Scope, open_part
 from archspec.errors import ArchspecError
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
 from archspec.specs.search_path import is_own
 from archspec.typing_light import Any
 
-_OF_EVERY_CONFIG = ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "auto_map")
+_NO_FIELDS = ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "auto_map")
 SIZE = r"(^|_)(n|num|dim|size|layers?|heads?|experts?|rank|width|depth|channels|hidden|ffn|inner|d)(_|$)"
 _QUANTIZATIONS = ("quantization_config", "compression_config", "quantization")
 VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
 
 
 def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str]:
-    """Warnings about a config, as text; empty where there is nothing to say. ``scope`` saves its evaluation.
+    """Notes about a config, as text. ``scope`` saves its evaluation.
 
     >>> from archspec.configs.reader import read_config
     >>> from archspec.specs.library import shipped
@@ -29,22 +29,21 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     ['hiden_size is not read; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
-    own = bool(config.raw.get("auto_map")) and is_own(spec.library, spec.model_type)
-    told = [*_general(config.raw, own), *_fields(config, spec, scope), *dict.fromkeys(_replaced(scope))]
+    is_custom = bool(config.raw.get("auto_map")) and is_own(spec.library, spec.model_type)
+    found = [*_general(config.raw, is_custom), *_misplaced(config, scope), *dict.fromkeys(_replaced(scope))]
     rest = {
         name: value
         for name, value in config.raw.items()
-        if not any(name in note for note in told) and not config.origin.overridden(name)  # these are known
+        if not any(name in note for note in found) and not config.origin.is_overridden(name)
     }
-    return [*told, *_unread(rest, scope)]
+    return [*found, *_unread(rest, scope)]
 
 
-def _general(raw: Mapping[str, Any], own: bool) -> Iterator[str]:
+def _general(raw: Mapping[str, Any], is_custom: bool) -> Iterator[str]:
     if any(isinstance(raw.get(key), Mapping) and raw[key] for key in _QUANTIZATIONS):
         yield "tensors are those of the unquantized model; bytes are those of the quantized weights"
-    if raw.get("auto_map") and not own:
-        built = f"counted is what transformers {VERSION} itself builds"
-        yield f"auto_map names code of the checkpoint's own: {built}"
+    if raw.get("auto_map") and not is_custom:
+        yield f"auto_map names the checkpoint's code; the count is of the class in transformers {VERSION}"
     listed = raw.get("architectures")
     if isinstance(listed, list) and len(listed) > 1:
         yield f"architectures names {len(listed)} classes; unless one is chosen, the first counts"
@@ -53,7 +52,7 @@ def _general(raw: Mapping[str, Any], own: bool) -> Iterator[str]:
         yield f"id2label has {len(labels)} entries, but num_labels is {count}, and wins in transformers"
     written = raw.get("transformers_version")
     if isinstance(written, str) and _version(written) > _version(VERSION):
-        yield f"the config was written by transformers {written}, the specs describe {VERSION}"
+        yield f"the config was written by transformers {written}, but the specs are for {VERSION}"
     if raw.get("pruned_heads"):
         yield "pruned_heads is not read: the heads are counted"
     if raw.get("torchscript"):
@@ -64,31 +63,38 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d{1,9}", text)[:2])
 
 
-def _fields(config: RawConfig, spec: Spec, scope: Scope) -> Iterator[str]:
-    """Fields that look as if they were meant for something, and are not read."""
-    known = {*spec.fields, *spec.fixed, *spec.attribute_map}
-    missing = [name for name in spec.fields if name not in scope.raw]
-    parts = parts_of(scope)
-    for name, value in config.raw.items():
-        if name in known or (scope.flattened and spec.flat in parts):
-            continue
-        for part, inner in parts.items():
-            stands = inner.canonical(name) in inner.raw  # there, too: the one at the top only repeats it
-            if inner.canonical(name) in inner.spec.fields and not stands and not _same(inner, name, value):
-                yield f"{name} stands at the top, where transformers does not read it; {part}.{name} is read"
-                break
-        else:
-            for near in missing:
-                if is_one_slip(name, near):
-                    yield f"{name} is not read; did you mean {near}?"
+def _misplaced(config: RawConfig, scope: Scope) -> Iterator[str]:
+    """Fields at the top that a sub-config reads, and fields with a misspelled name."""
+    known, parts = scope.known_names(), parts_of(scope)
+    missing = [name for name in scope.spec.fields if name not in scope.raw]
+    unread = {} if scope.flattened and scope.spec.flat in parts else config.raw
+    for name, value in unread.items():
+        if name not in known:
+            readers = [part for part, inner in parts.items() if _is_missing_in(inner, name, value)]
+            near = next((one for one in missing if is_one_slip(name, one)), "")
+            if readers:
+                yield f"transformers ignores {name} at the top level; it reads {readers[0]}.{name}"
+            elif near:
+                yield f"{name} is not read; did you mean {near}?"
+
+
+def _is_missing_in(part: Scope, name: str, value: Any) -> bool:
+    """Return True if a sub-config has a field, does not set it, and another value is its default."""
+    own = part.canonical(name)
+    if own not in part.spec.fields or own in part.raw:
+        return False
+    try:
+        return bool(part.get(name) != value)
+    except ArchspecError:
+        return False
 
 
 def parts_of(scope: Scope) -> dict[str, Scope]:
-    """The sub-configs of a config that can be read, by their fields."""
+    """The valid sub-configs of a config, by their fields."""
     parts: dict[str, Scope] = {}
     for name, field in scope.spec.fields.items():
         try:
-            if field.sub_config is not None and isinstance(part := opened(scope.get(name)), Scope):
+            if field.sub_config is not None and isinstance(part := open_part(scope.get(name)), Scope):
                 parts[name] = part
         except ArchspecError:
             continue
@@ -96,64 +102,57 @@ def parts_of(scope: Scope) -> dict[str, Scope]:
 
 
 def _replaced(scope: Scope) -> Iterator[str]:
-    """Model types of the config whose specs are read in place of others."""
+    """Model types of the config whose specs replace others."""
     library, model_type = scope.spec.library, scope.spec.model_type
     if len(library.folders) == 1:
         return
     first, *others = library.hidden(model_type) or [""]
     if others:
-        yield f"{model_type} is described in {first}, in place of {others[-1]}"
+        yield f"the spec of {model_type} is read from {first}, in place of {others[-1]}"
     for part in parts_of(scope).values():
         yield from _replaced(part)
 
 
-def brought(scope: Scope) -> Iterator[str]:
-    """The model types of parts whose specs stand in another folder than that of the config."""
+def types_of_other_folders(scope: Scope) -> Iterator[str]:
+    """The model types of sub-configs whose specs are in another folder than the config's."""
     home = os.path.dirname(scope.spec.source.name)
     for part in parts_of(scope).values():
         if os.path.dirname(part.spec.source.name) != home:
             yield part.spec.model_type
-        yield from brought(part)
+        yield from types_of_other_folders(part)
 
 
 def _unread(raw: Mapping[str, Any], scope: Scope) -> Iterator[str]:
-    """Sizes that transformers' config class has no field for; that a config gives nothing that is read."""
-    spec = scope.spec
-    known = {*spec.fields, *spec.fixed, *spec.attribute_map, "num_labels", "id2label"}
-    own = [name for name in raw if name not in _OF_EVERY_CONFIG]
-    if own and not known.intersection(own) and not scope.flattened:
-        yield f"no count of {spec.model_type} reads any field of the config: the default one is counted"
+    """Sizes without a field in transformers' config class, and configs that set no field that is read."""
+    model_type, known = scope.spec.model_type, scope.known_names() | {"num_labels", "id2label"}
+    own = [name for name in raw if name not in _NO_FIELDS]
+    if scope.flattened:
+        return
+    if own and not known.intersection(own):
+        yield f"the config sets no field that {model_type} reads: the count is of its default config"
     sizes = [name for name in own if name not in known and is_size(name, raw[name])]
-    if not sizes or scope.flattened:
+    if not sizes:
         return
     from archspec.specs.exported import exported
 
-    found = exported().get(spec.model_type)
+    found = exported().get(model_type)
     for name in sizes:
         if found is not None and name not in found.fields:
-            yield f"{name} = {raw[name]} is not read: it is no field of {spec.model_type}"
+            yield f"{name} = {raw[name]} is not read: {model_type} has no such field"
 
 
 def is_size(name: str, value: Any) -> bool:
-    """Whether a field is a size by its name and value.
+    """Return True if a field is a size by its name and value.
 
     >>> is_size("ffn_hidden_size", 64), is_size("max_window_size", 64), is_size("n_layer", 2)
     (True, False, True)
     """
-    return (
-        type(value) is int and value > 0 and bool(re.search(SIZE, name)) and not re.match("max_|min_", name)
-    )
-
-
-def _same(scope: Scope, name: str, value: Any) -> bool:
-    try:
-        return bool(scope.get(name) == value)
-    except ArchspecError:
-        return True
+    named = bool(re.search(SIZE, name)) and not re.match("max_|min_", name)
+    return named and type(value) is int and value > 0
 
 
 def is_one_slip(name: str, other: str) -> bool:
-    """Whether one letter is wrong, missing, doubled, or swapped with its neighbour.
+    """Return True if one letter is wrong, missing, doubled, or swapped with its neighbor.
 
     >>> is_one_slip("hiden_size", "hidden_size"), is_one_slip("num_layres", "num_layers")
     (True, True)

@@ -1,4 +1,4 @@
-"""A config as plain data, and where its values came from: a message points at the line that gave them."""
+"""A config as plain data with its origin, so that a message points at the line that gave a value."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from archspec.errors import ConfigError, Place, Problem, Source
 from archspec.typing_light import Any, NamedTuple
 
 
-def merged(*groups: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Fields that are set in several places. Errors: :class:`ConfigError` for one that is set twice."""
+def merge_overrides(*groups: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Overrides from several mappings as one. Errors: :class:`ConfigError` for a field that is set twice."""
     found: dict[str, Any] = {}
     for group in groups:
         if group is not None and not isinstance(group, Mapping):
@@ -24,11 +24,10 @@ def merged(*groups: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 class Origin(NamedTuple):
-    """Where a config came from, for messages: the file's name, its text, the path within it.
+    """The origin of a config: the file's name, its text, and the dotted path within it.
 
-    ``overrides`` are the fields that were set from outside, by dotted path, as they were written; ``opened``
-    the sub-configs that only they brought in. ``beside`` is the file next to the config that states its
-    quantization, if one does.
+    ``overrides`` maps the dotted path of each override to its text, ``opened`` has the sub-configs that only
+    overrides added. ``beside`` is the origin of the quantization if another file of the folder states it.
     """
 
     name: str = "config"
@@ -41,16 +40,15 @@ class Origin(NamedTuple):
     def child(self, key: str) -> Origin:
         return self._replace(path=f"{self.path}{key}.")
 
-    def overridden(self, field: str) -> bool:
-        """Whether the field itself was set from outside."""
+    def is_overridden(self, field: str) -> bool:
         return self.path + field in self.overrides
 
-    def brought(self, field: str) -> bool:
-        """Whether a sub-config is there only because a field inside it was set from outside."""
+    def is_opened(self, field: str) -> bool:
+        """Return True if a sub-config exists only because an override sets a field in it."""
         return self.path + field in self.opened
 
     def problem(self, field: str, message: str, help_: str = "") -> Problem:
-        """A problem with a field: at its line in the file, or at the nearest part around it that is there."""
+        """A problem with a field: at its line in the file, or at that of the nearest part around it."""
         path = (self.path + field).removesuffix(".")
         if path in self.overrides:
             place = Place(Source("override", self.overrides[path]), 1, 1, len(path))
@@ -63,20 +61,17 @@ class Origin(NamedTuple):
         place = place_of(Source(self.name, self.text), offset, width)
         return Problem(f"{path}: {message}" if path else message, place, help=help_)
 
-    def blamed(self, field: str, problem: Problem) -> Problem:
-        """A problem of a spec's line, said at a field of the file or of what was set from outside.
-
-        Of plain data, which has no lines, it stays at the spec's.
-        """
-        if not self.text and not self.overridden(field):
+    def blame(self, field: str, problem: Problem) -> Problem:
+        """Move a problem from a spec's line to a field of the file or an override, if there is one."""
+        if not self.text and not self.is_overridden(field):
             return problem
-        said = [problem.help] if problem.help else []
-        said += [f"said at {problem.place}"] if problem.place else []
-        return self.problem(field, problem.message.removeprefix(f"{self.name}: "), "; ".join(said))
+        helps = [problem.help] if problem.help else []
+        helps += [f"see {problem.place}"] if problem.place else []
+        return self.problem(field, problem.message.removeprefix(f"{self.name}: "), "; ".join(helps))
 
 
 class RawConfig(NamedTuple):
-    """A config as plain data, and where it came from."""
+    """A config as plain data, with its origin."""
 
     raw: dict[str, Any]
     origin: Origin

@@ -1,6 +1,6 @@
 """A user's config as plain data: from a dict, a file, a folder, the hub, or a transformers object.
 
-Nothing of transformers is imported; what a field means is for the specs to say.
+Nothing of transformers is imported; the specs give the fields their meaning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from archspec.configs.json_text import as_json, parse_json, place_of
 from archspec.configs.origin import Origin, RawConfig
-from archspec.errors import ConfigError, FormulaError, Source, did_you_mean
+from archspec.errors import ConfigError, FormulaError, Source, nearest_names
 from archspec.specs.library import shipped
 from archspec.typing_light import Any
 
@@ -21,13 +21,13 @@ _HELP = (
     "give a config.json, a folder that holds one, a hub id org/name, a dict, a dataclass with the fields, "
     "or a transformers config"
 )
-_HUB_ID = r"[\w.\-]+/[\w.\-]+$"
+_HUB_ID = r"(?![./~])[\w.\-]+/[\w.\-]+(?<!\.json)$"
 QUANTIZATION_FILES = {
     "hf_quant_config.json": "modelopt",
     "quantize_config.json": "gptq",
     "quant_config.json": "awq",
 }
-_OTHERS = {
+_OTHER_FILES = {
     "adapter_config.json": "it describes an adapter: give the base model's config",
     "model_index.json": "it describes a pipeline: give the folder of one of its models",
     "params.json": "params.json is not transformers' format: convert the checkpoint",
@@ -35,64 +35,60 @@ _OTHERS = {
 
 
 def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawConfig:
-    """The config behind a dict, a path, a hub id or a transformers config object, with fields set anew.
+    """The config in a dict, a path, a hub id or a transformers config object, with overrides applied.
 
-    Errors: :class:`ConfigError` with file, line and column for what is not a JSON object of a config.
+    Errors: :class:`ConfigError`, with file, line and column, for anything but a JSON object.
 
     >>> read_config({"model_type": "llama", "num_hidden_layers": 32}, {"num_hidden_layers": 2}).raw
     {'model_type': 'llama', 'num_hidden_layers': 2}
     """
     if isinstance(source, RawConfig):
-        raw, origin = as_json(source.raw), source.origin
+        config = RawConfig(as_json(source.raw), source.origin)
     elif isinstance(source, str | os.PathLike):
-        raw, origin = _read_path(os.fspath(source))
-    elif not isinstance(source, type) and (
-        isinstance(source, Mapping) or callable(getattr(source, "to_dict", None))
-    ):
-        raw, origin = as_json(source), Origin()
-    elif not isinstance(source, type) and hasattr(source, "__dataclass_fields__"):
-        raw, origin = as_json({name: getattr(source, name) for name in source.__dataclass_fields__}), Origin()
-    else:
-        raise _not_config(source)
-    if not overrides:
-        return RawConfig(raw, origin)
-    from archspec.configs.overrides import overridden
-
-    return overridden(RawConfig(raw, origin), {path: as_json(value) for path, value in overrides.items()})
-
-
-def _not_config(source: Any) -> ConfigError:
-    name = source.__name__ if isinstance(source, type) else type(source).__name__
-    if not isinstance(source, type) and callable(getattr(getattr(source, "config", None), "to_dict", None)):
+        config = _read_path(os.fsdecode(source))
+    elif isinstance(source, type):
+        raise ConfigError(f"{source.__name__} is not a config", help=_HELP)
+    elif isinstance(source, Mapping) or callable(getattr(source, "to_dict", None)):
+        config = RawConfig(as_json(source), Origin())
+    elif hasattr(source, "__dataclass_fields__"):
+        fields = {name: getattr(source, name) for name in source.__dataclass_fields__}
+        config = RawConfig(as_json(fields), Origin())
+    elif callable(getattr(getattr(source, "config", None), "to_dict", None)):
+        name = type(source).__name__
         help_ = f"pass its config and its class: load(model.config, {name!r})"
-        return ConfigError(f"{name} is a model, not a config", help=help_)
-    return ConfigError(f"{name} is not a config", help=_HELP)
+        raise ConfigError(f"{name} is a model, not a config", help=help_)
+    else:
+        raise ConfigError(f"{type(source).__name__} is not a config", help=_HELP)
+    if not overrides:
+        return config
+    from archspec.configs.overrides import apply_overrides
+
+    return apply_overrides(config, {path: as_json(value) for path, value in overrides.items()})
 
 
-def _read_path(given: str | bytes) -> RawConfig:
-    path = os.fsdecode(given)
+def _read_path(path: str) -> RawConfig:
     if "\0" in path or not path.strip():
         raise ConfigError(f"{path!r} is not a path", help=_HELP)
     path = os.path.expanduser(path)
     try:
         if os.path.isdir(path):
-            return with_quantization(read_file(_in_folder(path)), path)
-        if os.path.lexists(path):  # a link that leads nowhere, too: what it is, opening it says
-            found = read_file(path)
-            is_config = os.path.basename(path) == "config.json"
-            return with_quantization(found, os.path.dirname(path)) if is_config else found
+            return _with_quantization(_read_file(_file_in_folder(path)), path)
+        if os.path.lexists(path):  # also a broken link: opening it gives the reason
+            found, (folder, name) = _read_file(path), os.path.split(path)
+            return _with_quantization(found, folder) if name == "config.json" else found
     except ValueError as error:
         raise ConfigError(f"{_printable(path)}: {error}", help=_HELP) from None
-    if re.match(_HUB_ID, path) and not path.startswith((".", "/", "~")) and not path.endswith(".json"):
-        from archspec.configs.hub import fetched, fetched_beside
+    if not re.match(_HUB_ID, path):
+        raise _missing_file(path)
+    from archspec.configs.hub import fetch_config, fetch_optional
 
-        file = fetched(path)
-        raw, origin = read_file(file)
-        if not is_quantized(raw):
-            fetched_beside(path, QUANTIZATION_FILES)
-        found = RawConfig(raw, origin._replace(name=f"{path}/config.json"))
-        return with_quantization(found, os.path.dirname(file))
-    raise _missing(path)
+    file = fetch_config(path)
+    raw, origin = _read_file(file)
+    if not is_quantized(raw):
+        fetch_optional(path, QUANTIZATION_FILES)
+    return _with_quantization(
+        RawConfig(raw, origin._replace(name=f"{path}/config.json")), os.path.dirname(file)
+    )
 
 
 def is_quantized(raw: Mapping[str, Any]) -> bool:
@@ -100,56 +96,49 @@ def is_quantized(raw: Mapping[str, Any]) -> bool:
     return any(raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
 
 
-def with_quantization(config: RawConfig, folder: str) -> RawConfig:
-    """A config with the quantization that a file next to it states, as older tools write it.
+def _with_quantization(config: RawConfig, folder: str) -> RawConfig:
+    """A config with the quantization that older tools write to a file next to it.
 
-    Errors: :class:`ConfigError` for such a file that does not hold a quantization.
+    Errors: :class:`ConfigError` for such a file without a quantization.
     """
-    if is_quantized(config.raw):
+    paths = {os.path.join(folder, name): method for name, method in QUANTIZATION_FILES.items()}
+    found = next((path for path in paths if os.path.lexists(path)), None)
+    if found is None or is_quantized(config.raw):
         return config
-    for name, method in QUANTIZATION_FILES.items():
-        path = os.path.join(folder, name)
-        if not os.path.lexists(path):
-            continue
-        given, origin = read_file(path)
-        nested = method == "modelopt" and "quantization" in given
-        stated = given["quantization"] if nested else given
-        if not isinstance(stated, Mapping):
-            problem = origin.problem(
-                "quantization", "is not a JSON object", "write an object with quant_algo"
-            )
-            raise ConfigError(problem)
-        beside = origin._replace(path="quantization." if nested else "")
-        raw = {**config.raw, "quantization_config": {"quant_method": method, **stated}}
-        return RawConfig(raw, config.origin._replace(beside=beside))
-    return config
+    given, origin = _read_file(found)
+    nested = paths[found] == "modelopt" and "quantization" in given
+    stated = given["quantization"] if nested else given
+    if not isinstance(stated, Mapping):
+        help_ = "write an object with quant_algo"
+        raise ConfigError(origin.problem("quantization", "is not a JSON object", help_))
+    beside = origin._replace(path="quantization." if nested else "")
+    raw = {**config.raw, "quantization_config": {"quant_method": paths[found], **stated}}
+    return RawConfig(raw, config.origin._replace(beside=beside))
 
 
-def _in_folder(path: str) -> str:
+def _file_in_folder(path: str) -> str:
     file = os.path.join(path, "config.json")
     try:
         os.lstat(file)
     except FileNotFoundError:
-        helps = [text for name, text in _OTHERS.items() if os.path.isfile(os.path.join(path, name))]
+        helps = [text for name, text in _OTHER_FILES.items() if os.path.isfile(os.path.join(path, name))]
         message = f"{_printable(path)}: the folder has no config.json"
-        raise ConfigError(message, help=(helps or [_HELP])[0]) from None
+        raise ConfigError(message, help=[*helps, _HELP][0]) from None
     except OSError as error:
         raise ConfigError(f"{_printable(path)}: {error.strerror}") from None
     return file
 
 
-def _missing(path: str) -> ConfigError:
+def _missing_file(path: str) -> ConfigError:
     try:
         os.stat(path)
-    except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):  # no file's name has such letters
+    except (FileNotFoundError, NotADirectoryError, UnicodeEncodeError):  # file names hold no such characters
         pass
     except OSError as error:
         return ConfigError(f"{_printable(path)}: {error.strerror}")
     folder, name = os.path.split(path)
-    beside = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
-    help_ = did_you_mean(name, beside) if name else ""
-    if not help_.startswith("did you mean"):
-        help_ = _HELP
+    names = nearest_names(name, os.listdir(folder or ".") if os.path.isdir(folder or ".") else [])
+    help_ = f"did you mean {' or '.join(names)}?" if name and names else _HELP
     if path in shipped().model_types():
         help_ = f'for the defaults of {path} give {{"model_type": "{path}"}}'
     return ConfigError(f"{_printable(path)}: there is no such file", help=help_)
@@ -159,12 +148,11 @@ def _printable(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-def read_file(path: str) -> RawConfig:
-    """The JSON object in a file. Errors: :class:`ConfigError` with line and column."""
+def _read_file(path: str) -> RawConfig:
     name = _printable(path)
     try:
         with open(path, "rb") as file:
-            return _parsed(name, file.read(MAX_BYTES + 1))
+            return _parse(name, file.read(MAX_BYTES + 1))
     except OSError as error:
         raise ConfigError(f"{name}: {error.strerror or error}") from None
 
@@ -174,16 +162,15 @@ def read_stdin() -> RawConfig:
     if sys.stdin is None:
         raise ConfigError("<stdin>: the standard input is closed", help="pipe a config.json into it")
     try:
-        return _parsed("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
+        return _parse("<stdin>", sys.stdin.buffer.read(MAX_BYTES + 1))
     except OSError as error:
         raise ConfigError(f"<stdin>: {error.strerror or error}") from None
 
 
-def _parsed(name: str, data: bytes) -> RawConfig:
-    """The JSON object that a file holds."""
+def _parse(name: str, data: bytes) -> RawConfig:
     if len(data) > MAX_BYTES:
         message = f"{name}: the file is larger than {MAX_BYTES:,} bytes"
-        raise ConfigError(message, help="that is no config.json")
+        raise ConfigError(message, help="give a config.json")
     try:
         text = data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -193,26 +180,24 @@ def _parsed(name: str, data: bytes) -> RawConfig:
     return RawConfig(parse_json(Source(name, text)), Origin(name, text))
 
 
-def indexed(path: str) -> tuple[str, list[int]]:
+def split_indices(path: str) -> tuple[str, list[int]]:
     """The field and the indices of a path.
 
-    >>> indexed("depths[0]"), indexed("hidden_size")
+    >>> split_indices("depths[0]"), split_indices("hidden_size")
     (('depths', [0]), ('hidden_size', []))
     """
     listed = re.fullmatch(r"([^\[\]]+)((?:\[[0-9]+\])+)", path)
-    if listed is None:
-        return path, []
-    return listed[1], list(map(int, re.findall(r"\d+", listed[2])))
+    return (listed[1], list(map(int, re.findall(r"\d+", listed[2])))) if listed else (path, [])
 
 
-def whole_fields(value: Callable[[str], Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as they are set: one item of a list changes the list, whose present items ``value`` gives.
+def expand_items(value: Callable[[str], Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as they are set: an item of a list changes a copy of the list that ``value`` gives.
 
     Errors: :class:`FormulaError` for an item that the list does not have.
     """
     found: dict[str, Any] = {}
     for path, item in fields.items():
-        field, indices = indexed(path)
+        field, indices = split_indices(path)
         if not indices:
             found[field] = item
             continue

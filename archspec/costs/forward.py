@@ -8,7 +8,7 @@ from math import prod
 
 from archspec.arguments import TEXT, checked
 from archspec.configs.choice import text_class
-from archspec.configs.notes import brought
+from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
 from archspec.costs.builder import CostBuilder
 from archspec.costs.records import Call, Cost, Kept, axes_of
@@ -231,7 +231,7 @@ def supported_instead(scope: Scope, training: bool = False) -> str:
 
 def parts_gap(scope: Scope) -> str | None:
     """That a part is described in another folder than the whole, which was held without it; or None."""
-    other = next(brought(scope), None)
+    other = next(types_of_other_folders(scope), None)
     return f"they were held to transformers with another spec of {other}" if other else None
 
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import sympy
 
 from archspec.configs.json_text import as_json
-from archspec.configs.origin import RawConfig, merged
+from archspec.configs.origin import RawConfig, merge_overrides
 from archspec.configs.overrides import as_typed, owner
-from archspec.configs.reader import indexed, read_config, whole_fields
+from archspec.configs.reader import expand_items, read_config, split_indices
 from archspec.configs.scope import Scope, SubConfig
 from archspec.costs.lengths import check_lengths, check_runs
 from archspec.costs.records import Call, Step
@@ -43,7 +43,7 @@ class OfScope:
 
     def at(self, set: Fields | None = None, /, **fields: Any) -> OfScope:
         config = RawConfig(dict(self.scope.raw), self.scope.origin)
-        config = read_config(config, merged(set, fields))
+        config = read_config(config, merge_overrides(set, fields))
         scope = Scope(self.scope.spec, config.raw, config.origin)
         scope.validate()
         return OfScope(scope)
@@ -171,7 +171,7 @@ def _said(text: str, expr: Any, named: Mapping[Any, Any]) -> str:
 
 def canonical(formula: Placed, path: str) -> str:
     """The name of a field's symbol, where other names are given: `n_embd` for `hidden_size`."""
-    scope, name, indices = formula.scope, *indexed(path)
+    scope, name, indices = formula.scope, *split_indices(path)
     prefix = scope.origin.path if name.startswith(scope.origin.path) else ""
     names = name.removeprefix(prefix).split(".")
     for place, part in enumerate(names):
@@ -183,7 +183,7 @@ def canonical(formula: Placed, path: str) -> str:
 
 def value_at(scope: Scope, path: str) -> Any:
     """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
-    field, indices = indexed(path.removeprefix(scope.origin.path))
+    field, indices = split_indices(path.removeprefix(scope.origin.path))
     try:
         scope, leaf = owner(scope, field)
     except (AttributeError, AssertionError):
@@ -296,4 +296,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _whole(scope: Scope, fields: Fields) -> dict[str, Any]:
-    return whole_fields(lambda path: value_at(scope, path), fields)
+    return expand_items(lambda path: value_at(scope, path), fields)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from archspec.arguments import ARRANGEMENT, STATED, TEXT, checked
-from archspec.configs.origin import merged
+from archspec.configs.origin import merge_overrides
 from archspec.errors import FormulaError
 from archspec.models import elsewhere
 from archspec.models.elsewhere import Placed
@@ -50,7 +50,7 @@ class Formula(Placed):
         >>> f.evaluate(tie_word_embeddings=True) - f.evaluate()
         -131072000
         """
-        fields = merged(set, fields)
+        fields = merge_overrides(set, fields)
         return elsewhere.evaluated(self, fields) if fields else super().evaluate()
 
     @checked()
@@ -64,7 +64,7 @@ class Formula(Placed):
         >>> print(f, f.notes)
         L·(2·d·d_h·(h + h_kv) + 3·d·d_ff + 2·d) + V·d + d ('another branch: tie_word_embeddings = True',)
         """
-        return elsewhere.at(self, merged(set, fields))
+        return elsewhere.at(self, merge_overrides(set, fields))
 
     @checked()
     def substitute(self, set: Mapping[str, Any] | None = None, /, **fields: Any) -> Formula:
@@ -79,7 +79,7 @@ class Formula(Placed):
         >>> f.evaluate()
         1557611200
         """
-        return elsewhere.substituted(self, merged(set, fields))
+        return elsewhere.substituted(self, merge_overrides(set, fields))
 
     @checked(texts=STATED)
     def assume(self, *texts: str | Mapping[str, str | int], **fields: str | int) -> Formula:

@@ -9,10 +9,10 @@ from functools import cached_property
 from archspec.arguments import DEPTH, TEXT, checked, takes
 from archspec.configs.choice import choose, default_note, source_of
 from archspec.configs.notes import notes
-from archspec.configs.origin import RawConfig, merged
+from archspec.configs.origin import RawConfig, merge_overrides
 from archspec.configs.reader import read_config
-from archspec.configs.refusals.sizes import check_sizes
 from archspec.configs.scope import Scope
+from archspec.configs.sizes import check_sizes
 from archspec.errors import ArchspecError, printable
 from archspec.formats.dtypes import dtype_of, stated_dtype
 from archspec.models.costs import Costs
@@ -99,7 +99,7 @@ class Model(Costs):
         >>> archspec.load("GPT2Model").at(n_layer=24).params
         209494272
         """
-        fields = merged(set, fields)
+        fields = merge_overrides(set, fields)
         library = self.spec.library
         assert isinstance(library, Library)
         return _chosen(read_config(self.whole, fields), self.architecture, fields, library)

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from archspec.arguments import described
-from archspec.configs.overrides import one_by_one, owner, parse_override, split_at_commas
+from archspec.configs.overrides import owner, parse_override, split_at_commas, split_settings
 from archspec.configs.scope import Scope
 from archspec.errors import UNICODE_HELP, Place, Source, SweepError
 
@@ -129,7 +129,7 @@ def axes_of(given: Mapping[str, Any] | Sequence[str], most: int = MAX_POINTS) ->
         axes = [axis(name, values) for name, values in given.items()]
     else:
         texts = [given] if isinstance(given, str) else given
-        axes = [parse_axis(one) for text in texts for one in one_by_one(text)]
+        axes = [parse_axis(one) for text in texts for one in split_settings(text)]
     names = [one.name for one in axes]
     for name in names:
         if names.count(name) > 1:

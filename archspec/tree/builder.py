@@ -90,7 +90,7 @@ class Builder(Inside):
             self.completed(built, module)
         except EvaluationError as error:
             read = sorted(names(error.expression.tree))
-            raise ConfigError(scope.blamed(read, error.problem(scope.origin.name))) from None
+            raise ConfigError(scope.blame(read, error.problem(scope.origin.name))) from None
         finally:
             self.frames.pop()
         if key is not None:
@@ -247,7 +247,7 @@ class Builder(Inside):
             else:
                 help_ = did_you_mean(key, [*module.parameters, *scope.spec.fields])
                 self.fail(f"{key} is neither a parameter of {module.name} nor a field", node, help_)
-        return self.instantiate(module, scope.replaced(fields) if fields else scope, values, node)
+        return self.instantiate(module, scope.with_fields(fields) if fields else scope, values, node)
 
     def literal_container(self, name: str, arguments: list[Any], node: ast.Call) -> Node:
         items: Any = [self.domain.plain(argument) for argument in arguments]

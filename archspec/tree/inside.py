@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from archspec.configs.checks import unmet
-from archspec.configs.scope import Scope, opened
+from archspec.configs.checks import unmet_condition
+from archspec.configs.scope import Scope, open_part
 from archspec.errors import ConfigError, did_you_mean
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import Expression, Locals, names
@@ -59,7 +59,7 @@ class Inside(Evaluator):
 
     def read(self, scope: Scope, name: str) -> Any:
         """A config field's value, a sub-config as the scope of its own fields."""
-        return opened(scope.get(name))
+        return open_part(scope.get(name))
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
         if not isinstance(value, Scope):
@@ -102,7 +102,9 @@ class Inside(Evaluator):
         shown = {name: describe(value).removeprefix("the number ") for name, value in values.items()}
         behind = set[str]().union(*(names(frame.where[name].tree) for name in local & frame.where.keys()))
         fields += sorted(name for name in behind if scope.has(name))
-        raise ConfigError(scope.blamed(fields, unmet(condition, scope.origin, shown, fields, condition.path)))
+        raise ConfigError(
+            scope.blame(fields, unmet_condition(condition, scope.origin, shown, fields, condition.path))
+        )
 
     def output_path(self, said: Expression) -> OutputEmbeddings:
         """`a.b`, `None`, or `a.b if condition else c.d`."""

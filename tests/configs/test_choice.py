@@ -55,7 +55,7 @@ def test_a_class_is_honoured_on_a_foreign_model_type() -> None:
     assert "kimi_k2 is not the model type of DeepseekV3ForCausalLM" in found.notes[0]
     assert chosen({**kimi, "auto_map": {"AutoModel": "x.y"}}) == found[:2]
     assert chosen({**LLAMA, "vocab_size": 5}, "MistralForCausalLM") == ("mistral", "MistralForCausalLM")
-    with pytest.raises(ArchspecError, match="would be built from defaults alone"):
+    with pytest.raises(ArchspecError, match="would use its defaults alone"):
         chosen({"model_type": "kimi_k2", "architectures": ["DeepseekV3ForCausalLM"]})
 
 
@@ -157,7 +157,7 @@ REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
         {**LLAMA, "hidden_size": 64, "architectures": ["LlamaForCausalLMEagle3"]},
         None,
         "transformers 5.24.0 does not export a class LlamaForCausalLMEagle3",
-        "pass --architecture LlamaForCausalLM to count that, without what LlamaForCausalLMEagle3 changes",
+        "pass --architecture LlamaForCausalLM to count that, without the changes of LlamaForCausalLMEagle3",
     ),
     (
         {"model_type": "qwen3", "hidden_size": 64, "architectures": ["DFlashDraftModel"], "auto_map": {}},
@@ -192,12 +192,12 @@ REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
         "count the class around it with --architecture WhisperModel",
     ),
     ({"architectures": ["EsmFold2Model"]}, None, "EsmFold2Model is a class of transformers 5.24.0", "list"),
-    ({"weight_map": {}, "metadata": {}}, None, "it is the index of a checkpoint's files", "beside it"),
-    ({"peft_type": "LORA"}, None, "no model's config: it describes an adapter", "base model's"),
-    ({"eos_token_id": 2, "max_length": 9}, None, "it says how text is generated", "beside it"),
-    ({"tokenizer_class": "LlamaTokenizer"}, None, "it describes a tokenizer", "beside it"),
-    ({"image_processor_type": "CLIPImageProcessor"}, None, "it says how inputs are prepared", "beside it"),
-    ({"log_history": [], "epoch": 1}, None, "it is a trainer's state", "beside it"),
+    ({"weight_map": {}, "metadata": {}}, None, "it is the index of a checkpoint's files", "next to it"),
+    ({"peft_type": "LORA"}, None, "this is not a model's config: it describes an adapter", "base model's"),
+    ({"eos_token_id": 2, "max_length": 9}, None, "it describes how text is generated", "next to it"),
+    ({"tokenizer_class": "LlamaTokenizer"}, None, "it describes a tokenizer", "next to it"),
+    ({"image_processor_type": "CLIPImageProcessor"}, None, "it describes how inputs are prepared", "next to it"),
+    ({"log_history": [], "epoch": 1}, None, "it is a trainer's state", "next to it"),
     ({"model_cfg": {}, "preprocess_cfg": {}}, None, "it is open_clip's", "same model in transformers"),
     ({"name": "x", "dependencies": {}}, None, "it describes a package", "config.json"),
     ({"dim": 4096, "n_layers": 32, "vocab_size": -1}, None, "weights in another format", "convert"),
@@ -216,7 +216,7 @@ def test_configs_that_stand_for_nothing(
 
 
 def test_a_model_type_that_is_right_is_never_meant_to_be_another() -> None:
-    from archspec.configs.refusals.unknown import unknown_type
+    from archspec.configs.unknown import unknown_type
     from archspec.specs.exported import exported
 
     for name in exported():

@@ -36,7 +36,7 @@ def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_pa
         == "org/tiny/config.json:1:43: hidden_size: the text '8' is not int"
     )
     expected = "org/large: there is no such file or folder, and the hub does not give org/large: "
-    expected += "the cache has no such config, and its host has no address from here"
+    expected += "the cache has no such config, and the hub cannot be reached"
     assert message("org/large").splitlines()[0] == expected
     for path in ("./org/tiny", "org/tiny/config.json", "org/config.json", "/org/tiny"):
         message(path)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from archspec.configs.json_text import as_json, keys, locate, nesting, parse_json, place_of, repeated
+from archspec.configs.json_text import as_json, keys, locate, nesting, parse_json, place_of, repeated_key
 from archspec.errors import ConfigError, Source
 
 TEXT = '{"a": 1,\n "b": {"c": [2, {"d": "}"}]},\n "b\\"": 3}'
@@ -45,9 +45,9 @@ def test_keys_and_their_places() -> None:
 
 
 def test_the_first_key_that_is_repeated() -> None:
-    assert repeated(TEXT) is None
+    assert repeated_key(TEXT) is None
     text = '{"a": {"x": 1}, "b": {"x": 1, "x": 2}}'
-    assert repeated(text) == ("x", text.rindex('"x"'), 3)
+    assert repeated_key(text) == ("x", text.rindex('"x"'), 3)
 
 
 @pytest.mark.parametrize(("lists", "offset"), [(63, 0), (64, 68), (65, 68)])

@@ -35,6 +35,6 @@ def test_where_a_problem_is(origin: Origin, field: str, shown: str) -> None:
 
 
 def test_what_was_set_from_outside_and_what_only_that_brought() -> None:
-    assert FILE.overridden("size") and not FILE.overridden("x")
-    assert FILE.child("text_config").overridden("x")
-    assert FILE.brought("part") and not FILE.brought("text_config")
+    assert FILE.is_overridden("size") and not FILE.is_overridden("x")
+    assert FILE.child("text_config").is_overridden("x")
+    assert FILE.is_opened("part") and not FILE.is_opened("text_config")

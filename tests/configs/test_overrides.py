@@ -9,7 +9,7 @@ from refused import LLAMA, message
 
 import archspec
 from archspec.configs.origin import Origin
-from archspec.configs.overrides import apply, as_typed, parse_override
+from archspec.configs.overrides import as_typed, parse_override, write_overrides
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_an_override_as_it_would_be_typed(path: str, value: Any, text: str) -> N
 
 def test_sub_configs_that_an_override_opens() -> None:
     raw = {"a": {"b": 1}, "c": None}
-    opened = apply(raw, {"a.x": 2, "c.d.e": 3, "f.g": 4, "h": 5}, Origin())
+    opened = write_overrides(raw, {"a.x": 2, "c.d.e": 3, "f.g": 4, "h": 5}, Origin())
     assert raw == {"a": {"b": 1, "x": 2}, "c": {"d": {"e": 3}}, "f": {"g": 4}, "h": 5}
     assert opened == {"c", "c.d", "f"}
 

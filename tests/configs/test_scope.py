@@ -100,11 +100,11 @@ def test_a_layer_has_fields_of_its_own(says: Says) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"3": {"width": 5}}, "'3' is no index of 3 layers"),
-        ({"-1": {"width": 5}}, "'-1' is no index"),
+        ({"3": {"width": 5}}, "'3' is not an index of 3 layers"),
+        ({"-1": {"width": 5}}, "'-1' is not an index"),
         ({"0": 5}, "layer 0: the number 5 is not a mapping"),
         ({"0": {"width": "wide"}}, "layer 0: width: the text 'wide' is not int"),
-        ({"0": {"depth": 1}}, "layer 0 has a depth of its own, which this spec does not describe"),
+        ({"0": {"depth": 1}}, "layer 0: the spec does not support a depth that differs between layers"),
         ([], "is not layers"),
     ],
 )

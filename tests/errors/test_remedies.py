@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.configs.overrides import one_by_one, parse_override
+from archspec.configs.overrides import parse_override, split_settings
 from archspec.configs.scope import Scope, SubConfig
 from archspec.specs.library import shipped
 
@@ -140,7 +140,7 @@ def check(case: Case) -> int:
         if option == "architecture":
             model = archspec.load(raw, value, fields)
         else:
-            more = dict(parse_override(text) for text in one_by_one(value))
+            more = dict(parse_override(text) for text in split_settings(value))
             model = archspec.load(raw, architecture, {**fields, **more})
         sizes = {raw[name] for name in SIZES if isinstance(raw.get(name), int)}
         assert sizes <= set(values(model.scope)), f"{option} {value} counts defaults: {help_}"

@@ -50,7 +50,7 @@ def test_fields_that_do_not_enter_change_nothing_and_are_said() -> None:
     formula = archspec.formula("LlamaForCausalLM")
     assert formula.evaluate(max_position_embeddings=8192, rms_norm_eps=1e-5) == formula.evaluate()
     there = archspec.formula("GPT2Model").at(n_ctx=2048, hidden_size=1024, num_attention_heads=16)
-    assert there.notes == ("n_ctx enters no count of gpt2; n_positions does",)
+    assert there.notes == ("n_ctx does not change any count of gpt2; n_positions does",)
     assert there.symbols["n_embd"] == 1024 and there.at(n_layer=2).symbols["n_embd"] == 1024
 
 
@@ -130,7 +130,7 @@ def test_assumptions_one_after_the_other_are_of_what_the_first_left() -> None:
     ("text", "says"),
     [
         ("no_such=4*n_embd", "has no field no_such"),
-        ("n_embd=7", "demands `n_embd % n_head == 0"),
+        ("n_embd=7", "requires `n_embd % n_head == 0"),
         ("n_inner=n_embd/7", "n_inner = 768/7 is not a whole number"),
         ("n_inner=4*no_such", "no_such is no number of this config"),
         ("n_inner = 4*no_such", r"n_inner = 4\*no_such\n {16}\^{7}\n"),

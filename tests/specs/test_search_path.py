@@ -61,7 +61,7 @@ def test_a_named_folder_is_before_the_environment_s(
     assert archspec.load("tiny").params == 5 * 72
     model = archspec.load("tiny", specs=specs)
     assert model.params == 2 * 72
-    assert f"tiny is described in {specs}/tiny.yaml, in place of {other}/tiny.yaml" in model.notes
+    assert f"the spec of tiny is read from {specs}/tiny.yaml, in place of {other}/tiny.yaml" in model.notes
 
 
 def test_a_shipped_type_is_extended_and_replaced_and_others_stay(specs: Path) -> None:
@@ -79,7 +79,7 @@ def test_costs_of_a_whole_are_not_given_where_a_part_is_another_one(specs: Path)
     part = "# a part\n# code: mine.py\nmodel_type: persimmon\nextends: persimmon\n"
     (specs / "persimmon.yaml").write_text(part)
     model = archspec.load("FuyuForCausalLM", specs=specs)
-    assert any("persimmon is described in" in note for note in model.notes)
+    assert any("the spec of persimmon is read from" in note for note in model.notes)
     with pytest.raises(ArchspecError, match="another spec of persimmon"):
         model.forward(tokens=7)
 

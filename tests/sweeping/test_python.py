@@ -53,7 +53,7 @@ def test_a_field_that_enters_no_count_is_a_constant_column(
 ) -> None:
     monkeypatch.chdir(str(tmp_path))
     assert main(["sweep", "gpt2", "--set", "n_ctx=512,1024", *form]) == 0
-    assert "note: n_ctx enters no count of gpt2; n_positions does" in capsys.readouterr().err
+    assert "note: n_ctx does not change any count of gpt2; n_positions does" in capsys.readouterr().err
     rows = list(archspec.sweep("gpt2", {"n_ctx": [512, 1024]}))
     assert rows == [{"n_ctx": 512, "params": 124439808}, {"n_ctx": 1024, "params": 124439808}]
 
@@ -61,5 +61,5 @@ def test_a_field_that_enters_no_count_is_a_constant_column(
 def test_a_field_that_enters_costs_alone_is_told_where_none_are_asked_for() -> None:
     fields = {"activation_function": ["relu", "gelu"]}
     (note,) = archspec.sweep("gpt2", fields).notes
-    assert "activation_function enters no count of parameters" in note
+    assert "activation_function does not change the number of parameters" in note
     assert archspec.sweep("gpt2", fields, columns="flops").notes == []

@@ -217,7 +217,7 @@ def test_where_what_a_closed_form_assumes_does_not_hold_it_is_another_one() -> N
     assert fused.evaluate(num_query_pool=2) == pools
     assert "num_query_pool == 2" in fused.at(num_query_pool=2).assumptions
     with pytest.raises(
-        ArchspecError, match=r"at n_embd=1600: .* demands `n_embd % n_head == 0 and n_embd > 0`"
+        ArchspecError, match=r"at n_embd=1600: .* requires `n_embd % n_head == 0 and n_embd > 0`"
     ):
         archspec.formula("GPT2Model").evaluate(n_embd=1600)
     with pytest.raises(ArchspecError, match=r"at no_such=1: .* has no field no_such"):

@@ -184,7 +184,7 @@ def test_the_change_of_configs_is_told(step: Callable[..., Any], tmp_path: Path)
         "| configs/new&#32;&#60;b&#62;.json | BertModel |  | 38,603,520 |  |",
     ]
     assert "note: num\\_hidden\\_layers is 2 in A, 3 in B" in text
-    assert "transformers demands `hidden_size % num_attention_heads == 0`" in text
+    assert "transformers requires `hidden_size % num_attention_heads == 0`" in text
     assert (tmp_path / "output").read_text() == f"changed=true\nreport={tmp_path}/archspec.md\n"
     assert (tmp_path / "summary").read_text(encoding="utf-8").startswith(MARK)
 

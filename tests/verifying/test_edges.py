@@ -27,7 +27,7 @@ def test_null_under_another_name_is_no_value() -> None:
     with pytest.raises(ConfigError, match="n_layer: null is not int"):  # its own name is checked too
         Scope(shipped().load("gpt2"), {"n_layer": None, "num_hidden_layers": 3}).get("n_layer")
     assert Scope(shipped().load("dbrx"), {"n_layers": None, "num_hidden_layers": 3}).get("n_layers") == 3
-    with pytest.raises(ConfigError, match="transformers demands"):  # DBRX's own name is read as it is given
+    with pytest.raises(ConfigError, match="transformers requires"):  # DBRX's own name is read as it is given
         Scope(
             shipped().load("dbrx"), {"d_model": None, "hidden_size": 1, "attn_config": {"rope_theta": 1}}
         ).validate()

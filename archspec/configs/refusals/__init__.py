@@ -1,1 +1,0 @@
-"""Configs that are refused before their values are checked: unknown names, and sizes that are not read."""
