@@ -35,7 +35,8 @@ def test_every_verb_takes_them_and_says_so(verb: str, capsys: pytest.CaptureFixt
 
 def test_diff_says_of_which_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "gpt2", "gpt2", "--set-b", "n_ctx=2048"]) == 0
-    assert "note: in B, n_ctx does not change any count of gpt2; n_positions does\n" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "note: in B, n_ctx does not change any count of gpt2; n_positions does\n" in shown
 
 
 def test_a_sweep_has_a_column_that_changes_nothing() -> None:

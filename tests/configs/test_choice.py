@@ -196,7 +196,12 @@ REFUSED: list[tuple[dict[str, Any], str | None, str, str]] = [
     ({"peft_type": "LORA"}, None, "this is not a model's config: it describes an adapter", "base model's"),
     ({"eos_token_id": 2, "max_length": 9}, None, "it describes how text is generated", "next to it"),
     ({"tokenizer_class": "LlamaTokenizer"}, None, "it describes a tokenizer", "next to it"),
-    ({"image_processor_type": "CLIPImageProcessor"}, None, "it describes how inputs are prepared", "next to it"),
+    (
+        {"image_processor_type": "CLIPImageProcessor"},
+        None,
+        "it describes how inputs are prepared",
+        "next to it",
+    ),
     ({"log_history": [], "epoch": 1}, None, "it is a trainer's state", "next to it"),
     ({"model_cfg": {}, "preprocess_cfg": {}}, None, "it is open_clip's", "same model in transformers"),
     ({"name": "x", "dependencies": {}}, None, "it describes a package", "config.json"),

@@ -26,8 +26,8 @@ VALUES = (
     *("", "full", "llama", "__class__", "\0", "é", "\ud800", "a" * 5000, [], [1, 2, 3], [[1], [2]], [None]),
     *(["a", 1], {}, {"0": 1}, {"model_type": "bert"}, {"model_type": "timm_backbone"}),
 )
-WORDS = """( ) [ ] { } , : = + - * ** // % < == . if else for in not lambda None True null 0 1 -1 2**4000 1e999
-'a' "b" i n range(n) range(10**9) sum( Linear(1,2) Parameter() ToyModel() AutoModel(x) .routed(1,2) .__class__
+WORDS = """( ) [ ] { } , : = + - * ** // % < == . if else for in not lambda None True null 0 1 -1 2**4000
+1e999 'a' "b" i n range(n) range(10**9) sum( Linear(1,2) Parameter() ToyModel() AutoModel(x) .routed(1,2) .__class__
 __import__('os') given('x') **{} := ~ @ # hidden_size kinds &a *a !t | > ? ---""".split()  # noqa: SIM905
 
 
@@ -37,7 +37,8 @@ def mutate(text: str, random: Random) -> str:
         start = random.randrange(len(text) + 1)
         end, other = min(len(text), start + random.choice((0, 1, 2, 5, 20))), random.randrange(len(text) + 1)
         odd = chr(random.choice((0, 9, 10, 34, 39, 92, 123, 233, 0x2028, 0xFEFF, 0x1F600)))
-        pieces = ("", random.choice(WORDS), text[start:end] * random.choice((2, 3, 70)), odd, text[other:][:20])
+        again = text[start:end] * random.choice((2, 3, 70))
+        pieces = ("", random.choice(WORDS), again, odd, text[other:][:20])
         text = text[:start] + random.choice(pieces) + text[end:]
     return text
 
