@@ -27,8 +27,9 @@ VALUES = (
     *(["a", 1], {}, {"0": 1}, {"model_type": "bert"}, {"model_type": "timm_backbone"}),
 )
 WORDS = """( ) [ ] { } , : = + - * ** // % < == . if else for in not lambda None True null 0 1 -1 2**4000
-1e999 'a' "b" i n range(n) range(10**9) sum( Linear(1,2) Parameter() ToyModel() AutoModel(x) .routed(1,2) .__class__
-__import__('os') given('x') **{} := ~ @ # hidden_size kinds &a *a !t | > ? ---""".split()  # noqa: SIM905
+1e999 'a' "b" i n range(n) range(10**9) sum( Linear(1,2) Parameter() ToyModel() AutoModel(x)
+.routed(1,2) .__class__ __import__('os') given('x') **{} := ~ @ # hidden_size kinds
+&a *a !t | > ? ---""".split()  # noqa: SIM905
 
 
 def mutate(text: str, random: Random) -> str:
