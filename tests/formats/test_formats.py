@@ -111,7 +111,7 @@ def test_formats_that_quantize_experts(name: str, one: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "one"), [("nf4", nf4), ("fp4", nf4), ("int8", int8)])
-def test_bitsandbytes_leaves_experts_and_says_so(name: str, one: Any) -> None:
+def test_bitsandbytes_notes_that_experts_stay_unquantized(name: str, one: Any) -> None:
     assert archspec.load(LLAMA).weights(name).bytes == total("dense", one, 2 * TABLE + NORMS)
     assert archspec.load(TIED).weights(name).bytes == total("dense", one, TABLE + NORMS)
     mixtral = archspec.load(MIXTRAL).weights(name)
@@ -170,24 +170,19 @@ def test_experts_of_a_llama_4_checkpoint_are_loaded_one_by_one() -> None:
     assert named.notes and not stored.notes
 
 
-@pytest.mark.parametrize(
-    ("spelling", "name"),
-    [
-        *(
-            ("f16", "float16"),
-            ("FP16", "float16"),
-            ("half", "float16"),
-            ("bf16", "bfloat16"),
-            ("f32", "float32"),
-        ),
-        *(("q8_0", "q8_0"), ("Q8_0", "q8_0"), ("fp8_e4m3", "fp8"), ("float8_e4m3fn", "fp8"), ("fp8", "fp8")),
-        *(("bnb-4bit", "nf4"), ("bnb_4bit", "nf4"), ("bnb-8bit", "int8"), ("i8", "int8"), ("int4", "awq")),
-        *(("w4a16", "awq"), ("qlora", "nf4-double"), ("torch.float16", "float16"), ("GPTQ", "gptq")),
-    ],
-)
-def test_spellings(spelling: str, name: str) -> None:
-    found = find_format(spelling)
-    assert (found if isinstance(found, str) else found.name) == name
+SPELLINGS = {
+    "float16": "f16 FP16 half torch.float16",
+    **{"bfloat16": "bf16", "float32": "f32", "q8_0": "q8_0 Q8_0", "gptq": "GPTQ", "awq": "int4 w4a16"},
+    **{"fp8": "fp8_e4m3 float8_e4m3fn fp8", "nf4": "bnb-4bit bnb_4bit", "int8": "bnb-8bit i8"},
+    "nf4-double": "qlora",
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_spellings(name: str) -> None:
+    for spelling in SPELLINGS[name].split():
+        found = find_format(spelling)
+        assert (found if isinstance(found, str) else found.name) == name
 
 
 def test_docs_have_every_format() -> None:
@@ -207,8 +202,8 @@ def test_spellings_are_unique() -> None:
 def test_an_unknown_name_lists_all_and_prints_nothing(capsys: Captured) -> None:
     for command in (["memory", "LlamaForCausalLM"], ["cache", "LlamaForCausalLM", "--budget", "8GiB"]):
         assert main([*command, "--weights", "int3"]) == 2
-        told = capsys.readouterr()
-        assert not told.out and all(name in told.err for name in NAMES)
+        printed = capsys.readouterr()
+        assert not printed.out and all(name in printed.err for name in NAMES)
         assert {"int8", "nf4", "fp4", "mxfp4", "awq", "gptq", "fp8"} <= {*SCHEMES}
     assert main(["memory", "MixtralForCausalLM", "--weights", "mlx"]) == 2
     assert not capsys.readouterr().out
@@ -216,8 +211,8 @@ def test_an_unknown_name_lists_all_and_prints_nothing(capsys: Captured) -> None:
 
 def test_weights_of_one_byte_need_scales(capsys: Captured) -> None:
     assert main(["memory", "LlamaForCausalLM", "--dtype", "fp8"]) == 2
-    told = capsys.readouterr()
-    assert not told.out and "need scales" in told.err and "--weights fp8" in told.err
+    printed = capsys.readouterr()
+    assert not printed.out and "need scales" in printed.err and "--weights fp8" in printed.err
     assert main(["cache", "LlamaForCausalLM", "--dtype", "fp8", "--budget", "8GiB", "--weights", "fp8"]) == 0
 
 
@@ -239,20 +234,20 @@ def test_published_configs(file: str, expected: int) -> None:
 
 def test_a_file_next_to_the_config_is_read(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
-    beside = tmp_path / "hf_quant_config.json"
-    beside.write_text(
+    file_next_to_it = tmp_path / "hf_quant_config.json"
+    file_next_to_it.write_text(
         '{"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]}}'
     )
     for source in (tmp_path, tmp_path / "config.json"):
         assert archspec.load(source).params_bytes() == total("dense", nvfp4, 2 * TABLE + NORMS)
-    beside.write_text('{"quantization":\n {"quant_algo": "W4A8_AWQ"}}')
+    file_next_to_it.write_text('{"quantization":\n {"quant_algo": "W4A8_AWQ"}}')
     assert main(["memory", str(tmp_path)]) == 2
-    told = capsys.readouterr()
-    assert "hf_quant_config.json:2:3" in told.err and "^^^" in told.err and not told.out
+    printed = capsys.readouterr()
+    assert "hf_quant_config.json:2:3" in printed.err and "^^^" in printed.err and not printed.out
     assert archspec.load(tmp_path).counts().bytes is None
-    beside.write_text('{"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}}')
+    file_next_to_it.write_text('{"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}}')
     assert archspec.load(tmp_path).params_bytes() == 2 * archspec.load(LLAMA).params
-    beside.unlink()
+    file_next_to_it.unlink()
     (tmp_path / "quantize_config.json").write_text('{"bits": 4, "group_size": 128, "desc_act": true}')
     assert archspec.load(tmp_path).params_bytes() == total("dense", gptq, 2 * TABLE + NORMS)
 
@@ -311,8 +306,8 @@ def test_compressed_tensors_of_experts_and_ignored_modules() -> None:
     ]
 
 
-def test_what_a_config_states_is_never_ignored() -> None:
-    """Every place that states a quantization, and keys next to it that change bytes."""
+def test_a_quantization_of_a_config_is_never_ignored() -> None:
+    """All keys that hold a quantization, and keys next to them that change bytes."""
     affine = {"group_size": 64, "bits": 4}
     both = {**LLAMA, "quantization": affine, "quantization_config": affine}
     assert archspec.load(both).params_bytes() == total("dense", mlx, NORMS) + 2 * mlx(512, 256)
@@ -361,7 +356,7 @@ def test_groups_of_modelopt_agree_with_its_algorithm_or_are_refused(changed: Any
         other.params_bytes()
 
 
-def test_an_empty_quantization_says_nothing() -> None:
+def test_an_empty_quantization_is_ignored() -> None:
     empty = archspec.load({**LLAMA, "quantization_config": {}})
     assert empty.notes == archspec.load(LLAMA).notes
     assert empty.params_bytes() == 2 * empty.params
@@ -391,8 +386,8 @@ def test_bytes_of_quantized_weights_are_refused_where_they_are_not_counted() -> 
 def test_training_a_quantized_base_is_refused(capsys: Captured) -> None:
     file = str(CASES / "gpt-neox-20b-4bit.json")
     assert main(["memory", file, "--train"]) == 2
-    told = capsys.readouterr()
-    assert "trained through adapters" in told.err and "^^^" in told.err and not told.out
+    printed = capsys.readouterr()
+    assert "trained through adapters" in printed.err and "^^^" in printed.err and not printed.out
     assert main(["memory", file, "--train", "--set", "quantization_config=null", "--tokens", "8"]) == 0
     note = capsys.readouterr().out.splitlines()[-1]
     assert "gelu_fast" in note and "{" not in note
@@ -413,7 +408,7 @@ def test_a_quantized_cache_is_noted(capsys: Captured) -> None:
 
 
 def test_every_report_notes_an_assumed_dtype(capsys: Captured) -> None:
-    """And none does with a dtype in the config or from the option."""
+    """A dtype in the config or from the option removes the note."""
     bare = {key: value for key, value in LLAMA.items() if key != "dtype"}
     model, stated = archspec.load(bare), archspec.load(LLAMA)
     assert "no dtype" in model.memory(tokens=8).notes[0] and "--dtype" in model.memory(tokens=8).notes[0]
@@ -463,6 +458,6 @@ def test_deepseek_v4_is_what_transformers_makes() -> None:
 
 @pytest.mark.parametrize("name", ["LongcatFlashForCausalLM", "AriaTextForCausalLM", "GptOssForCausalLM"])
 def test_experts_that_transformers_builds_in_another_shape_in_fp8_are_refused(name: str) -> None:
-    """FP8Experts takes sizes from the config, and has no biases."""
+    """FP8Experts takes sizes from the config, and lacks biases."""
     with pytest.raises(ArchspecError, match=r"another shape|not supported"):
         _ = archspec.load(name).weights("fp8", "bf16").bytes
