@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Diff:
     """The differences between two models, made by :func:`diff`; its text is the output of `archspec diff`.
 
-    ``a`` and ``b`` are the models, ``alignment`` how their tensors stand to each other, with the ``prefixes``
-    of what is aligned. ``changes`` are the modules that differ, ``totals`` are the parameters of both and
+    ``a`` and ``b`` are the models, ``alignment`` pairs their tensors, and ``prefixes`` are the aligned
+    modules. ``changes`` are the modules that differ, ``totals`` are the parameters of both and
     ``buffers`` the elements of their buffers, ``fields`` the fields of both configs whose values differ,
     ``costs`` those of the call that was asked for, ``notes`` are on their FLOPs.
     """

@@ -172,8 +172,14 @@ def test_experts_of_a_llama_4_checkpoint_are_loaded_one_by_one() -> None:
 
 SPELLINGS = {
     "float16": "f16 FP16 half torch.float16",
-    **{"bfloat16": "bf16", "float32": "f32", "q8_0": "q8_0 Q8_0", "gptq": "GPTQ", "awq": "int4 w4a16"},
-    **{"fp8": "fp8_e4m3 float8_e4m3fn fp8", "nf4": "bnb-4bit bnb_4bit", "int8": "bnb-8bit i8"},
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "q8_0": "q8_0 Q8_0",
+    "gptq": "GPTQ",
+    "awq": "int4 w4a16",
+    "fp8": "fp8_e4m3 float8_e4m3fn fp8",
+    "nf4": "bnb-4bit bnb_4bit",
+    "int8": "bnb-8bit i8",
     "nf4-double": "qlora",
 }
 
