@@ -1,7 +1,7 @@
-"""Compute-optimal sizes: how many parameters and tokens scaling laws give a number of FLOPs.
+"""Scaling laws: the parameters and tokens that are optimal for a compute budget.
 
-The laws and their constants are those of formulas/laws.json, each with its source. All of them take training
-for 6 FLOPs a parameter and token, C = 6·N·D.
+The laws and their constants are in formulas/laws.json, with sources. All of them assume that training takes
+6 FLOPs per parameter and token, C = 6·N·D.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_COMPUTE = 1e40
 
 
 class Optimum(NamedTuple):
-    """What a law gives some compute: N parameters of the quantity ``counts``, and D tokens."""
+    """The optimum for a compute budget: N parameters of the quantity ``counts``, and D tokens."""
 
     law: str
     source: str
@@ -30,40 +30,34 @@ class Optimum(NamedTuple):
 
 
 def optimum(compute: float, law: str) -> Optimum:
-    """The parameters and tokens that a law gives ``compute`` FLOPs.
+    """The parameters and tokens that a law recommends for ``compute`` FLOPs.
 
-    Errors: :class:`ArchspecError` for a law that the file does not have, and for compute that is no number.
+    Errors: :class:`ArchspecError` for an unknown law, and for compute out of range.
 
     >>> found = optimum(5.76e23, "chinchilla")
     >>> found.params, round(found.tokens, -9)
     (67000000000, 1433000000000)
     """
     if not 0 < compute < MAX_COMPUTE:
-        raise ArchspecError(f"{compute:g} FLOPs are no compute", help="write 1e21")
+        raise ArchspecError(f"{compute:g} FLOPs are not a compute budget", help="write 1e21")
     known = laws()
     if law not in known:
-        raise ArchspecError(f"{law} is no law that is described", help=did_you_mean(law, known))
+        help_ = did_you_mean(law, known) or f"choose {', '.join(known)}"
+        raise ArchspecError(f"unknown scaling law {law!r}", help=help_)
     about = known[law]
-    params = _power(compute, about) if about["kind"] == "power" else _least_loss(compute, about)
+    if about["kind"] == "power":  # a power of the compute, through one point
+        at = about["at"]
+        params = float(at["params"] * (compute / at["compute"]) ** about["exponent"])
+    else:  # where A/N^alpha + B/D^beta is least for N·D = C/6 (arXiv:2203.15556, equation 4)
+        alpha, beta = about["alpha"], about["beta"]
+        ratio = (alpha * about["A"] / (beta * about["B"])) ** (1 / (alpha + beta))
+        params = float(ratio * (compute / 6) ** (beta / (alpha + beta)))
     return Optimum(law, about["source"], about["counts"], compute, round(params), round(compute / 6 / params))
-
-
-def _power(compute: float, law: dict[str, Any]) -> float:
-    """A power of the compute through one point."""
-    at = law["at"]
-    return float(at["params"] * (compute / at["compute"]) ** law["exponent"])
-
-
-def _least_loss(compute: float, law: dict[str, Any]) -> float:
-    """Where A/N^alpha + B/D^beta is least along N·D = C/6 (arXiv:2203.15556, equation 4)."""
-    alpha, beta = law["alpha"], law["beta"]
-    ratio = (alpha * law["A"] / (beta * law["B"])) ** (1 / (alpha + beta))
-    return float(ratio * (compute / 6) ** (beta / (alpha + beta)))
 
 
 @cache
 def laws() -> dict[str, dict[str, Any]]:
-    """The numbers of every law, by its name."""
+    """The constants of every law, by name."""
     with open(os.path.join(folder(), LAWS), encoding="utf-8") as file:
         found: dict[str, dict[str, Any]] = json.load(file)
     return found

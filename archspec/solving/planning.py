@@ -1,7 +1,7 @@
-"""What is free where no field is named: the width, the depth and the feed-forward width; heads follow.
+"""The fields that a search chooses if the user names none: width, depth and feed-forward width.
 
-A first config of about the budget's size is found by growing the config at its own proportions; the grid is
-what lies around it.
+Heads and other widths follow. The config is first scaled to the budget at its own proportions; the grid is
+the neighborhood of that config.
 """
 
 from __future__ import annotations
@@ -9,33 +9,36 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from math import lcm
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
 from archspec.errors import SweepError
-from archspec.solving.budgets import Counted, nearest
-from archspec.solving.free_fields import scope_of
-from archspec.solving.proportions import Roles, alike, is_shared, linked, parts, usual_step
+from archspec.render.notation import roles
+from archspec.solving.candidates import Request, first_reaching
+from archspec.solving.goals import Goal
+from archspec.solving.search import Regions
+from archspec.solving.shape import Part, linked_widths, parts_of, usual_step
+from archspec.sweeping.axes import axes_of
 
-_HEAD_SIZE = 32  # of which the size of heads is a multiple where their number is given
+_HEAD_WIDTH = 32  # head widths are multiples of this if the number of heads is given
 _POWERS = (128, 64, 32, 16, 8, 4, 2)
-_PERIODS = ("period", "interval", "pattern")
 _NAME = "name the fields to choose: --free FIELD,..."
-# What is looked at, in shares of a first config of the budget's size.
-WIDTHS, DEPTHS, INNERS = (0.62, 1.6), (0.4, 2.5), (0.5, 2.2)
-FEW_DEPTHS, FEW_STEPS = (0.67, 1.5), 16  # where each depth takes its time
-FEW = 4  # heads of keys and values: fewer of them stay as many in larger configs
-STEPS = 64  # of which the first config's sizes have no more: larger ones are multiples of rounder numbers
-LARGEST, MOST = 1 << 17, 1 << 10  # the first config's width; its turns where that is given
+# The range of each field, relative to the scaled config.
+WIDTHS, DEPTHS, FEED_FORWARDS = (0.62, 1.6), (0.4, 2.5), (0.5, 2.2)
+FEW_DEPTHS, FEW_STEPS = (0.67, 1.5), 16  # if every depth needs its own closed form
+FEW = 4  # fewer key-value heads keep their number in larger configs
+STEPS = 64  # sizes of the scaled config have at most so many steps: larger sizes take rounder numbers
+LARGEST, MOST = 1 << 17, 1 << 10  # the largest width of the scaled config; its steps if the width is given
 
 
 class Planned(NamedTuple):
     """A config, the values of the fields to choose, and the fields that follow them.
 
-    ``distinct`` are fields of which no two configs are to have the same values.
+    No two results should have the same values of the ``distinct`` fields.
     """
 
     config: RawConfig
@@ -45,197 +48,196 @@ class Planned(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def plan_around(counted: Counted, ties: Mapping[str, str], experts: bool) -> Planned:
-    """The grid for a budget of a config, some of whose fields are settled or tied to others.
+def plan_around(request: Request, goal: Goal, experts: bool) -> Planned:
+    """The grid for a goal if the user names no fields; with ``experts`` their number is chosen, too.
 
-    With ``experts`` their number is chosen, too. Errors: :class:`SweepError` for a config without a width and
-    a depth that make its size.
+    Errors: :class:`SweepError` for a config without a width and a depth that determine its size.
     """
-    scope = scope_of(counted.config, counted.architecture, counted.library)
-    listed = [part for part in parts(scope) if part.depths]
-    weights = [_weight(part, counted, ties) for part in listed]
+    scope = request.scope
+    parts = [part for part in parts_of(scope) if part.depths]
+    weights = [_weight(part, request, goal) for part in parts]
     if not any(weights):
-        raise SweepError("the config has no width and depth that make its size", help=_NAME)
-    chosen = listed[weights.index(max(weights))]
-    config, stays, notes = _unlisted(counted.config, chosen)
-    planner = Planner(chosen, linked(scope, chosen), counted.settled, [*ties, *stays], experts)
-    if not any((planner.width, planner.depth, planner.free_inner)):
+        raise SweepError("the config has no width and depth that determine its size", help=_NAME)
+    part = parts[weights.index(max(weights))]
+    config, stays, notes = _without_layer_lists(request.config, part)
+    planner = _Planner(
+        part, request._replace(config=config), goal, linked_widths(scope, part), stays, experts
+    )
+    if not (planner.width or planner.depth or planner.free_inner):
         raise SweepError("no width, depth or feed-forward width is left to choose", help=_NAME)
-    return planner.plan(counted._replace(config=config), ties, notes)
+    return planner.plan(notes)
 
 
-def _weight(part: Roles, counted: Counted, ties: Mapping[str, str]) -> int:
-    """What a part has of the size, by how that grows with it: a class may read other parts alone."""
-    size = counted._replace(config=_unlisted(counted.config, part).config).sized(ties)
+def _weight(part: Part, request: Request, goal: Goal) -> int:
+    """A part's share of the size, by how the size grows with it: a class may read other parts only."""
+    size = request._replace(config=_without_layer_lists(request.config, part)[0]).size(goal.quantity)
     if (own := size({})) is None:
         return part.own(part.width) ** 2 * part.own(part.depths[0])
     larger = [size({name: 2 * part.own(name)}) for name in (part.depths[0], *part.feed_forward, part.width)]
-    return max(one - own for one in larger if one is not None) if any(larger) else 0
+    return max((one - own for one in larger if one), default=0)
 
 
-class _Unlisted(NamedTuple):
-    """A config without lists of layers, the depth if it stays for others, and what is to be said of both."""
-
-    config: RawConfig
-    stays: list[str]
-    notes: list[str]
-
-
-def _unlisted(config: RawConfig, part: Roles) -> _Unlisted:
-    """The config without lists that transformers would work out alike, or that enter no count."""
+def _without_layer_lists(config: RawConfig, part: Part) -> tuple[RawConfig, list[str], list[str]]:
+    """The config without per-layer lists that are redundant; fields that stay for other lists; notes."""
     scope, depth = part.scope, part.own(part.depths[0])
     lists = [name for name, value in scope.raw.items() if isinstance(value, list) and len(value) == depth > 1]
     rest = {name: value for name, value in scope.raw.items() if name not in lists}
     other = Scope(scope.spec, rest, scope.origin)
     counted = [name for name in lists if scope.has(name)]
     if any(other.get(name) != scope.get(name) for name in counted):
-        said = f"{part.depths[0]} stays as it is: {', '.join(counted)} names each layer"
-        return _Unlisted(config, [part.depths[0]], [said])
+        return config, [part.depths[0]], [f"{part.depths[0]} is fixed: {', '.join(counted)} lists each layer"]
     if not lists:
-        return _Unlisted(config, [], [])
-    config = read_config(config)
-    inside = config.raw
+        return config, [], []
+    inside = (config := read_config(config)).raw
     for name in part.prefix.split(".")[:-1]:
         inside = inside[name]
     for name in lists:
         inside.pop(scope.given.get(name, name), None)
-    idle = [f"{name} enters no count, and is left out" for name in lists if name not in counted]
-    return _Unlisted(config, [], idle)
+    return (
+        config,
+        [],
+        [f"{name} does not affect counts and is removed" for name in lists if name not in counted],
+    )
 
 
-class Planner:
+class _Planner:
     """Plans with the shape of one part of a config.
 
-    ``others`` are fields elsewhere that are as wide, ``settled`` those that are given, ``tied`` others that
-    are not to be chosen; with ``experts`` their number is chosen, too.
+    ``linked`` are fields of other parts that follow its width, ``stays`` further fields not to be chosen.
     """
 
     def __init__(
         self,
-        part: Roles,
-        others: Sequence[str],
-        settled: Mapping[str, Any],
-        tied: Iterable[str],
+        part: Part,
+        request: Request,
+        goal: Goal,
+        linked: Sequence[str],
+        stays: Sequence[str],
         experts: bool,
     ) -> None:
-        self.others = others
-        self.part, self.settled = part, {part.canonical(name): value for name, value in settled.items()}
-        self.given = {*self.settled, *(part.canonical(name) for name in tied)}
-        self.width, self.inner = self._free([part.width]), ""
-        self.depth = self._free(part.depths[:1])
-        self.experts = self._free(part.expert_counts) if experts else ""
+        self.part, self.request, self.goal, self.linked = part, request, goal, linked
+        self.fixed = {part.canonical(name): value for name, value in request.fixed.items()}
+        self.given = {*self.fixed, *map(part.canonical, (*request.ties, *stays))}
+        self.free_inner = [name for name in part.feed_forward if name not in self.given]
+        self.width, self.depth = self._first_free([part.width]), self._first_free(part.depths[:1])
+        self.experts = self._first_free(part.fields("experts")) if experts else ""
+        self.inner = ""
 
-    @property
-    def free_inner(self) -> list[str]:
-        """The feed-forward widths that are to be chosen, or follow the one that is."""
-        return [name for name in self.part.feed_forward if name not in self.given]
-
-    def _free(self, names: Iterable[str]) -> str:
-        """The first of some fields that is to be chosen; nothing where there is none."""
+    def _first_free(self, names: Iterable[str]) -> str:
         return next((name for name in names if name not in self.given), "")
 
-    def plan(self, counted: Counted, others: Mapping[str, str], notes: Sequence[str]) -> Planned:
-        """The grid around the first config that has the target's size; ``others`` are ties that are given."""
-        size = counted.sized(others)
+    def plan(self, notes: Sequence[str]) -> Planned:
+        """The grid around the config at its own proportions that reaches the target."""
+        size = self.request.size(self.goal.quantity)
         doubled = {name: size({name: 2 * self.part.own(name)}) or 0 for name in self.free_inner}
         self.inner = max(doubled, key=lambda name: doubled[name], default="")
-        ties = {**self.ties(), **others}
-        size = counted.sized(ties)
+        request = self.request._replace(ties={**self.ties(), **self.request.ties})
+        size = request.size(self.goal.quantity)
+        bounds = [end for end in (self.goal.low, self.goal.high) if end is not None]
+        target = self.goal.target or sum(bounds) // len(bounds)
         own, step = self.driver
         most = max(1, LARGEST // step if self.width else MOST)
-        turn = nearest(lambda turn: size(self.grown(turn)), counted.target, max(1, own // step), most)
-        first = self.grown(turn)
-        values = self.values(first, bool(self.depth) and self._told_apart(counted, ties, first))
+        turn = first_reaching(lambda turn: size(self.scaled(turn)), target, max(1, own // step), most)
+        scaled = self.scaled(turn)
+        values = self.values(scaled, bool(self.depth) and self._depths_differ(request, scaled))
         distinct = tuple(name for name in (self.width, self.depth) if name)
-        return Planned(counted.config, values, ties, distinct, tuple(notes))
+        return Planned(self.request.config, values, dict(request.ties), distinct, tuple(notes))
 
-    def _told_apart(self, counted: Counted, ties: Mapping[str, str], first: Mapping[str, int]) -> bool:
-        """Whether each depth is counted on its own, which takes its time."""
-        depths = range(first[self.depth], first[self.depth] + 3 * self.period, self.period)
-        values = {**{name: [value] for name, value in first.items()}, self.depth: depths}
-        return counted.forms(ties, values) >= len(depths)
+    def _depths_differ(self, request: Request, scaled: Mapping[str, int]) -> bool:
+        """Return True if every depth needs its own closed form, which is slow."""
+        depths = range(scaled[self.depth], scaled[self.depth] + 3 * self.period, self.period)
+        fixed = {name: [value] for name, value in {**request.fixed, **scaled}.items()}
+        axes = axes_of({**fixed, self.depth: depths})
+        regions = Regions(request._replace(dtype=None).subject(axes))
+        for point in product(*(reversed(range(len(axis.values))) for axis in axes)):
+            regions.region(point)  # the deepest first: the closed form of a loop covers shorter ones
+        return len(regions.found) >= len(depths)
 
     @cached_property
     def groups(self) -> dict[str, int]:
-        """The heads that share one of keys and values, by the heads; few of these stay as many."""
-        pairs = [(heads, self.part.own(heads), self.part.own(shared)) for heads, shared in self.part.shared]
+        """Heads -> how many share a key-value head; a few key-value heads keep their number instead."""
+        pairs = [
+            (heads, self.part.own(heads), self.part.own(one)) for heads, one in self.part.key_value_pairs
+        ]
         return {heads: own // shared for heads, own, shared in pairs if own % shared == 0 and shared >= FEW}
 
-    def _whole(self, heads: str) -> int:
-        """What a number of heads is a multiple of, so that each one of keys and values has as many."""
-        given = [value for name, value in self.settled.items() if is_shared(name) and value]
-        own = [self.part.own(shared) for other, shared in self.part.shared if other == heads]
+    def _head_step(self, heads: str) -> int:
+        """The number that heads are a multiple of, so that key-value heads have equally many."""
+        own = [self.part.own(one) for other, one in self.part.key_value_pairs if other == heads]
+        shared = {name for name, role in roles().items() if role == "key-value heads"}
+        given = [value for name, value in self.fixed.items() if name.rpartition(".")[2] in shared and value]
         return lcm(*given) if given else self.groups.get(heads) or lcm(*own)
 
     @cached_property
     def width_step(self) -> int:
-        """A multiple of 128 or 64 that whole heads fit in, else of the powers of two in the width.
+        """A multiple of 128 or 64 that whole heads fit in, else the width's power of two.
 
-        It is 64 where there is no feed-forward width to give way. Heads of a size of their own need not fit.
+        It is 64 without a feed-forward width to adjust. Heads with their own width need not fit.
         """
         own = self.part.own(self.part.width)
         free = [(name, self.part.own(name)) for name in self.part.heads if name not in self.given]
-        sizes = [own // number * self._whole(name) for name, number in free if own % number == 0]
-        sizes += [_HEAD_SIZE * self.settled[name] for name in self.part.heads if self.settled.get(name)]
-        own_sizes = alike(self.part.scope, "head_dim") or alike(self.part.scope, "qk_nope_head_dim")
-        wanted = [128, 64] if self.inner else [64]
-        steps = wanted if own_sizes else [*wanted, 32, 16, 8, 4, 2, 1]
-        fitting = (lcm(step, *sizes) for step in steps if own % step == 0)
+        widths = [own // number * self._head_step(name) for name, number in free if own % number == 0]
+        widths += [_HEAD_WIDTH * self.fixed[name] for name in self.part.heads if self.fixed.get(name)]
+        steps = [128, 64] if self.inner else [64]
+        if not self.part.fields("head width"):
+            steps += [32, 16, 8, 4, 2, 1]
+        fitting = (lcm(step, *widths) for step in steps if own % step == 0)
         return next((step for step in fitting if 4 * step <= own), usual_step(own, _POWERS))
 
     def ties(self) -> dict[str, str]:
         """The fields that follow the width, the depth or the heads, in the order in which they do."""
         part, found = self.part, dict[str, str]()
-        if self.width or part.width in self.settled:
+        if self.width or part.width in self.fixed:
             for name in part.heads:
-                if number := self._fitting(name):
-                    found[name] = str(number)
-                    continue
-                round_ = usual_step(part.own(name), (8, 4, 2)) if part.own(name) > 8 else 1
-                found[name] = self._of_width(name, self._whole(name), round_)
-            found |= {name: self._of_width(name, 1, inner_step(part.own(name))) for name in part.feed_forward}
-            found |= dict.fromkeys([*part.embedding_widths, *self.others], part.width)
+                fitting, own = self._fitting_heads(name), part.own(name)
+                even = usual_step(own, (8, 4, 2)) if own > 8 else 1
+                found[name] = str(fitting) if fitting else self._of_width(name, self._head_step(name), even)
+            found |= {
+                name: self._of_width(name, 1, _inner_step(part.own(name))) for name in part.feed_forward
+            }
+            embeddings = [
+                one for one in part.fields("embedding width") if part.own(one) == part.own(part.width)
+            ]
+            found |= dict.fromkeys([*embeddings, *self.linked], part.width)
         if self.inner:
             own = part.own(self.inner)
             same = [name for name in part.feed_forward if part.own(name) % own == 0]
             found |= {name: f"{self.inner} * {part.own(name) // own}" for name in same}
         if self.depth:
-            found |= {name: _scaled(name, part.depths[0], part, 1) for name in part.depths[1:]}
-        for heads, shared in part.shared:
+            found |= {name: _in_proportion(name, part.depths[0], part, 1) for name in part.depths[1:]}
+        for heads, shared in part.key_value_pairs:
             if heads in self.groups and heads not in self.given:
                 found[shared] = f"{heads} // {self.groups[heads]}" if self.groups[heads] > 1 else heads
         chosen = {self.width, self.depth, self.inner, *self.given}
         return {name: text for name, text in found.items() if name not in chosen}
 
-    def _fitting(self, heads: str) -> int:
-        """The number of heads that divides a given width and is nearest the config's proportion, or 0."""
-        width, part = self.settled.get(self.part.width), self.part
+    def _fitting_heads(self, heads: str) -> int:
+        """The number of heads that divides a given width, nearest to the config's proportion; 0 if none."""
+        width, part = self.fixed.get(self.part.width), self.part
         if not isinstance(width, int) or width < 1 or width > LARGEST:
             return 0
-        wanted, whole = width * part.own(heads) / part.own(part.width), self._whole(heads)
-        fitting = [number for number in range(whole, width + 1, whole) if width % number == 0]
+        wanted, step = width * part.own(heads) / part.own(part.width), self._head_step(heads)
+        fitting = [number for number in range(step, width + 1, step) if width % number == 0]
         even = [number for number in fitting if width // number % 2 == 0]  # rotary positions come in pairs
         return min(even or fitting, key=lambda number: abs(math.log(number / wanted)), default=0)
 
-    def _of_width(self, name: str, whole: int, round_: int) -> str:
-        """A field that keeps its proportion to the width: a multiple of ``whole``, and better a round one."""
+    def _of_width(self, name: str, whole: int, even: int) -> str:
+        """A field in proportion to the width: a multiple of ``whole``, and of ``even`` if it is rounded."""
         own, width = self.part.own(name), self.part.own(self.part.width)
         if width % own == 0 and self.width_step % (width // own * whole) == 0:
             return f"{self.part.width} // {width // own}"
         if own % width == 0:
             return f"{self.part.width} * {own // width}"
-        return _scaled(name, self.part.width, self.part, lcm(whole, round_))
+        return _in_proportion(name, self.part.width, self.part, lcm(whole, even))
 
     @property
     def driver(self) -> tuple[int, int]:
-        """What grows with each turn: its value in the config, and its step."""
+        """The value and the step of the field that scales the config."""
         if self.width:
             return self.part.own(self.width), self.width_step
-        if self.depth:
-            return self.part.own(self.depth), self.period
-        return 16, 1
+        return (self.part.own(self.depth), self.period) if self.depth else (16, 1)
 
-    def grown(self, turn: int) -> dict[str, int]:
+    def scaled(self, turn: int) -> dict[str, int]:
         """The config at its own proportions, larger with each turn."""
         part, found = self.part, dict[str, int]()
         own, step = self.driver
@@ -246,43 +248,42 @@ class Planner:
             found[self.depth] = max(1, round(share * part.own(self.depth) / self.period)) * self.period
         if self.inner:
             if self.depth and not self.width:
-                share = self.settled.get(part.width, part.own(part.width)) / part.own(part.width)
-            step = inner_step(part.own(self.inner))
-            found[self.inner] = max(1, round(share * part.own(self.inner) / step)) * step
+                share = self.fixed.get(part.width, part.own(part.width)) / part.own(part.width)
+            inner = part.own(self.inner)
+            found[self.inner] = max(1, round(share * inner / _inner_step(inner))) * _inner_step(inner)
         return found
 
     @cached_property
     def period(self) -> int:
-        """The layers after which kinds of layers come again."""
-        scope = self.part.scope
-        values = [scope.get(name) for name in scope.spec.fields if name.endswith(_PERIODS)]
-        own = self.part.own(self.part.depths[0])
+        """The number of layers after which the kinds of layers repeat."""
+        scope, own = self.part.scope, self.part.own(self.part.depths[0])
+        values = [scope.get(name) for name in scope.spec.fields if roles().get(name) == "layer period"]
         return lcm(*(value for value in values if type(value) is int and value > 0 and own % value == 0))
 
-    def values(self, first: Mapping[str, int], told_apart: bool) -> dict[str, Sequence[int]]:
-        """The values around those of a first config, with few depths where each is ``told_apart``."""
+    def values(self, scaled: Mapping[str, int], depths_differ: bool) -> dict[str, Sequence[int]]:
+        """The values around those of the scaled config."""
         found = dict[str, Sequence[int]]()
         if self.width:
-            found[self.width] = _around(first[self.width], self.width_step, WIDTHS)
+            found[self.width] = _around(scaled[self.width], self.width_step, WIDTHS)
         if self.depth:
-            shares, steps = (DEPTHS, STEPS) if not told_apart else (FEW_DEPTHS, FEW_STEPS)
-            found[self.depth] = _around(first[self.depth], self.period, shares, steps)
+            shares, steps = (FEW_DEPTHS, FEW_STEPS) if depths_differ else (DEPTHS, STEPS)
+            found[self.depth] = _around(scaled[self.depth], self.period, shares, steps)
         if self.inner:
-            found[self.inner] = _around(first[self.inner], inner_step(self.part.own(self.inner)), INNERS)
+            step = _inner_step(self.part.own(self.inner))
+            found[self.inner] = _around(scaled[self.inner], step, FEED_FORWARDS)
         if self.experts:
             own = self.part.own(self.experts)
-            step = max(1, own // 8)
-            found[self.experts] = range(step, 4 * own + 1, step)
+            found[self.experts] = range(step := max(1, own // 8), 4 * own + 1, step)
         return found
 
 
-def inner_step(own: int) -> int:
-    """The multiple of 256, 128 or 64 that a feed-forward width is, of some steps; else any is as good."""
+def _inner_step(own: int) -> int:
+    """The step of a feed-forward width: 256, 128 or 64 if the config's value is a multiple, else 1."""
     return usual_step(own, [step for step in (256, 128, 64) if own >= 8 * step])
 
 
 def _around(value: int, step: int, shares: tuple[float, float], steps: int = STEPS) -> list[int]:
-    """Values around one, some steps at least to either side."""
+    """Values around one, at least a few steps to either side."""
     while value > steps * step:
         step *= 2
     low = min(value * shares[0], value - 3 * step)
@@ -290,7 +291,7 @@ def _around(value: int, step: int, shares: tuple[float, float], steps: int = STE
     return sorted({value, *range(max(1, round(low / step)) * step, round(high) + 1, step)})
 
 
-def _scaled(name: str, other: str, part: Roles, step: int) -> str:
-    """A field that keeps its proportion to another, rounded up to whole steps."""
+def _in_proportion(name: str, other: str, part: Part, step: int) -> str:
+    """A field in the config's proportion to another, rounded up to whole steps."""
     own, base = part.own(name), part.own(other)
     return other if own == base else f"-(-{other} * {own} // {base * step}) * {step}"

@@ -1,12 +1,11 @@
-"""The configs that were found: written out in full as transformers reads them, and as a table."""
+"""The results of a search: configs in full as transformers reads them, and a table of them."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from archspec.arguments import MODEL, TEXTS, checked
@@ -23,11 +22,11 @@ from archspec.terminal import number
 
 
 class Solution(NamedTuple):
-    """A config that comes near the budget.
+    """A config near the budget.
 
-    ``values`` are the free fields, ``config`` the whole config.json; ``params``, ``active_params`` and
+    ``values`` are the chosen fields, ``config`` the complete config.json; ``params``, ``active_params`` and
     ``non_embedding_params`` are its counts, ``bytes`` those of the parameters. ``miss`` is the largest
-    relative distance from a target, exactly; ``costs`` are those that a plan has a budget of.
+    relative distance from a target, exactly; ``costs`` are the costs that have a budget.
     """
 
     values: dict[str, int]
@@ -41,11 +40,11 @@ class Solution(NamedTuple):
 
     @property
     def off(self) -> str:
-        """The miss in per cent, as it is shown."""
+        """The miss as a percentage."""
         return f"{float(100 * self.miss):.3g}%"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, with sizes of memory named as bytes."""
+        """Plain data; the memory cost is named `memory_bytes`."""
         costs = {"memory_bytes" if name == "memory" else name: cost for name, cost in self.costs.items()}
         return self._asdict() | {"miss": float(self.miss), "costs": costs}
 
@@ -55,7 +54,7 @@ class Solution(NamedTuple):
 
     @checked()
     def save(self, folder: str, overwrite: bool = False) -> str:
-        """Writes the config.json into a folder, which is created if it is missing; returns the file's path.
+        """Write config.json into a folder, which is created if missing; return the file's path.
 
         Errors: :class:`SweepError`, also if the file exists, unless ``overwrite``.
         """
@@ -71,10 +70,10 @@ class Solution(NamedTuple):
 
 
 class Solutions(list[Solution]):
-    """Solutions, the best first; printed they are a table.
+    """Solutions, the best first, printed as a table.
 
-    ``order`` says which come first, ``law`` what a scaling law gave the compute, where there was some.
-    ``columns`` are the sizes to show; :attr:`notes` says what keeps a far one from coming nearer.
+    ``order`` explains the ranking, ``law`` is the optimum of a scaling law, ``columns`` are the sizes in the
+    table, ``notes`` include why the nearest config is far off.
     """
 
     def __init__(
@@ -83,18 +82,13 @@ class Solutions(list[Solution]):
         order: str,
         law: Optimum | None,
         columns: Sequence[str],
-        explain: Callable[[], Iterable[str]],
+        notes: Iterable[str],
     ) -> None:
         super().__init__(found)
-        self.order, self.law, self.columns, self._explain = order, law, list(columns), explain
-
-    @cached_property
-    def notes(self) -> list[str]:
-        """What keeps a far solution from coming nearer."""
-        return [*self._explain()]
+        self.order, self.law, self.columns, self.notes = order, law, [*columns], [*notes]
 
     def blocks(self, paths: Sequence[str] = ()) -> Iterator[Block]:
-        """What is printed; ``paths`` are those of the configs, where they are written."""
+        """The tables and lines to print; ``paths`` are those of the written configs."""
         if (law := self.law) is not None:
             facts = [("law", law.law), ("source", law.source), ("compute", f"{law.compute:g}")]
             facts += [(f"N, {law.counts}", number(law.params)), ("D, tokens", number(law.tokens))]
@@ -113,7 +107,7 @@ class Solutions(list[Solution]):
 
     @checked(paths=TEXTS)
     def as_json(self, paths: Sequence[str] = ()) -> dict[str, Any]:
-        """Plain data, as `archspec solve --json` prints it; ``paths`` as of :meth:`blocks`."""
+        """Plain data, as `archspec solve --json` prints it; ``paths`` as in :meth:`blocks`."""
         written: Sequence[str | None] = paths or [None] * len(self)
         return {
             "law": self.law and self.law._asdict(),
@@ -138,19 +132,18 @@ def _shown(value: Any) -> str:
 
 @checked(model=MODEL)
 def complete(model: Model, dtype: str | None = None) -> dict[str, Any]:
-    """The config.json of a model: every field that a count depends on, with what else the config says.
+    """The config.json of a model: every field that a count depends on, and all else that the config states.
 
-    A default that transformers works out from other fields is left to it. The result is read back and
-    counted.
+    Defaults that transformers computes from other fields are left out. The result is loaded and counted.
 
-    Errors: :class:`SweepError` when the written config has another count, which is a bug.
+    Errors: :class:`SweepError` if the written config has another count, which is a bug.
 
     >>> import archspec
     >>> written = complete(archspec.load("GPT2LMHeadModel", set={"n_layer": 24}))
     >>> written["architectures"], written["n_layer"], written["n_embd"]
     (['GPT2LMHeadModel'], 24, 768)
     """
-    for fields in (_fields(model.scope), _given(model.scope)):  # a default that is named may change others
+    for fields in (_fields(model.scope), _given(model.scope)):  # an explicit default may change others
         config = {"architectures": [model.architecture], "model_type": model.model_type, **fields}
         if dtype:
             config.pop("torch_dtype", None)
@@ -171,17 +164,18 @@ def _params(config: dict[str, Any], library: SpecLibrary) -> int | None:
 
 
 def _given(scope: Scope) -> dict[str, Any]:
-    """What the config says, under the names that it has there."""
+    """The fields that the config states, under the names that it uses."""
     rest = {name: value for name, value in scope.raw.items() if name not in ("architectures", "model_type")}
     return {scope.given.get(name, name): value for name, value in rest.items()}
 
 
 def _fields(scope: Scope) -> dict[str, Any]:
+    """All fields that the spec declares, and the other fields that the config states."""
     found: dict[str, Any] = {}
     for name, field in scope.spec.fields.items():
         given, written = scope.raw.get(name), scope.given.get(name, name)
         if name in {*scope.spec.fixed, *scope.spec.readonly} or (given is None and field.computed):
-            continue  # worked out, be it from what the config says
+            continue  # transformers computes it, even from a stated value
         value = scope.get(name)
         if isinstance(value, SubConfig):
             found[written] = {"model_type": value.model_type, **_fields(value.scope)}

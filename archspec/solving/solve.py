@@ -1,14 +1,13 @@
-"""`archspec.solve`: the configs that come near a budget, those of the family's own shape first."""
+"""`archspec.solve`: configs near a budget, ranked by how close their shape is to the original config's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from archspec.arguments import GRID, described, takes
 from archspec.configs.choice import source_of
-from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import idle_fields
 from archspec.configs.reader import read_config
 from archspec.costs.notes.excess import notes_of
@@ -16,29 +15,28 @@ from archspec.errors import Problem, SweepError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.stated import assumed_note, check_unquantized
 from archspec.models.model import Model, Source, load
-from archspec.solving.budgets import BUDGET_OPTIONS, Counted, Plan, exact, goals_of, planned
-from archspec.solving.diagnosis import Obstacles
-from archspec.solving.free_fields import Grid, free_grid, scope_of
-from archspec.solving.goals import MEMORY, Goal, ratio_condition
+from archspec.solving.budgets import BUDGET_OPTIONS, Plan, exact, plan_of
+from archspec.solving.candidates import Request, grid_of
+from archspec.solving.diagnosis import Diagnosis
+from archspec.solving.goals import Goal, ratio_condition
 from archspec.solving.planning import Planned, plan_around
-from archspec.solving.proportions import parts, shape_of, told, usual_steps
-from archspec.solving.searching.order import Found, Order, Searched
-from archspec.solving.searching.search import search
+from archspec.solving.ranking import Found, Ranking, Searched
+from archspec.solving.search import search
+from archspec.solving.shape import parts_of, shape_of, usual_steps
 from archspec.solving.solutions import Solution as Solution
 from archspec.solving.solutions import Solutions as Solutions
 from archspec.solving.solutions import complete
-from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis, axes_of, axis
 from archspec.sweeping.subject import Subject
 from archspec.tables.quantities import BUDGETS
 from archspec.tree.runnable import unrunnable
 
-_DEFAULTS = "no config is given: the proportions are transformers' defaults, which need not be a checkpoint's"
-NEAR = Fraction(1, 100)  # a miss that a config of the usual shape may have, unless said otherwise
-FAR = Fraction(1, 20)  # a miss that is worth a word
-MOST_PERCENT = 10**9  # of a tolerance: more of them find nothing else
-ASTRAY = Fraction(1, 2)  # a miss beyond which a shape that was not asked for is none for the budget
+_DEFAULTS = "no config given: proportions are transformers' defaults and may differ from a checkpoint's"
+TOLERANCE = Fraction(1, 100)  # within this of the budget the shape decides
+FAR = Fraction(1, 20)  # a miss that is explained in a note
+MOST_PERCENT = 10**9  # larger percentages make no difference
+ASTRAY = Fraction(1, 2)  # the largest miss of a config whose fields the user did not choose
 
 
 @takes("solve", set=GRID)
@@ -83,157 +81,142 @@ def solve(
     >>> best[0].values["hidden_size"], best[0].values["num_hidden_layers"], best[0].params
     (4096, 32, 6939742208)
     """
-    plan, sizes = planned({name: value for name, value in locals().items() if name in BUDGET_OPTIONS})
+    budgets = {name: value for name, value in locals().items() if name in BUDGET_OPTIONS}
     library = library_of(specs)
     source, architecture = source_of(config, architecture, library)
-    raw, given, names = read_config(source), axes_of(set), _names(free)
-    plan = plan.settled(scope_of(raw, architecture, library))
-    asked = Asked(raw, architecture, given, names, dict(tie or {}), multiple or {}, dtype, plan, library)
+    listed = free.split(",") if isinstance(free, str) else free or ()
+    names = [name.strip() for name in listed if name.strip()]
+    request = Request(read_config(source), architecture, axes_of(set), dict(tie or {}), dtype, {}, library)
+    plan = plan_of(budgets, request.scope)
+    request = request._replace(lengths=plan.lengths)
+    if dtype is None and plan.in_bytes:
+        check_unquantized(request.config, "solve")
     if not 1 <= top <= 1_000:
-        raise SweepError(f"{top} solutions are not listed", help="ask for 1 to 1,000")
-    limit = _percent("within", within) if within is not None else None if names else ASTRAY
+        raise SweepError(f"cannot list {top} solutions", help="choose 1 to 1,000")
+    limit = _percent("within", within, None if names else ASTRAY)
     nearest = bool(names) and (bool(ratio) or len(names) == 1)
-    near = NEAR if tolerance is None else _percent("a tolerance of", tolerance)
-    near = Fraction(0) if tolerance is None and nearest else near if limit is None else min(near, limit)
-    return Solving(asked, _goals(asked, sizes), _conditions(ratio or {}, where)).solutions(near, limit, top)
+    near = _percent("tolerance", tolerance, Fraction(0) if nearest else TOLERANCE) or Fraction(0)
+    near = min(near, near if limit is None else limit)
+    conditions = {f"{text} in {given}": ratio_condition(text, given) for text, given in (ratio or {}).items()}
+    conditions |= {text: text for text in ([where] if isinstance(where, str) else where or ())}
+    return _Solver(request, plan, names, multiple or {}, conditions).solutions(near, limit, top)
 
 
-def _goals(asked: Asked, sizes: Mapping[str, Any]) -> list[Goal]:
-    goals = goals_of(sizes, asked.plan)
-    if asked.dtype is None and _in_bytes(goals):
-        check_unquantized(asked.config, "solve")
-    return goals
+def _percent(name: str, given: float | None, default: Fraction | None) -> Fraction | None:
+    if given is None:
+        return default
+    if not 0 <= given <= MOST_PERCENT:
+        shown = f"{given:g}" if isinstance(given, float) else described(given)
+        help_ = f"give a percentage from 0 to {MOST_PERCENT:,}"
+        raise SweepError(f"{name}: {shown} % of the budget is out of range", help=help_)
+    return Fraction(str(given)) / 100
 
 
-def _in_bytes(goals: Sequence[Goal]) -> bool:
-    return any(one.quantity in ("bytes", MEMORY) for one in goals)
+class _Solver:
+    """A search for configs that meet a plan under conditions, which have names for messages."""
 
+    def __init__(
+        self,
+        request: Request,
+        plan: Plan,
+        names: list[str],
+        multiple: Mapping[str, int],
+        conditions: Mapping[str, str],
+    ) -> None:
+        self.asked, self.plan, self.names, self.multiple = request, plan, names, multiple
+        self.conditions = conditions
+        self.planned = Planned(request.config, {}, dict(request.ties), ())
+        if not names:
+            by_name = {goal.quantity: goal for goal in plan.goals}
+            goal = by_name.get("active_params", plan.goals[0])
+            self.planned = plan_around(request, goal, {"params", "active_params"} <= by_name.keys())
+        self.request = request._replace(config=self.planned.config, ties=self.planned.ties)
+        self.free = names or [*self.planned.values]
+        self.parts = parts_of(self.request.scope)
 
-class Asked(NamedTuple):
-    """A config, the fields that are given values, those to choose, those that follow, and what it is for."""
-
-    config: RawConfig
-    architecture: str | None
-    given: tuple[Axis, ...]
-    free: list[str]
-    tie: dict[str, str]
-    multiple: Mapping[str, int]
-    dtype: str | None
-    plan: Plan
-    library: Library
-
-
-class Solving:
-    """A search for configs that meet goals under conditions, which come by what messages call them."""
-
-    def __init__(self, asked: Asked, goals: Sequence[Goal], conditions: Mapping[str, str]) -> None:
-        self.asked, self.goals, self.conditions = asked, goals, conditions
-        self.outlook = Planned(asked.config, {}, asked.tie, ()) if asked.free else self._outlook()
-        self.free = asked.free or list(self.outlook.values)
-        self.parts = parts(scope_of(self.outlook.config, asked.architecture, asked.library))
-
-    def _outlook(self) -> Planned:
-        """What to choose where that is not said."""
-        config, architecture, given, _, tie, _, dtype, plan, library = self.asked
-        by_name = {goal.quantity: goal for goal in self.goals}
-        goal = by_name.get("active_params", self.goals[0])
-        settled = {one.name: one.values[0] for one in given if len(one.values) == 1}
-        counted = Counted(config, architecture, settled, goal, dtype, plan.lengths, library)
-        return plan_around(counted, tie, {"params", "active_params"} <= by_name.keys())
-
-    def _grid(self, by_shape: bool) -> Grid:
-        """The grid to search; where shape decides, in steps as people take them."""
-        given = {one.name: one for one in self.asked.given}
-        found = {name: axis(name, values) for name, values in self.outlook.values.items()}
-        steps = usual_steps(self.parts) if by_shape else {}
-        axes = [*{**found, **given}.values()]
-        multiple, architecture = self.asked.multiple, self.asked.architecture
-        return free_grid(
-            self.outlook.config, architecture, axes, self.free, multiple, steps, self.asked.library
-        )
-
-    def _subject(self, axes: Sequence[Axis], wanted: Sequence[Goal], under: Mapping[str, str]) -> Subject:
-        columns = {f"goal {rank}": goal.quantity for rank, goal in enumerate(wanted)}
-        ties, architecture, dtype = self.outlook.ties, self.asked.architecture, self.asked.dtype
-        lengths, library = self.asked.plan.lengths, self.asked.library
-        config = self.outlook.config
-        subject = Subject(config, axes, architecture, ties, columns, under, dtype, lengths, library)
+    def subject(self, axes: Sequence[Axis], goals: Sequence[Goal], conditions: Mapping[str, str]) -> Subject:
+        """The grid with the goals' quantities as columns."""
+        columns = {f"goal {rank}": goal.quantity for rank, goal in enumerate(goals)}
+        subject = self.request.subject(axes, columns, conditions)
         subject.runs = True
         return subject
 
     def solutions(self, near: Fraction, limit: Fraction | None, top: int) -> Solutions:
-        """The best configs: those of the usual shape that miss the goals by no more than ``near``.
+        """The best configs: by shape if they miss the goals by at most ``near``, else the nearest.
 
-        Where there are none, the nearest. Errors: :class:`SweepError` where these are beyond a limit.
+        Errors: :class:`SweepError` if the nearest is beyond a limit.
         """
-        axes, usual = self._grid(bool(near))
-        shape = shape_of(self.parts, axes, usual, self.outlook.ties)
-        order = Order(top, shape, distinct=self.outlook.distinct)
+        values = {name: axis(name, values) for name, values in self.planned.values.items()}
+        given = [*{**values, **{one.name: one for one in self.asked.given}}.values()]
+        steps = usual_steps(self.parts) if near else {}
+        axes, usual = grid_of(self.request, given, self.free, self.multiple, steps)
+        shape = shape_of(self.parts, axes, usual, self.planned.ties)
+        goals, distinct = self.plan.goals, self.planned.distinct
+        subject, found = self.subject(axes, goals, self.conditions), list[Found]()
 
-        def searched(wanted: Sequence[Goal], under: Mapping[str, str], at_most: int) -> Searched:
-            return search(self._subject(axes, wanted, under), wanted, order._replace(most=at_most))
+        def nearest(goals: Sequence[Goal], conditions: Mapping[str, str], most: int = 1) -> Searched:
+            ranking = Ranking(goals, most, shape, False, distinct)
+            return search(self.subject(axes, goals, conditions), ranking)
 
-        whole, found = self._subject(axes, self.goals, self.conditions), list[Found]()
         if near:
-            banded = [goal.banded(near) for goal in self.goals]
-            found = search(whole, banded, order._replace(by_shape=True)).found
+            ranking = Ranking([goal.banded(near) for goal in goals], top, shape, True, distinct)
+            found = search(subject, ranking).found
         shaped = bool(found)
-        found = found or searched(self.goals, self.conditions, top).found
-        obstacles = Obstacles(searched, axes, self.goals, self.conditions, self.asked.plan)
+        found = found or nearest(goals, self.conditions, top).found
+        diagnosis = Diagnosis(nearest, axes, self.plan, self.conditions)
         if not found:
-            raise SweepError(obstacles.none())
+            raise SweepError(diagnosis.none())
         if limit is not None and found[0].miss > limit:
-            raise SweepError(obstacles.far(found[0], float(limit)))
-        listed = [self._solution(whole, one) for one in found if limit is None or one.miss <= limit]
+            raise SweepError(diagnosis.far(found[0], float(limit)))
+        listed = [self._solution(subject, one) for one in found if limit is None or one.miss <= limit]
+        notes = [*self._notes(subject, found[0], shaped)]
+        if near and not shaped:
+            notes.append(f"no config is within {float(100 * near):g} % of the budget; these are the nearest")
+        if found[0].miss > FAR:
+            notes += diagnosis.obstacles(found[0])
+        order = ""
+        if shaped and shape.texts:
+            aimed = any(goal.target is not None for goal in goals)
+            within = f"{float(100 * near):g} % of the budget" if aimed else "the budget's bounds"
+            order = f"ranking: configs within {within}, by how close they are to {', '.join(shape.texts)}"
+        # the sizes that differ between configs: those with a budget, and all parameters
+        shown = {"params", *(goal.quantity for goal in goals)}
+        shown |= {"active_params" for one in listed if one.active_params != one.params}
+        columns = [name for name in BUDGETS if name in shown]
+        return Solutions(listed, order, self.plan.optimum, columns, notes)
 
-        plan = self.asked.plan
-
-        def notes() -> Iterator[str]:
-            yield from self.outlook.notes
-            if (
-                self.asked.dtype is None
-                and _in_bytes(self.goals)
-                and (note := assumed_note(self.asked.config))
-            ):
-                yield note
-            yield from idle_fields(
-                whole.spec, [*(one.name for one in axes), *whole.ties], whole.config
-            ).values()
-            if shaped and not self.asked.config.raw.keys() - {"model_type"}:
-                yield _DEFAULTS
-            if near and not shaped:
-                yield f"nothing comes within {float(100 * near):g} % of the budget: these are the nearest"
-            if plan.flops is not None or plan.memory is not None:
-                lengths = ", ".join(f"{name} {length:,}" for name, length in plan.lengths.items())
-                yield f"costs are those of a call with {lengths}"
-            if plan.flops is not None:
-                yield from notes_of(self._model(whole, found[0]).forward(**plan.lengths))
-            if listed[0].miss > FAR:
-                yield from (problem.message for problem in obstacles.nearer(found[0]))
-
-        order_told, law = self._order(near) if shaped else "", plan.optimum
-        return Solutions(listed, order_told, law, self._columns(listed), notes)
+    def _notes(self, subject: Subject, best: Found, shaped: bool) -> Iterator[str]:
+        yield from self.planned.notes
+        if self.asked.dtype is None and self.plan.in_bytes and (note := assumed_note(self.asked.config)):
+            yield note
+        fields = [*(one.name for one in subject.axes), *subject.ties]
+        yield from idle_fields(subject.spec, fields, subject.config).values()
+        if shaped and not self.asked.config.raw.keys() - {"model_type"}:
+            yield _DEFAULTS
+        if self.plan.counts_calls:
+            lengths = ", ".join(f"{name} {length:,}" for name, length in self.plan.lengths.items())
+            yield f"costs are for a call with {lengths}"
+        if self.plan.flops:
+            yield from notes_of(self._model(subject, best).forward(**self.plan.lengths))
 
     def _model(self, subject: Subject, found: Found) -> Model:
         return load(subject.config, subject.architecture, subject.settled(found.values), subject.library)
 
     def _solution(self, subject: Subject, found: Found) -> Solution:
-        settled, dtype, plan = subject.settled(found.values), subject.dtype, self.asked.plan
+        settled, dtype = subject.settled(found.values), subject.dtype
         model = self._model(subject, found)
-        for one, size in zip(subject.columns.values(), found.sizes, strict=True):
-            counted = exact(model, one.text, dtype, plan.lengths)
+        for goal, size in zip(self.plan.goals, found.sizes, strict=True):
+            counted = exact(model, goal.quantity, dtype, self.plan.lengths)
             if counted != size:
-                message = f"a bug of archspec: {one.text} is {counted:,} at {found.values}, and not {size:,}"
+                message = f"a bug of archspec: {goal.quantity} is {counted:,} at {found.values}, not {size:,}"
                 raise SweepError(message)
         if (problem := next(unrunnable(model.scope, model.architecture, model.root), None)) is not None:
             raise SweepError([Problem("a bug of archspec: a proposed config cannot run"), problem])
         varied = [one.name for one in subject.axes if len(one.values) > 1 and one.name not in self.free]
-        chosen = [*self.free, *(name for name in self.outlook.ties if name not in self.asked.tie)]
-        if not self.asked.free:  # as people write shapes: width, depth, heads, feed-forward width
-            places = {
-                name: place for place, name in enumerate(one for part in self.parts for one in part.fields)
-            }
-            chosen.sort(key=lambda name: places.get(name, len(places)))
+        chosen = [*self.free, *(name for name in self.planned.ties if name not in self.asked.ties)]
+        if not self.names:  # in the usual order: width, depth, heads, feed-forward width
+            places = [name for part in self.parts for name in part.all_fields]
+            chosen.sort(key=lambda name: places.index(name) if name in places else len(places))
         return Solution(
             {name: settled[name] for name in [*varied, *chosen]},
             model.params,
@@ -242,41 +225,5 @@ class Solving:
             model.params_bytes(dtype),
             found.miss,
             complete(model, dtype_name(dtype) if dtype else None),
-            plan.costs(model, dtype),
+            self.plan.costs(model, dtype),
         )
-
-    def _columns(self, found: Sequence[Solution]) -> list[str]:
-        """The sizes that tell configs apart: those that were asked for, and all parameters."""
-        telling = {"params", *(goal.quantity for goal in self.goals)}
-        telling |= {"active_params" for one in found if one.active_params != one.params}
-        return [name for name in BUDGETS if name in telling]
-
-    def _order(self, near: Fraction) -> str:
-        """In which order configs come, where that is by their shape."""
-        own_ties = [name for name in self.outlook.ties if name not in self.asked.tie]
-        proportions = told(self.parts, self.free, own_ties, self.asked.tie)
-        if not proportions:
-            return ""
-        aimed = any(goal.target is not None for goal in self.goals)
-        within = f"{float(100 * near):g} % of the budget" if aimed else "the budget's bounds"
-        first = f"of all within {within}, those nearest the config's own proportions come first"
-        return f"{first}: {', '.join(proportions)}"
-
-
-def _names(free: str | Sequence[str]) -> list[str]:
-    listed = free.split(",") if isinstance(free, str) else free or ()
-    return [name.strip() for name in listed if name.strip()]
-
-
-def _conditions(ratio: Mapping[str, Any], where: str | Sequence[str]) -> dict[str, str]:
-    """The conditions on fields, by what they are called in messages."""
-    ratios = {f"{text} in {given}": ratio_condition(text, given) for text, given in ratio.items()}
-    return ratios | {text: text for text in ([where] if isinstance(where, str) else where or ())}
-
-
-def _percent(name: str, given: float) -> Fraction:
-    if not 0 <= given <= MOST_PERCENT:
-        shown = f"{given:g}" if isinstance(given, float) else described(given)
-        message = f"{name} {shown} % of the budget is out of range"
-        raise SweepError(message, help=f"give a percentage from 0 to {MOST_PERCENT:,}")
-    return Fraction(str(given)) / 100

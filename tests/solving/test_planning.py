@@ -1,4 +1,4 @@
-"""Without free fields the shape is chosen: what a person would train comes first, exact and complete."""
+"""Without --free the shape is chosen: configs in the family's proportions come first."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ CONFIGS = Path(__file__).parents[2] / "configs"
         ("Qwen3NextForCausalLM", "80b", (2048, 48)),
     ],
 )
-def test_shapes_of_the_family_come_first(architecture: str, params: str, shape: tuple[int, int]) -> None:
+def test_the_familys_shapes_come_first(architecture: str, params: str, shape: tuple[int, int]) -> None:
     (first,) = solve(architecture, params=params, top=1)
     assert tuple(first.values.values())[:2] == shape
 
 
-def test_configs_have_numbers_that_run_well_and_are_complete() -> None:
+def test_configs_have_round_sizes_and_are_complete() -> None:
     found = solve("LlamaForCausalLM", params="70b")
     shapes = [(one.values["hidden_size"], one.values["num_hidden_layers"]) for one in found]
     assert len({*shapes}) == len(found) == 10
@@ -56,14 +56,14 @@ def test_named_fields_keep_to_the_proportions_too() -> None:
     assert found.order and {one.values["n_embd"] % 128 for one in found} == {0}
 
 
-def test_a_tolerance_that_nothing_meets_gives_the_nearest_and_says_so() -> None:
+def test_without_a_config_in_the_tolerance_the_nearest_are_returned() -> None:
     found = solve("GPT2LMHeadModel", params="45M", tolerance=0.001, top=3)
-    assert "nothing comes within 0.001 % of the budget: these are the nearest" in found.notes
+    assert "no config is within 0.001 % of the budget; these are the nearest" in found.notes
     assert [one.miss for one in found] == sorted(one.miss for one in found) and not found.order
     assert solve("LlamaForCausalLM", params="7b", within=0.1, top=1)[0].miss <= Fraction(1, 1000)
 
 
-def test_what_is_given_stays_and_what_is_tied_follows() -> None:
+def test_given_fields_stay_and_tied_fields_follow() -> None:
     found = solve(
         "LlamaForCausalLM",
         params="7b",
@@ -79,7 +79,7 @@ def test_what_is_given_stays_and_what_is_tied_follows() -> None:
         assert config["intermediate_size"] == 4 * config["hidden_size"] and config["hidden_size"] % 256 == 0
 
 
-def test_heads_fit_what_is_given() -> None:
+def test_heads_fit_given_fields() -> None:
     given = {"hidden_size": 2048, "vocab_size": 50000}
     for one in solve("LlamaForCausalLM", params="1b", set=given, top=2):
         assert one.config["num_attention_heads"] == 16 and 5_000 <= one.config["intermediate_size"] <= 6_500
@@ -87,7 +87,7 @@ def test_heads_fit_what_is_given() -> None:
         assert one.config["num_attention_heads"] % 8 == 0
 
 
-def test_heads_of_keys_and_values_keep_their_share() -> None:
+def test_key_value_heads_keep_their_share() -> None:
     for one in solve("MixtralForCausalLM", params="20b", top=5):
         assert one.config["num_attention_heads"] == 4 * one.config["num_key_value_heads"]
     for one in solve("Starcoder2ForCausalLM", params="1b", top=3):
@@ -112,7 +112,7 @@ def test_both_sizes_of_a_mixture_choose_the_experts_too() -> None:
     assert best.values["num_local_experts"] == 8 and best.miss <= Fraction(1, 100)
 
 
-def test_a_list_of_layers_that_transformers_would_make_alike_is_left_to_it() -> None:
+def test_a_redundant_list_of_layers_is_removed() -> None:
     path = CONFIGS / "openai--gpt-oss-20b.json"
     for one in solve(str(path), params="120b", top=2):
         layers = one.config["num_hidden_layers"]
@@ -120,7 +120,7 @@ def test_a_list_of_layers_that_transformers_would_make_alike_is_left_to_it() -> 
     own = archspec.load(str(path)).config.raw | {"layer_types": ["full_attention"] * 24}
     kept = solve(own, params="40b", top=1)
     assert kept[0].config["num_hidden_layers"] == 24
-    assert "num_hidden_layers stays as it is: layer_types names each layer" in kept.notes
+    assert "num_hidden_layers is fixed: layer_types lists each layer" in kept.notes
 
 
 def test_of_several_parts_the_largest_grows() -> None:
@@ -128,17 +128,17 @@ def test_of_several_parts_the_largest_grows() -> None:
     own = archspec.load("Gemma3ForConditionalGeneration").scope.get("vision_config").scope
     assert all(name.startswith("text_config.") for name in found.values)
     assert found.config["vision_config"]["hidden_size"] == own.get("hidden_size")
-    listed = solve(str(CONFIGS / "allenai--olmOCR-7B.json"), params="4b", top=1)  # names each layer
+    listed = solve(str(CONFIGS / "allenai--olmOCR-7B.json"), params="4b", top=1)  # lists each layer
     config = listed[0].config
     assert listed[0].miss <= Fraction(1, 100) and "text_config.num_hidden_layers" in listed[0].values
     assert config["vision_config"]["hidden_size"] == config["text_config"]["hidden_size"] != 3584
-    assert "layer_types enters no count, and is left out" in listed.notes
+    assert "layer_types does not affect counts and is removed" in listed.notes
 
 
 @pytest.mark.parametrize(
     ("architecture", "given", "message"),
     [
-        ("ResNetModel", {}, "no width and depth that make its size"),
+        ("ResNetModel", {}, "no width and depth that determine its size"),
         (
             "LlamaForCausalLM",
             {"hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 64},
@@ -146,7 +146,7 @@ def test_of_several_parts_the_largest_grows() -> None:
         ),
     ],
 )
-def test_what_has_no_shape_to_choose_is_refused(architecture: str, given: Any, message: str) -> None:
+def test_configs_without_a_shape_to_choose_are_refused(architecture: str, given: Any, message: str) -> None:
     with pytest.raises(SweepError, match=message) as refusal:
         solve(architecture, params="1b", set=given)
     assert "--free FIELD" in str(refusal.value)
@@ -156,42 +156,24 @@ def test_what_has_no_shape_to_choose_is_refused(architecture: str, given: Any, m
     ("params", "message", "end"),
     [
         ("1k", "the nearest is 835,522 % off, hidden_size = 128", "hidden_size = 128 is the smallest"),
-        ("4000P", "nothing comes within 50 % of the budget", "is the largest of its values"),
+        ("4000P", "no config is within 50 % of the budget", "is the largest of its values"),
     ],
 )
-def test_a_size_that_no_shape_has_is_refused(params: str, message: str, end: str) -> None:
+def test_unreachable_sizes_are_refused(params: str, message: str, end: str) -> None:
     with pytest.raises(SweepError, match=message) as refusal:
         solve("LlamaForCausalLM", params=params)
     assert end in str(refusal.value)
 
 
-def test_the_order_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ranking_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "LlamaForCausalLM", "--params", "7b", "--top", "1", "--tolerance", "2"]) == 0
-    said = capsys.readouterr()
-    heads, row, order = said.out.splitlines()
+    printed = capsys.readouterr()
+    heads, row, order = printed.out.splitlines()
     shape = ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"]
     assert heads.split()[:5] == ["rank", *shape] and row.split()[:3] == ["1", "4,096", "32"]
-    assert order == (
-        "of all within 2 % of the budget, those nearest the config's own proportions come first: "
-        "hidden_size/num_hidden_layers = 128, hidden_size/num_attention_heads = 128, "
-        "intermediate_size/hidden_size = 2.6875"
-    )
-    assert "note: no config is given: the proportions are transformers' defaults" in said.err
-
-
-def test_solutions_are_a_list_that_people_can_read() -> None:
-    found = solve("BertForMaskedLM", params="110M", top=2)
-    assert len(found) == len(list(found)) == 2 and str(found).startswith("rank  hidden_size")
-    assert str(found[0]).startswith("hidden_size = 768, num_hidden_layers = 12")
-    assert "<th" in found._repr_html_() and "'config'" not in repr(found)
-    assert found.as_json()["solutions"][0]["params"] == found[0].params
-
-
-def test_a_law_comes_with_configs_of_its_size() -> None:
-    found = solve("LlamaForCausalLM", compute="1e21", top=1)
-    assert found.law is not None and str(found).startswith("law       ")
-    assert found.as_json()["solutions"][0]["costs"]["tokens"] == found.law.tokens
-    assert found[0].params == pytest.approx(found.law.params, rel=0.01)
+    proportions = "hidden_size/num_hidden_layers = 128, intermediate_size/hidden_size = 2.6875"
+    assert order == f"ranking: configs within 2 % of the budget, by how close they are to {proportions}"
+    assert "note: no config given: proportions are transformers' defaults" in printed.err
 
 
 def test_parameters_without_embeddings_are_a_budget() -> None:

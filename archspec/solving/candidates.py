@@ -1,0 +1,198 @@
+"""The config that a search starts from, and the grid of candidates around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from archspec.arguments import described
+from archspec.configs.choice import choose
+from archspec.configs.origin import RawConfig
+from archspec.configs.overrides import check_overrides, idle_fields, owner
+from archspec.configs.reader import read_config
+from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError, SweepError
+from archspec.language.values import describe
+from archspec.models.model import load
+from archspec.solving.budgets import exact
+from archspec.solving.goals import MAX_BUDGET
+from archspec.specs.library import Library
+from archspec.sweeping.axes import MAX_VALUE, Axis, axes_of
+from archspec.sweeping.subject import Subject
+from archspec.tree.runnable import unrunnable
+
+REACH = 16  # the default range of a free field: its value in the config divided by this, to that times this
+
+
+class Request(NamedTuple):
+    """A config to resize, with the values and ties of fields that the user gives."""
+
+    config: RawConfig
+    architecture: str | None
+    given: tuple[Axis, ...]
+    ties: Mapping[str, str]
+    dtype: str | None
+    lengths: Mapping[str, int]
+    library: Library
+
+    @property
+    def scope(self) -> Scope:
+        """The config as its spec reads it."""
+        chosen = choose(self.config, self.architecture, self.library)
+        return Scope(self.library.load(chosen.model_type), chosen.config.raw, chosen.config.origin)
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """The fields that are given one value."""
+        return {one.name: one.values[0] for one in self.given if len(one.values) == 1}
+
+    def subject(
+        self,
+        axes: Sequence[Axis],
+        columns: Mapping[str, str] | None = None,
+        where: Mapping[str, str] | None = None,
+    ) -> Subject:
+        """The grid of configs with fields at the values of axes."""
+        ties, lengths, specs = self.ties, self.lengths, self.library
+        return Subject(self.config, axes, self.architecture, ties, columns, where, self.dtype, lengths, specs)
+
+    def size(self, quantity: str) -> Callable[[Mapping[str, int]], int | None]:
+        """A function from values of fields to a quantity, None for an invalid config."""
+        subject = self.subject(axes_of({name: [value] for name, value in self.fixed.items()}))
+
+        def size(values: Mapping[str, int]) -> int | None:
+            try:
+                settings = subject.settled({**self.fixed, **values})
+                model = load(subject.config, subject.architecture, settings, subject.library)
+                if next(unrunnable(model.scope, model.architecture, model.root), None) is not None:
+                    return None
+                return exact(model, quantity, self.dtype, self.lengths)
+            except ArchspecError:
+                return None
+
+        return size
+
+
+def first_reaching(size: Callable[[int], int | None], target: int, own: int, most: int) -> int:
+    """The first turn at which a growing size reaches a target, at most ``most``.
+
+    A turn without a valid config takes the size of the next one; without any, the result is ``own``.
+
+    >>> first_reaching(lambda turn: turn**3, 1000, 32, 99), first_reaching(lambda turn: None, 5, 32, 99)
+    (10, 32)
+    """
+
+    def reached(turn: int) -> bool | None:
+        found = (size(other) for other in range(turn, turn + 4))
+        return next((one >= target for one in found if one is not None), None)
+
+    low, high = 0, 1
+    while high < most and not reached(high):
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return next((turn for turn in range(high, high + 4) if size(turn) is not None), own)
+
+
+class Grid(NamedTuple):
+    """The axes of a search, and the value of each field that shapes are compared with."""
+
+    axes: Sequence[Axis]
+    usual: dict[str, int]
+
+
+def grid_of(
+    request: Request,
+    given: Sequence[Axis],
+    free: Sequence[str],
+    multiple: Mapping[str, int],
+    usual_steps: Mapping[str, int],
+) -> Grid:
+    """The grid over free fields in steps of ``multiple``; ``given`` are values of these and other fields.
+
+    A field without values and without a multiple takes its usual step.
+
+    Errors: :class:`SweepError` for a field that is listed twice or has no values.
+    """
+    if twice := next((name for name in free if list(free).count(name) > 1), None):
+        raise SweepError(f"{twice} is listed twice in --free", help="name each field once")
+    if other := next((name for name in multiple if name not in free), None):
+        help_ = f"add it to --free: {', '.join(free)}"
+        raise SweepError(f"--multiple {other}: {other} is not free", help=help_)
+    rising = {one.name: _rising(one) for one in given}
+    fixed = {one.name: one.values[0] for one in given if len(one.values) == 1}
+    request = request._replace(config=read_config(request.config, fixed))
+    axes: dict[str, Sequence[Any]] = {name: one.values for name, one in rising.items()}
+    usual: dict[str, int] = {}
+    for name in free:
+        one = rising.get(name)
+        step = multiple.get(name, 1 if one else usual_steps.get(name, 1))
+        if type(step) is not int or not 0 < step <= MAX_VALUE:
+            message = f"--multiple {name}: {described(step)} is not a positive whole number of 64 bits"
+            raise SweepError(message, help="write --multiple hidden_size=128")
+        own = _own(request, name)
+        if one is None or one.numeric or step > 1:
+            axes[name] = values = _values(name, one, own, step)
+            usual[name] = own if _is_size(own) else int(values[len(values) // 2])
+    listed = axes_of(axes, MAX_BUDGET)
+    for one in listed:
+        usual.setdefault(one.name, int(one.values[0]) or 1 if one.numeric else 1)
+    return Grid(listed, usual)
+
+
+def _rising(one: Axis) -> Axis:
+    """An axis whose range rises, so that sizes rise along it."""
+    falls = isinstance(one.values, range) and one.values.step < 0
+    return one._replace(values=one.values[::-1]) if falls else one
+
+
+def _values(name: str, given: Axis | None, own: Any, step: int) -> Sequence[int]:
+    """The multiples of a step among the given values, else near the config's own value."""
+    values: Sequence[int]
+    if given is not None and isinstance(span := given.values, range):
+        values = _multiples(span[max(0, -((span.start - 1) // span.step)) :], step)  # of the positive ones
+    elif given is not None:
+        values = [value for value in given.values if _is_size(value) and value % step == 0]
+    elif _is_size(own):
+        values = _multiples(range(max(1, -(-own // REACH)), own * REACH + 1), step)
+    else:
+        message = f"{name} is {describe(own)} in the config, so its range is unknown"
+        example = "true,false" if isinstance(own, bool) else "first:last"
+        raise SweepError(message, help=f"give its values: --set {name}={example}")
+    if not len(values):
+        message = f"{name} has no value that is a multiple of {step}"
+        raise SweepError(message, help="give it a larger range, or a smaller step")
+    return values
+
+
+def _multiples(span: range, step: int) -> range:
+    """The multiples of a step in a rising range.
+
+    >>> _multiples(range(64, 400, 96), 128), _multiples(range(1, 9, 2), 2)
+    (range(256, 400, 384), range(0, 0))
+    """
+    both = math.gcd(span.step, step)
+    if span.start % both:
+        return range(0)
+    turns = -span.start // both * pow(span.step // both, -1, step // both) % (step // both)
+    return range(span.start + turns * span.step, span.stop, math.lcm(step, span.step))
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _own(request: Request, name: str) -> Any:
+    """The config's value of a field."""
+    chosen = choose(request.config, request.architecture, request.library)
+    spec = request.library.load(chosen.model_type)
+    check_overrides(spec, {name: 1}, chosen.config)
+    if idle := idle_fields(spec, [name], chosen.config):
+        help_ = "list fields in --free that counts depend on"
+        raise SweepError(f"{idle[name]}, so it cannot be chosen", help=help_)
+    scope, leaf = owner(request.scope, name)
+    if not scope.has(leaf):  # a field of every config, such as dtype
+        raise SweepError(f"{name} is not a size", help="remove it from --free")
+    return scope.get(leaf)

@@ -1,1 +1,0 @@
-"""Searches of a grid: over arrays, which NumPy gives, or one point after another."""
