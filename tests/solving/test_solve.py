@@ -100,7 +100,7 @@ def test_errors_name_the_obstacle(options: dict[str, Any], message: str) -> None
         ("--params 7e9 --free hidden_size --multiple hidden_size=0", "is not a positive whole number"),
         ("--params 7e9 --free hidden_size --ratio hidden_size=3..4", "is not a ratio"),
         ("--params 7e9 --free hidden_size --ratio hidden_size/vocab_size=x", "x is not a number"),
-        ("--params 7e9 --free hidden_size --ratio hidden_size/vocab_size", "there is no ="),
+        ("--params 7e9 --free hidden_size --ratio hidden_size/vocab_size", "= is missing"),
         ("--params 7e9 --free hidden_size --ratio hidden_size/nosuch=1..2", "nosuch is neither"),
         ("--params 7e9 --free pad_token_id", "so its range is unknown"),
         ("--params 7e9 --free hidden_size,hidden_size", "hidden_size is listed twice in --free"),
