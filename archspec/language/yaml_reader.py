@@ -140,11 +140,11 @@ def _tree(event: Any, events: Iterator[Any], source: Source, depth: int) -> Tree
             raise SpecError("a key must be text", _place(part, source), help="write the key in one line")
         _tree(part, events, source, depth + 1)  # refuses what no scalar may have
         key, one_line = part.value, part.start_mark.line == part.end_mark.line
+        width = max(1, len(key) + 2 * bool(part.style)) if one_line else 1
         if key in found:
             first = source.text.count("\n", 0, found[key][0]) + 1
-            message = f"{key} is given twice, first in line {first}"
-            raise SpecError(message, _place(part, source), help="keep one of the two")
-        width = max(1, len(key) + 2 * bool(part.style)) if one_line else 1
+            place = _place(part, source)._replace(width=width)
+            raise SpecError(f"{key} is given twice, first in line {first}", place, help="keep one of the two")
         found[key] = [part.start_mark.index, width, _tree(next(events), events, source, depth + 1)]
     return [start, found]
 
