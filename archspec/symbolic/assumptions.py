@@ -269,8 +269,12 @@ class Assumptions(Path):
         """The guards that tell turns apart."""
         return frozenset(guard for guard in guards if guard.text in guard.loop.decisive)
 
+    def pin(self, number: Number) -> None:
+        super().pin(number)
+        self.fix(number.expr)
+
     def fix(self, expr: Poly | Real) -> None:
-        """Notes that fields are as they are: what follows holds for no others."""
+        """Note that fields keep their values: what follows holds for no others."""
         symbols = self.fields.shown(expr).free_symbols
         for name in sorted(symbol.name for symbol in symbols if not isinstance(symbol, sympy.Dummy)):
             self.note(f"{name} == {self.values[name]}")

@@ -31,8 +31,17 @@ class Condition(NamedTuple):
     right: Any
     holds: bool
 
+    @property
+    def axes(self) -> frozenset[Any]:
+        """The fields and indices that decide it."""
+        return frozenset[Any]().union(*(side.axes for side in (self.left, self.right) if side is not None))
+
+    def flipped(self) -> Condition:
+        """The same comparison with the other outcome."""
+        return self._replace(holds=not self.holds)
+
     def met(self, space: Space, known: Mapping[Any, Any]) -> bool:
-        """Whether it comes out the same where the axes have some values."""
+        """Return True if the comparison comes out the same at other values of the axes."""
         left = value_at(space, self.left, known)
         right = 0 if self.right is None else value_at(space, self.right, known)
         return bool(left < right if self.op == "<" else left == right) == self.holds

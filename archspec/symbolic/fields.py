@@ -108,23 +108,24 @@ def _weight(args: tuple[Any, ...]) -> int:
 class Fields(Space):
     """Expressions over fields by name; a loop's index is a symbol that no other loop has."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float = MAX_TERMS) -> None:
         super().__init__(())
+        self.limit = limit
         self._shown: dict[tuple[type, int], Any] = {}
         self.rounded: dict[tuple[str, Real], None] = {}  # floats that become whole numbers, and how
-        self._terms = 0
+        self._terms: float = 0
 
     def spend(self, terms: int) -> None:
         """Meters the terms that are made. Errors: :class:`FormulaError` for too many."""
         self._terms += terms
-        if self._terms > MAX_TERMS:
-            message = f"the closed form takes more than {MAX_TERMS:,} terms to work out"
+        if self._terms > self.limit:
+            message = f"the closed form takes more than {self.limit:,} terms to work out"
             raise FormulaError(message, help="use archspec count, which needs no closed form")
 
     @contextmanager
     def allowance(self, terms: int) -> Iterator[None]:
         """Meters what is evaluated on the side by itself."""
-        before, self._terms = self._terms, MAX_TERMS - terms
+        before, self._terms = self._terms, self.limit - terms
         try:
             yield
         finally:
@@ -151,9 +152,11 @@ class Fields(Space):
             raise FormulaError(message, help="use archspec count, which needs no closed form")
         return super().poly(terms)
 
-    def field(self, name: str, whole: bool) -> Poly | Real:
-        made: Poly | Real = self._atom("field", (name,), 0, LARGEST)
-        return made if whole else self._real("field", (name,), 0.0, float(LARGEST))
+    def field(self, name: Any, whole: bool, low: int = 0) -> Poly | Real:
+        """A config field, by any hashable name."""
+        if whole:
+            return self._atom("field", (name,), low, LARGEST)
+        return self._real("field", (name,), float(low), float(LARGEST))
 
     def index(self, symbol: Any) -> Poly:
         return self._atom("index", (symbol,), 0, LARGEST)

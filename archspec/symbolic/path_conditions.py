@@ -38,12 +38,19 @@ class Path:
                 raise TooLarge("a number of too many digits")
         return Number(self, expr, value, guards)
 
-    def decided(self, number: Number) -> Any:
-        """What the layers of torch decide on: here the number, which takes note of it."""
-        return number
+    def record(self, condition: Condition) -> None:
+        """Record a decision."""
+        self.conditions[condition] = None
 
-    def fix(self, expr: Poly | Real) -> None:
-        """Takes note that what follows holds for one value of an expression alone."""
+    def pin(self, number: Number) -> None:
+        """Record that what follows holds for one value of a number only."""
+        expr = self.expr_of(number.value)
+        assert expr is not None  # bounds are finite
+        self.compare("==", number.expr, expr, True)
+
+    def divide(self, divisor: Poly | Real, value: Any) -> None:
+        """Record whether a divisor is 0."""
+        self.compare("==", divisor, self.space.constant(0), value == 0)
 
     def decide(self, op: str, left: Poly | Real, right: Real | None, holds: bool) -> None:
         """Notes a comparison, unless it comes out the same all over the grid."""
@@ -53,7 +60,7 @@ class Path:
         else:
             settled = left.low > high or left.high < low or left.low == left.high == low == high
         if not settled:
-            self.conditions[Condition(op, left, right, holds)] = None
+            self.record(Condition(op, left, right, holds))
 
     def compare(self, op: str, left: Poly | Real, right: Poly | Real, holds: bool) -> None:
         if isinstance(left, Poly) and isinstance(right, Poly):
@@ -118,7 +125,7 @@ class Number:
         first, second = here(left), here(right)
         if dividend is not None and divisor is not None:
             if op in ("/", "//", "%"):
-                path.compare("==", divisor, path.space.constant(0), second == 0)
+                path.divide(divisor, second)
                 if second == 0:
                     return PYTHON[op](first, second)  # raises
             try:  # what fails is done on plain numbers, where it fails again if it has to
@@ -149,15 +156,12 @@ class Number:
 
     @property
     def decided(self) -> Any:
-        """What the layers of torch decide on."""
-        return self.path.decided(self)
+        """The number that torch's layers take decisions on: this one, so that the path records them."""
+        return self
 
     def fixed(self) -> Any:
         """The plain value; what follows holds for this one alone."""
-        expr = self.path.expr_of(self.value)
-        assert expr is not None  # bounds are finite
-        self.path.compare("==", self.expr, expr, True)
-        self.path.fix(self.expr)
+        self.path.pin(self)
         return self.value
 
     def whole(self, rounding: str) -> Any:

@@ -10,9 +10,8 @@ from archspec.configs.checks import may_be_null
 from archspec.language.values import fits
 from archspec.specs.layer_types import ALLOWED
 from archspec.specs.records import SpecLibrary
+from archspec.symbolic.runs.record import LENGTH, Config, FieldPath, Known, Run
 from archspec.verifying.generate.field_kinds import kinds_of, part_types
-from archspec.verifying.generate.runs import Config, Known, Run
-from archspec.verifying.generate.traced import LENGTH, Path
 
 
 def choices(library: SpecLibrary, known: Known, texts: list[str]) -> Iterator[Any]:
@@ -86,7 +85,7 @@ def _resized(items: list[Any], length: int) -> list[Any]:
     return (items + items[-1:] * more)[:length]
 
 
-def put(run: Run, values: Mapping[Path, Any]) -> Config:
+def put(run: Run, values: Mapping[FieldPath, Any]) -> Config:
     """A run's config with other values of some fields, items and lengths of lists; ... leaves a field out."""
     raw = copy.deepcopy(run.raw)
     for path, value in values.items():

@@ -13,7 +13,8 @@ from archspec.language.trees import text_of
 from archspec.specs.layer_types import ALLOWED
 from archspec.specs.records import Field, Spec
 from archspec.specs.references import compared_texts, expressions
-from archspec.verifying.generate.field_kinds import WIDE, is_deep, kinds_of
+from archspec.symbolic.runs.solver import WIDE, is_deep
+from archspec.verifying.generate.field_kinds import kinds_of
 
 SIZES = (12, 24, 36, 48, 60, 72, 96, 120, 144, 192)
 ODD = (1, 3, 5, 7, 9, 10, 20, 27, 50)

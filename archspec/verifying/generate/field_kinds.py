@@ -5,9 +5,6 @@ from __future__ import annotations
 from archspec.errors import UnknownArchitectureError
 from archspec.specs.records import Field, SpecLibrary, model_types
 
-DEEP = ("layer", "depth", "block")
-WIDE = "image_size"  # drawn small: tables of every patch may be made in Python
-
 
 def part_types(library: SpecLibrary, field: Field) -> list[str]:
     """The model types between which a sub-config's default chooses, or the only one, if counted."""
@@ -20,7 +17,3 @@ def part_types(library: SpecLibrary, field: Field) -> list[str]:
 
 def kinds_of(field: Field) -> set[str]:
     return {kind.partition("[")[0] for kind in field.types}
-
-
-def is_deep(name: str) -> bool:
-    return any(part in name for part in DEEP)

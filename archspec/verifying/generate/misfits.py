@@ -8,7 +8,7 @@ from typing import Any
 from archspec.configs.scope import Scope
 from archspec.specs.layer_types import ALLOWED
 from archspec.specs.records import Spec
-from archspec.verifying.generate.field_kinds import WIDE, is_deep
+from archspec.symbolic.runs.solver import WIDE, is_deep
 
 
 def misfits(spec: Spec, raw: dict[str, Any], layer_lists: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,10 @@ from typing import Any
 from archspec.configs.scope import SubConfig
 from archspec.errors import ArchspecError
 from archspec.specs.records import Field, Spec
+from archspec.symbolic.runs.record import Config
+from archspec.symbolic.runs.solver import WIDE, is_deep
 from archspec.verifying.generate.drawing import LAYERS, Drawing, Texts
-from archspec.verifying.generate.field_kinds import WIDE, is_deep, part_types
-from archspec.verifying.generate.runs import Config
+from archspec.verifying.generate.field_kinds import part_types
 
 _BLIND = 600  # draws until one is valid, where the default config is not
 

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from archspec.language.expression import Expression
 from archspec.specs.records import Spec
 from archspec.specs.references import modules_of
+from archspec.symbolic.decisions import Condition
+from archspec.symbolic.polynomials import Poly
+from archspec.symbolic.runs.record import Config, FieldPath, Fork, Met, Read, Run, unlimited
+from archspec.symbolic.runs.recorder import TIES, run
+from archspec.symbolic.runs.solver import WIDE, Solver, is_deep
 from archspec.verifying.generate.choices import choices, put
-from archspec.verifying.generate.field_kinds import WIDE, is_deep
-from archspec.verifying.generate.recording import TIES, run
-from archspec.verifying.generate.runs import Config, Fork, Met, Run
 from archspec.verifying.generate.sampling import Sampler
-from archspec.verifying.generate.solver import Solver
-from archspec.verifying.generate.traced import Condition, Path, Read
 
 _STARTS = 3  # runs from which a test is tried to be turned
 _TRIES = 8  # ways tried to turn it in each of them
@@ -46,7 +46,7 @@ class Change(NamedTuple):
 
     raw: Config
     wanted: tuple[Condition, ...] = ()
-    chosen: frozenset[Path] = frozenset()
+    chosen: frozenset[FieldPath] = frozenset()
     past: Met | None = None  # what it was made to turn
 
 
@@ -56,6 +56,7 @@ class Search:
     def __init__(self, spec: Spec, architecture: str, sampler: Sampler) -> None:
         self.spec, self.architecture, self.sampler = spec, architecture, sampler
         self.runs: list[Run] = []
+        self.fields = unlimited()
         self.left = _WORK
         first = next(iter(spec.architectures), architecture)
         # what the first architecture may have too is looked into there
@@ -64,15 +65,16 @@ class Search:
     def configs(self, valid: Iterable[Config]) -> Iterator[Config]:
         """Configs that take what no run of some valid ones took, then some that break each condition."""
         runs = (self.run(raw) for raw in valid)
-        self.runs = sorted((found for found in runs if found.refusal is None), key=lambda found: found.work)
+        accepted = (found for found in runs if found.refusal is None)
+        self.runs = sorted(accepted, key=lambda found: len(found.trail.notes))
         for found in chain(self.sides(), self.branches()):
             self.runs.append(found)
             yield found.raw
         yield from self.violations()
 
     def run(self, raw: Config, ignored: Expression | None = None) -> Run:
-        found = run(self.spec, self.architecture, raw, ignored)
-        self.left -= found.work
+        found = run(self.spec, self.architecture, raw, ignored, self.fields)
+        self.left -= len(found.trail.notes)
         return found
 
     def sides(self) -> Iterator[Run]:
@@ -169,7 +171,7 @@ class Search:
         """
         solver = Solver(found)
         for one in [one for one in met.notes if isinstance(one, Condition)][: -_LAST - 1 : -1]:
-            for wanted in near(found, one.turned()):
+            for wanted in near(found, one.flipped()):
                 for values in self.solved(solver, wanted, met, kept):
                     wanteds = (wanted, *kept.wanted)
                     yield Change(put(found, values), wanteds, kept.chosen, met)
@@ -186,7 +188,7 @@ class Search:
                 chosen = kept.chosen | {path}
                 yield Change(put(found, {path: value}), kept.wanted, chosen, met)
 
-    def choices(self, found: Run, path: Path, named: list[str]) -> Iterator[Any]:
+    def choices(self, found: Run, path: FieldPath, named: list[str]) -> Iterator[Any]:
         """The choices of a field; of one whose default was not to be computed, what it is elsewhere."""
         known = found.fields.get(path)
         if known is not None:
@@ -199,28 +201,18 @@ class Search:
 
     def solved(
         self, solver: Solver, wanted: Condition, met: Met, kept: Change
-    ) -> Iterator[dict[Path, float]]:
+    ) -> Iterator[dict[FieldPath, float]]:
         """Numbers for a path condition: with the rest of the path as it was; then with what came before.
 
         They are of the condition's own fields alone if that can be, else of what these are held to, too.
         """
         path = [one for one in solver.run.path() if one not in met.notes]
         before = [one for one in solver.run.path(met.before) if one not in met.notes]
-        few = frozenset(one for one in wanted.fields if kept.chosen.isdisjoint((one, one[:-1])))
-        many = connected(few, [one.fields for one in (*before, *kept.wanted)])
-        ways: tuple[tuple[frozenset[Path], list[Condition]], ...] = ((few, path), (many, before), (few, []))
+        few = frozenset(one for one in wanted.axes if kept.chosen.isdisjoint((one, one[:-1])))
+        many = connected(few, [one.axes for one in (*before, *kept.wanted)])
+        ways: Any = ((few, path), (many, before), (few, []))
         found = (solver.solve(wanted, kept.wanted, held, free) for free, held in ways)
         yield from islice((values for values in found if values), 1)
-
-
-def _alike(value: Any) -> bool:
-    """Whether it is a list of one text alone."""
-    return (
-        isinstance(value, list)
-        and len(value) > 0
-        and all(one == value[0] for one in value)
-        and isinstance(value[0], str)
-    )
 
 
 def _ways(met: Met) -> list[Any]:
@@ -230,18 +222,18 @@ def _ways(met: Met) -> list[Any]:
 
 
 def near(run: Run, condition: Condition) -> Iterator[Condition]:
-    """A condition as equality at its bound, for one that has a bound; then the condition itself."""
-    left, right = condition.left, condition.right
-    if condition.operator == "<":
-        step = run.trace.term(int(condition.outcome), "constant", int(condition.outcome))
-        bound = run.trace.term(right.value - step.value, "-", right, step)
-        yield Condition("==", left, bound, True)
+    """A condition with a bound as equality at the bound; then the condition itself."""
+    left, right, space = condition.left, condition.right, run.trail.space
+    if condition.op == "<" and isinstance(left, Poly):
+        yield Condition("==", space.add(left, space.constant(int(condition.holds))), None, True)
+    elif condition.op == "<" and not condition.holds:
+        yield Condition("==", left, right, True)
     yield condition
 
 
-def connected(fields: frozenset[Path], together: list[frozenset[Path]]) -> frozenset[Path]:
+def connected(fields: frozenset[FieldPath], together: list[frozenset[FieldPath]]) -> frozenset[FieldPath]:
     """Some fields and those that path conditions hold against them, and so on."""
-    found, before = fields, frozenset[Path]()
+    found, before = fields, frozenset[FieldPath]()
     while found != before:
         before = found
         found = found.union(*(some for some in together if some & found))

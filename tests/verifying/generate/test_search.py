@@ -15,8 +15,8 @@ import pytest
 from archspec.language.expression import Expression
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec, leaves
-from archspec.verifying.generate.recording import run
-from archspec.verifying.generate.runs import Run
+from archspec.symbolic.runs.record import Run
+from archspec.symbolic.runs.recorder import run
 from archspec.verifying.generate.sampling import Sampler
 from archspec.verifying.generate.search import Search
 

@@ -1,0 +1,285 @@
+"""Takes a config through a spec and records its run: the config's scope and the builder, on one trail."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Container, Mapping
+from typing import Any, NamedTuple
+
+from archspec.configs.origin import Origin
+from archspec.configs.scope import Scope, SubConfig
+from archspec.errors import ArchspecError
+from archspec.language.domain import Walk
+from archspec.language.evaluator import Evaluator
+from archspec.language.expression import EvaluationError, Expression, Locals, names
+from archspec.language.values import here
+from archspec.specs.records import Field, Module, Spec
+from archspec.symbolic.decisions import Condition
+from archspec.symbolic.fields import Fields
+from archspec.symbolic.path_conditions import Number, bare
+from archspec.symbolic.runs.record import Config, FieldPath, Fork, Items, Known, Met, Read, Run
+from archspec.symbolic.swept import SweptDomain
+from archspec.tree.builder import Builder, Frame, Node
+
+TIES = "tie_word_embeddings"
+_LAST = 8  # notes that may explain a refusal outside of expressions
+
+
+class Call(NamedTuple):
+    """A call of a module in progress, and the notes of its arguments."""
+
+    node: ast.AST | None
+    module: str
+    parameters: Container[str]
+    notes: list[Condition | Read]
+
+
+def run(
+    spec: Spec,
+    architecture: str,
+    raw: Config,
+    ignored: Expression | None = None,
+    fields: Fields | None = None,
+) -> Run:
+    """The run of a config through an architecture; an ``ignored`` condition refuses nothing.
+
+    Conditions of several runs can be compared if the runs share their ``fields``.
+    """
+    found = Run(raw, ignored, fields)
+    domain = Recorder(found, architecture)
+    try:
+        scope = RecordedScope(spec, raw, None, domain)
+        scope.validate()
+        RecordedBuilder(scope).build(architecture)
+    except ArchspecError:
+        found.refusal = found.refusal or Met(Fork(None), False, tuple(found.trail.notes[-_LAST:]), 0, spec)
+    return found
+
+
+class Recorder(SweptDomain):
+    """Numbers on a run's trail; records how each test comes out."""
+
+    def __init__(self, found: Run, architecture: str) -> None:
+        super().__init__(unroll=True)
+        self.run, self.trail = found, found.trail
+        self.calls = [Call(None, architecture, (), [])]
+        self.start = 0  # of the notes of the test in progress
+
+    def fork(self, node: ast.expr, at: Any) -> Fork:
+        call = self.calls[-1]
+        passed = isinstance(at, Builder) and any(name in call.parameters for name in names(node))
+        return Fork(node, call.node if passed else None)
+
+    def seen(self, test: Fork, outcome: bool, at: Any) -> Met:
+        """A test with its own notes, or else those of the arguments of the calls in progress."""
+        every = (self.trail.notes[self.start :], *(call.notes for call in reversed(self.calls)))
+        notes = tuple(dict.fromkeys(next((notes for notes in every if notes), ())))
+        if isinstance(at, Builder):
+            return Met(test, outcome, notes, self.start, at.frames[-1].scope.spec, self.calls[-1].module)
+        return Met(test, outcome, notes, self.start, at.spec)
+
+    def note(self, test: Fork, outcome: bool, at: Any) -> None:
+        """Record the first time that a test has an outcome."""
+        if (test, outcome) not in self.run.met:
+            self.run.met[test, outcome] = self.seen(test, outcome, at)
+
+    def watch(self, at: Any, expression: Expression, evaluate: Callable[[], Any]) -> Any:
+        """Evaluate an expression; record what refuses the config."""
+        before, self.start = self.start, len(self.trail.notes)
+        try:
+            return evaluate()
+        except (EvaluationError, ArchspecError):
+            self.run.refusal = self.run.refusal or self.seen(Fork(expression.tree), False, at)
+            raise
+        finally:
+            self.start = before
+
+    def demand(self, at: Any, condition: Expression, demand: Callable[[], None]) -> None:
+        """Check a condition of the spec and record whether it holds."""
+        before, start, holds = self.run.refusal, len(self.trail.notes), False
+        self.run.demanded[condition.tree] = condition
+        try:
+            demand()
+            holds = True
+        except (EvaluationError, ArchspecError):
+            self.start = start
+            if condition is not self.run.ignored:
+                self.run.refusal = before or self.seen(self.fork(condition.tree, at), False, at)
+                raise
+            self.run.refusal = before
+        finally:
+            self.start = start
+            self.note(self.fork(condition.tree, at), holds, at)
+
+    def truth(self, value: Any, node: ast.expr, at: Walk) -> bool:
+        """Record a test, unless its parts are recorded or it is a condition of the spec."""
+        outcome = bool(value)
+        negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        if not negation and not isinstance(node, ast.BoolOp) and node not in self.run.demanded:
+            self.note(self.fork(node, at), outcome, at)
+            self.start = len(self.trail.notes)
+        return outcome
+
+    def apply(self, function: Callable[..., Any], arguments: list[Any], node: ast.expr, at: Walk) -> Any:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Div):
+            self.quotient(arguments[0], arguments[1], node, at)
+        return super().apply(function, arguments, node, at)
+
+    def quotient(self, above: Any, below: Any, node: ast.BinOp, at: Any) -> None:
+        """Record as a test whether the next larger dividend changes a quotient that is rounded."""
+        if not isinstance(above, Number) or not isinstance(above.value, int) or here(below) <= 0:
+            return
+        rest = (above + 1) % below if isinstance(node.op, ast.FloorDiv) else above % below
+        if isinstance(rest, Number) and type(rest.value) is int:
+            condition = Condition("==", rest.expr, None, rest.value == 0)
+            met = self.seen(self.fork(node, at), condition.holds, at)
+            self.run.met.setdefault((met.test, met.outcome), met._replace(notes=(condition,)))
+
+    def function(self, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
+        if name == "len" and len(arguments) == 1 and isinstance(arguments[0], Items):
+            return arguments[0].length
+        return super().function(name, arguments, node, at)
+
+    def method(self, value: Any, name: str, arguments: list[Any], node: ast.Call, at: Walk) -> Any:
+        return super().method(bare(value), name, arguments, node, at)
+
+    def length(self, value: Any) -> Any:
+        return value.length if isinstance(value, Items) else super().length(value)
+
+
+class RecordedScope(Scope):
+    """A config's fields on a trail; each time one is asked for is a read."""
+
+    domain: Recorder
+
+    def __init__(self, spec: Spec, raw: Mapping[str, Any], origin: Origin | None, domain: Recorder) -> None:
+        super().__init__(spec, raw, origin, domain)
+        self.behind: dict[str, list[Read]] = {}  # reads that a computed field depends on
+        lifted = {name: domain.trail.lift(self.path(name), value) for name, value in self.raw.items()}
+        self.raw = {**lifted, **{name: self.raw[name] for name in ("model_type",) if name in self.raw}}
+
+    def path(self, name: str) -> FieldPath:
+        return (*self.origin.path.split(".")[:-1], name)
+
+    def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
+        return self.domain.watch(self, expression, lambda: Scope.evaluate(self, expression, local))
+
+    def demand(self, condition: Expression, local: Locals) -> None:
+        self.domain.demand(self, condition, lambda: Scope.demand(self, condition, local))
+
+    def get(self, name: str) -> Any:
+        value = super().get(name)
+        name = self.canonical(name)
+        self.domain.trail.notes += [Read(self.path(name)), *self.behind.get(name, ())]
+        return value
+
+    def _value(self, name: str) -> Any:
+        path, trail, run_ = self.path(name), self.domain.trail, self.domain.run
+        start = len(trail.notes)
+        try:
+            value = super()._value(name)
+        except ArchspecError:
+            if run_.refusal is not None:  # a config might give what cannot be computed
+                run_.refusal = run_.refusal._replace(notes=(*run_.refusal.notes, Read(path)))
+            raise
+        self.behind[name] = [one for one in trail.notes[start:] if isinstance(one, Read)]
+        if name in self.spec.fixed:
+            return value
+        plain = dict(value.raw) if isinstance(value, SubConfig) else bare(value)
+        self.know(name, plain)
+        return value if isinstance(value, SubConfig) else trail.lift(path, plain)
+
+    def know(self, name: str, value: Any) -> None:
+        field = self.spec.fields.get(name)
+        if field is None or not field.only_costs:
+            self.domain.run.fields.setdefault(self.path(name), Known(value, name in self.raw, field))
+
+    def call(self, name: str, node: ast.Call, local: Locals) -> Any:
+        value = super().call(name, node, local)
+        if name == "given":
+            self.looked_up(self.canonical(str(self.visit(node.args[0], local))), value)
+        return value
+
+    def looked_up(self, name: str, value: Any) -> None:
+        """Record a read of a field that may not be declared."""
+        self.know(name, bare(value))
+        self.domain.trail.notes.append(Read(self.path(name)))
+
+    def asked(self, name: str, node: ast.Attribute, at: Evaluator) -> Any:
+        value = super().asked(name, node, at)
+        if name != "model_type":
+            return value
+        self.know(name, value)
+        return self.domain.trail.lift(self.path(name), value)
+
+    def _sub_config(self, field: Field, call: ast.Call, value: Any) -> SubConfig | None:
+        found = super()._sub_config(field, call, value)
+        return RecordedPart(found) if isinstance(found, SubConfig) else found
+
+
+class RecordedPart(SubConfig):
+    """A sub-config whose scope is recorded."""
+
+    def __init__(self, part: SubConfig) -> None:
+        vars(self).update(vars(part))
+
+    def opened(self, spec: Spec) -> Scope:
+        assert isinstance(self.domain, Recorder)
+        return RecordedScope(spec, self.raw, self.origin, self.domain)
+
+
+class RecordedBuilder(Builder):
+    """A model's modules, built of recorded fields."""
+
+    domain: Recorder
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope)
+        self.leaves: dict[Any, Node] = {}
+        self.behind: dict[tuple[Frame, str], list[Condition | Read]] = {}  # notes behind a local name
+
+    def evaluate(self, expression: Expression, local: Locals | None = None) -> Any:
+        return self.domain.watch(self, expression, lambda: Builder.evaluate(self, expression, local))
+
+    def demand(self, condition: Expression, frame: Frame) -> None:
+        self.domain.demand(self, condition, lambda: Builder.demand(self, condition, frame))
+
+    def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+        """A layer of torch, built once for the same arguments."""
+        key = (name, *map(self.domain.known_by, (*arguments, *keywords, *keywords.values())))
+        if key not in self.leaves:
+            self.leaves[key] = super().leaf(name, arguments, keywords, node)
+        return self.leaves[key].copy()
+
+    def bound(
+        self, module: Module, scope: Scope, arguments: list[Any], keywords: Locals, node: ast.Call
+    ) -> Node:
+        notes = self.domain.trail.notes
+        self.domain.calls.append(Call(node, module.name, module.parameters, notes[self.domain.start :]))
+        value = super().bound(module, scope, arguments, keywords, node)
+        self.domain.calls.pop()
+        self.domain.start = len(notes)
+        return value
+
+    def name(self, name: str, node: ast.Name) -> Any:
+        frame, notes = self.frames[-1], self.domain.trail.notes
+        start = len(notes)
+        value = super().name(name, node)
+        if name in frame.where:
+            notes += self.behind.get((frame, name), ())
+            self.behind.setdefault((frame, name), notes[start:])
+        if isinstance(value, bool):  # of a flag that is passed on, `bias=mlp_bias`, both values are wanted
+            self.domain.note(self.domain.fork(node, self), value, self)
+        return value
+
+    def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
+        found = super().method(value, name, node, local)
+        if isinstance(value, RecordedScope):
+            value.looked_up(str(self.visit(node.args[0], local)), found)
+        return found
+
+    def tied_here(self, scope: Scope) -> bool:
+        self.domain.start = len(self.domain.trail.notes)
+        tied = super().tied_here(scope)
+        self.domain.note(Fork((scope.origin.path, TIES)), tied, self)
+        return tied
