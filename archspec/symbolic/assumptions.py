@@ -188,9 +188,7 @@ class Assumptions(Path):
 
     @property
     def words(self) -> dict[str, bool]:
-        """What holds, by its text in the spec; by what it means where that came out both ways, and where it
-        speaks of what is no field, such as a module's arguments.
-        """
+        """Conditions by their text in the spec, or by their meaning if the text alone is ambiguous."""
         found: dict[str, bool] = {}
         for text, places in self.noted.items():
             alike = len(set(places.values())) == 1
