@@ -67,7 +67,7 @@ class Scope(Evaluator):
         self.raw, self.given, self.nulls, self.flattened = resolve_names(spec, self.origin, raw)
         self.values: dict[str, Any] = {}
         self.overridden: frozenset[str] = frozenset()
-        self._pending: list[str] = []
+        self.built, self._pending = list[Any](), list[str]()  # builders whose trees are used again
 
     def problem(self, field: str, message: str, help_: str = "") -> Problem:
         """A problem with a field, under the name that the config uses."""
@@ -95,9 +95,9 @@ class Scope(Evaluator):
         """A copy with other values of some fields, as code in transformers copies a config and changes it."""
         self.validate()
         copy = Scope.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
         named = {self.canonical(name): value for name, value in values.items()}
-        copy.values, copy.overridden = {**self.values, **named}, self.overridden | frozenset(named)
+        copy.__dict__ = {**self.__dict__, "values": {**self.values, **named}, "built": []}
+        copy.overridden = self.overridden | {*named}
         return copy
 
     def validate(self) -> None:

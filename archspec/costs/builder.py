@@ -1,40 +1,42 @@
-"""The builder of a tree whose modules know what they cost in a call of given lengths.
+"""The builder of a tree whose modules have the costs of a call, over exact or symbolic numbers.
 
-:class:`Costed` adds to a builder what `runs:`, `ops:` and `cache:` say, over exact or symbolic numbers.
+:class:`Costed` adds `runs:`, `ops:`, `cache:` and `saves:` of the specs to a builder.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
 
 from archspec.configs.scope import Scope
-from archspec.costs.notes.cache_keys import check_cache_keys
+from archspec.costs.products import cache_tensors, contraction
 from archspec.costs.records import (
+    ALLOCATIONS,
+    EXACT,
+    OUTPUT_SIZES,
     Axes,
-    Cost,
-    Kept,
-    Products,
+    Call,
     Saved,
+    axes_of,
     inner_axes,
     layer_saves,
     trains,
     weight_costs,
 )
-from archspec.errors import did_you_mean
-from archspec.language.expression import EvaluationError, Expression, Locals
-from archspec.language.values import here
-from archspec.specs.records import Body, Contraction, Module
-from archspec.tree.builder import Builder
+from archspec.language.domain import Exact
+from archspec.language.expression import Expression, Locals
+from archspec.specs.records import Body, Module
+from archspec.tree.builder import Builder, keep
 from archspec.tree.inside import Frame
 from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
+ENCODER_AXES = ("encoder_tokens", "new_encoder_tokens")
+
 
 class Layer(NamedTuple):
-    """A module in a loop of layers, and what it read by its index: lists with their items there.
+    """A module in a loop of layers, and the lists that it read by its index, with their items there.
 
-    Without a list it is the index itself.
+    A pair of None stands for the index itself.
     """
 
     built: Node
@@ -42,21 +44,22 @@ class Layer(NamedTuple):
 
 
 class Costed(Builder):
-    """A builder at the axes of a call; None where what is built does not run."""
+    """A builder at the axes of a call; the axes are None inside a module that does not run."""
 
     axes: Axes | None = None
-    encoder = False  # whether an encoder was built whose positions are `new_encoder_tokens`
-    returned = False  # whether the class returns a cache that it does not take
-    attends = False  # whether anything depends on an encoder's positions
+    allocations: tuple[str, ...] = (EXACT,)  # the allocations in which the tensors of the cache are listed
+    keeps_empty = False  # tensors of the cache without elements are listed, too
+    encodes = False  # an encoder is part of the model; its sequence length is `new_encoder_tokens`
+    returns_cache = False  # the class returns a KV cache that its forward does not take
+    attends = False  # a cost depends on an encoder's sequence length
 
     def __init__(self, scope: Scope, **options: Any) -> None:
         super().__init__(scope, **options)
-        self.layered: dict[str, bool] = {}  # model type -> whether costs of a layer depend on which it is
-        self.layer_idx: Any = None  # where a layer is built whose costs may depend on which it is
+        self.outputs: dict[int, tuple[Node, Any]] = {}  # by the id of a Linear: the elements of its output
+        self.layered: dict[str, bool] = {}  # model type -> True if costs of a layer depend on its index
+        self.layer_idx: Any = None  # of the layer that is being built, if its costs may depend on it
         self.layers: dict[Any, list[Layer]] = {}  # the layers that were built of a module
-        self.layer_reads: list[
-            tuple[Any, Any]
-        ] = []  # by what is being built: lists, and what they have at layer_idx
+        self.layer_reads: list[tuple[Any, Any]] = []  # the same as `Layer.reads`, of the module being built
 
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
         frame = super().frame_of(module, scope, local)
@@ -73,7 +76,7 @@ class Costed(Builder):
         return key if self.layer_idx is None else (key, known_by(self.layer_idx))
 
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
-        """One module; a layer is the same as another one where it reads the same in its place of lists."""
+        """Build one module; layers that read the same items at their indices share one node."""
         key = self.memo_key(module, scope, arguments) if self.layer_idx is not None else None
         if key is None:
             return super().instantiate(module, scope, arguments, node)
@@ -97,7 +100,7 @@ class Costed(Builder):
         return found
 
     def name(self, name: str, node: ast.Name) -> Any:
-        """Names of the call, where nothing else has that name."""
+        """Look up a name; an axis of the call is hidden by a local name and by a field of the same name."""
         frame = self.frames[-1]
         of_call = frame.axes is not None and (name in frame.axes or name == "layer_idx")
         if not of_call or name in frame.local or name in frame.where or frame.scope.has(name):
@@ -107,16 +110,16 @@ class Costed(Builder):
                 return super().name(name, node)
             self.layer_reads.append((None, None))
             return frame.layer_idx
-        assert frame.axes is not None  # see above
-        self.attends |= name in ("encoder_tokens", "new_encoder_tokens")
+        assert frame.axes is not None  # as tested above
+        self.attends |= name in ENCODER_AXES
         return frame.axes[name]
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         found = self.scope.spec.library.contractions().get(name)
-        return super().call(name, node, local) if found is None else self.contraction(found, node, local)
+        return super().call(name, node, local) if found is None else contraction(self, found, node, local)
 
     def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp, local: Locals) -> Any:
-        """`layer_idx` is what the innermost loop of modules counts; transformers gives it to each layer."""
+        """Evaluate a loop; `layer_idx` is the counter of the innermost loop of modules."""
         outer = self.layer_idx
         try:
             return super().visit_ListComp(node, local)
@@ -141,147 +144,117 @@ class Costed(Builder):
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         built = super().leaf(name, arguments, keywords, node)
-        if self.axes is not None:
-            built.costs = weight_costs(name, built.tensors, self.axes)
-            if trains(self.axes):
-                built.saves = layer_saves(name, built.tensors, self.axes)
+        if self.axes is None:
+            return built
+        built.costs = weight_costs(name, built.tensors, self.axes)
+        if name in OUTPUT_SIZES:
+            width = built.tensors[0].shape[OUTPUT_SIZES[name]]
+            self.outputs[id(built)] = built, self.axes["batch"] * self.axes["tokens"] * width
+        if trains(self.axes):
+            built.saves = layer_saves(name, built.tensors, self.axes)
         return built
 
     def child(self, name: str, inner: Body) -> Node | None:
-        """An attribute at the axes that `runs:` gives it."""
+        """Build an attribute at the axes that `runs:` gives it."""
         frame = self.frames[-1]
         runs = frame.runs.get(name)
         if runs is None or frame.axes is None:
             return self.replaced(name, super().child(name, inner))
         given = runs if isinstance(runs, dict) else {"tokens": runs}
         if isinstance(runs, dict) and "tokens" in runs and runs["tokens"].text == "new_encoder_tokens":
-            self.encoder = True
+            self.encodes = True
+        attends = self.attends
         values = {axis: self.evaluate(value, frame.local) for axis, value in given.items()}
         positions, chosen = values.get("tokens"), values.pop("routed", None)
-        idle = type(positions) is int and positions == 0  # what does not run keeps nothing either
+        idle = (self.keeps_empty or type(positions) is int) and positions == 0  # saves nothing, either
         outer, self.axes = self.axes, None if idle else inner_axes(frame.axes, values)
         child = super().child(name, inner)
+        self.attends = attends if child is None else self.attends
         if self.axes is not None and child is not None and child.cls in ("Parameter", "Buffer"):
             child.costs = weight_costs("Linear", child.tensors, self.axes)
         if chosen is not None and child is not None and (routed := child.routed) is not None:
             child = child.copy()
-            child.routed = routed._replace(chosen=chosen)  # transformers computes others, too
+            child.computed = routed._replace(chosen=chosen)
         self.axes = outer
         return self.replaced(name, child)
 
     def replaced(self, name: str, child: Node | None) -> Node | None:
-        """An attribute of which the module says what it keeps."""
-        said = self.frames[-1].saves.get(name)
-        if said is None or child is None:
+        """Return an attribute with the bytes that the module's `saves:` gives for it."""
+        stated = self.frames[-1].saves.get(name)
+        if stated is None or child is None:
             return child
         if not child.leaf:
-            self.fail(f"{name} is no layer: what it keeps stands in its own module", said.tree)
+            self.fail(f"{name} is not a layer: write what it saves in its own module", stated.tree)
         other = child.copy()
-        other.saves = [self.saved(name, said)]
+        other.saves = [self.saved(name, stated)]
         return other
 
-    def saved(self, name: str, said: Expression | None) -> Saved:
-        """The bytes of one line of `saves:`."""
+    def saved(self, name: str, stated: Expression | None) -> Saved:
+        """Return the bytes of one line of `saves:`."""
         frame = self.frames[-1]
         assert frame.axes is not None  # `saves:` are read of a training step only
-        return Saved(name, None if said is None else self.evaluate(said, frame.local) * frame.axes["times"])
+        return Saved(
+            name, None if stated is None else self.evaluate(stated, frame.local) * frame.axes["times"]
+        )
 
     def completed(self, built: Node, module: Module) -> None:
-        """Adds what a module multiplies beside its layers, and keeps."""
+        """Add the costs of a module's own code."""
         if self.axes is None:
             return
         attributes = module.body if isinstance(module.body, dict) else {}
         saves = self.frames[-1].saves.items()
-        own = [self.saved(name, said) for name, said in saves if name not in attributes]
-        products = [self.evaluate(op, self.frames[-1].local) for op in module.ops]
-        done = [product for product in products if product is not None]
-        built.costs = [*built.costs, *(product.cost for product in done)]
+        own = [self.saved(name, stated) for name, stated in saves if name not in attributes]
+        results = [self.evaluate(op, self.frames[-1].local) for op in module.ops]
+        products = [product for product in results if product is not None]
+        built.costs = [*built.costs, *(product.cost for product in products)]
         if trains(self.axes):
-            built.saves = [*built.saves, *(product.saved for product in done), *own]
+            built.saves = [*built.saves, *(product.saved for product in products), *own]
         if built.cache is None or module.cache is None:
-            built.cache = None
+            built.cache, built.reserved = None, []
             return
-        self.returned |= module.returned
-        kept = [tensor for product in done for tensor in product.kept]
-        built.cache = [*built.cache, *kept, *self.kept(module.cache, "state")]
-
-    def contraction(self, found: Contraction, node: ast.Call, local: Locals) -> Any:
-        """One product at the axes of the call; what has no FLOPs is the bytes that autograd keeps."""
-        frame = self.frames[-1]
-        assert frame.axes is not None  # `ops:` are asked for where there are such
-        given = self.arguments(found, node, local)
-        defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
-        if found.cache:
-            check_cache_keys(frame.scope)
-        inner = Frame(frame.scope, given, {**defaults, **found.where})
-        inner.axes, inner.layer_idx = frame.axes, frame.layer_idx
-        self.frames.append(inner)
-        try:
-            for condition in found.require:
-                if not self.truth(self.evaluate(condition, given), condition.tree):
-                    self.fail(f"{found.name} is described where `{condition.text}`", node)
-            if found.flops is None:
-                assert found.saves is not None  # lint holds the table to it
-                return self.saved_bytes(found.saves, given, node)
-            cost = self.cost(found, found.flops, given)
-            saved = self.saved(found.name, found.saves) if trains(inner.axes) else None
-            kind = self.evaluate(found.kind, given) if found.kind is not None else "state"
-            kept = list(self.kept(found.cache, kind))
-        finally:
-            self.frames.pop()
-        return Products(cost, kept, saved)
-
-    def saved_bytes(self, saves: Expression, given: Locals, node: ast.Call) -> Any:
-        """Bytes that autograd keeps. Errors: :class:`EvaluationError` for an unknown function."""
-        try:
-            return self.evaluate(saves, given)
-        except EvaluationError as error:
-            if "[kind]" not in str(error.message):
-                raise
-        self.fail(f"the activations that {given.get('kind')} keeps for the backward are not supported", node)
-
-    def cost(self, found: Contraction, flops: Expression, given: Locals) -> Cost:
-        """FLOPs of a contraction, of its mask and of its gradients."""
-        axes = self.frames[-1].axes
-        assert axes is not None  # as for `ops:`
-        times, trained = axes["times"], axes["trained"]
-        whole = self.evaluate(flops, given)
-        masked, backward = whole, whole * axes["backward"]
-        if found.masked_flops is not None:
-            masked = self.evaluate(found.masked_flops, given)
-        if found.backward_flops is not None:
-            backward = self.evaluate(found.backward_flops, given)
-        return Cost(found.name, whole * times, masked * times, backward * trained)
-
-    def arguments(self, found: Contraction, node: ast.Call, local: Locals) -> Locals:
-        """The arguments of a contraction by its parameters."""
-        given = dict(zip(found.parameters, (self.visit(one, local) for one in node.args), strict=False))
-        given |= {str(keyword.arg): self.visit(keyword.value, local) for keyword in node.keywords}
-        for name in given:
-            if name not in found.parameters:
-                help_ = did_you_mean(name, found.parameters)
-                self.fail(f"{name} is no parameter of {found.name}", node, help_)
-        for name, default in found.parameters.items():
-            if default is None and name not in given:
-                self.fail(f"{found.name} needs {name}", node, f"parameters: {', '.join(found.parameters)}")
-        return given
-
-    def kept(self, shapes: Mapping[str, Expression], kind: str) -> Iterator[Kept]:
-        """The tensors that a `cache:` lists, sizes and a dtype of its own; one without elements is none."""
-        axes = self.frames[-1].axes
-        assert axes is not None  # as for `ops:`
-        for name, shape in shapes.items():
-            sizes = self.evaluate(shape, self.frames[-1].local)
-            if sizes is None:
-                continue
-            dtype = sizes.pop() if sizes[-1] is None or isinstance(sizes[-1], str) else None
-            if all(here(size) for size in sizes):
-                yield Kept(name, kind, tuple(sizes), axes["times"], dtype)
+        self.returns_cache |= module.returned
+        kept = [tensor for product in products for tensor in product.kept]
+        for state in cache_tensors(self, module.cache, "state"):
+            kept += [state._replace(allocation=one) for one in self.allocations]
+        built.cache = [*built.cache, *(tensor for tensor in kept if tensor.allocation == EXACT)]
+        built.reserved = [*built.reserved, *(tensor for tensor in kept if tensor.allocation != EXACT)]
 
 
 class CostBuilder(Costed):
-    """Exact costs at the axes of one call."""
+    """Costs at the axes of one call, in every allocation of the cache."""
 
     def __init__(self, scope: Scope, axes: Axes) -> None:
         super().__init__(scope)
-        self.axes = axes
+        self.axes = self.lengths = axes
+        if type(self.domain) is Exact:  # other domains note each decision, and need one allocation
+            self.allocations = ALLOCATIONS
+
+    def serves(self, architecture: str, axes: Axes) -> bool:
+        """Return True if the tree has the costs at some axes; a training step has those of its call."""
+        known_by = self.domain.known_by
+        return self.architecture == architecture and all(
+            name in self.lengths
+            and (
+                known_by(self.lengths[name]) == known_by(value) or (name in ENCODER_AXES and not self.attends)
+            )
+            for name, value in axes.items()
+        )
+
+
+def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:
+    """Return a builder with the tree of an architecture at some axes; each is built once for a config."""
+    for known in scope.built:
+        if isinstance(known, CostBuilder) and known.serves(architecture, axes):
+            return known
+    builder = CostBuilder(scope, axes)
+    builder.build(architecture)
+    keep(builder)
+    return builder
+
+
+def cost_facts(scope: Scope, architecture: str, call: Call) -> CostBuilder:
+    """Return a builder of any call, for what no length changes; the call is built if there is none."""
+    for known in scope.built:
+        if isinstance(known, CostBuilder) and known.architecture == architecture:
+            return known
+    return build_costs(scope, architecture, axes_of(call))

@@ -1,8 +1,9 @@
-"""What one call of a model costs: FLOPs by module, those that masks let through, the cache after it."""
+"""The costs of one call: FLOPs by module, FLOPs that masks let through, the KV cache after the call."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from math import prod
 
@@ -10,30 +11,31 @@ from archspec.arguments import TEXT, checked
 from archspec.configs.choice import text_class
 from archspec.configs.notes import types_of_other_folders
 from archspec.configs.scope import Scope
-from archspec.costs.builder import CostBuilder
-from archspec.costs.records import Call, Cost, Kept, axes_of
+from archspec.costs.builder import build_costs
+from archspec.costs.quantities import inside, routed_of, routed_share, total
+from archspec.costs.records import ALLOCATIONS, EXACT, PAGES, STATIC, Call, Cost, Kept, axes_of
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.values import here
 from archspec.tree.node import Node, Routed
+from archspec.tree.tensors import joined
 from archspec.typing_light import Any, NamedTuple
 
-ALLOCATIONS = ("exact", "static", "pages")
-HELD = {  # further numbers, and what they are held to
+HELD = {  # further numbers, and what they are validated against
     "masked": ("masked FLOPs", "transformers' masks"),
     "static": ("static caches", "transformers' StaticCache"),
-    "working_set": ("working sets", "what torch allocates"),
+    "working_set": ("peak temporary memory", "torch's allocations"),
 }
-POSITIONS_HELP = "give the number of its encoder's positions as encoder_tokens"
-PAGE = 16  # positions that a serving engine reserves at once
+ENCODER_HELP = "give the encoder's sequence length as encoder_tokens"
+COUNT_HELP = "parameter counts still work: archspec count"
+PAGE = 16  # tokens: a serving engine reserves whole pages
 
 
 class CacheTensor(NamedTuple):
-    """A tensor that a call hands on to the next one.
+    """A tensor of the KV cache.
 
-    ``layer`` is the number of the layer that it belongs to; ``kind`` says what of the past it holds: all
-    positions (full), the last ones (window), the encoder's (cross), compressed ones (latent), or a state.
-    ``dtype`` is None where it is the model's: many states are float32 whatever that is.
+    ``layer`` is the number of its layer. ``kind`` is full (all tokens), window (the last ones), cross (the
+    encoder's), latent (compressed), or state. ``dtype`` is None if the tensor has the model's dtype.
     """
 
     name: str
@@ -45,18 +47,18 @@ class CacheTensor(NamedTuple):
 
     @property
     def numel(self) -> int:
-        """Its elements."""
+        """Number of elements."""
         return prod(self.shape)
 
 
 class Forward:
     """The costs of one call, made by :meth:`archspec.Model.forward`.
 
-    FLOPs are those of transformers' own (eager) code, 2 per multiply-add, as torch's FlopCounterMode counts
-    them: products of matrices and convolutions; norms, activations and softmax count nothing.
-    ``call`` are its lengths, ``tree`` the modules of the ``architecture`` with their costs at the config of
-    ``scope``. ``held`` names what of the further numbers is given: `masked` FLOPs, `static` caches, the
-    `working_set` beside weights and cache.
+    FLOPs are those of transformers' eager code, 2 per multiply-add, as torch's FlopCounterMode counts them:
+    products of matrices and convolutions. Norms, activations and softmax count nothing.
+    ``call`` has the lengths, ``tree`` the modules of the ``architecture`` with their costs at the config of
+    ``scope``. ``held`` names the further numbers that were validated: `masked` FLOPs, `static` caches, the
+    `working_set` (peak temporary memory).
     """
 
     def __init__(
@@ -71,37 +73,37 @@ class Forward:
         held: Collection[str] = tuple(HELD),
     ) -> None:
         self.scope, self.architecture, self.held = scope, architecture, held
-        _whole(batch=batch, tokens=tokens)
-        _whole(0, past=past, encoder_tokens=0 if encoder_tokens is None else encoder_tokens)
-        _whole(0, new_encoder_tokens=0 if new_encoder_tokens is None else new_encoder_tokens)
+        _check_integers(1, batch=batch, tokens=tokens)
+        _check_integers(0, past=past, encoder_tokens=encoder_tokens, new_encoder_tokens=new_encoder_tokens)
         call = Call(batch, tokens, past, encoder_tokens or 0)
-        self.call = call._replace(
-            new_encoder_tokens=call.usually_encoded if new_encoder_tokens is None else new_encoder_tokens
-        )
-        builder = CostBuilder(scope, axes_of(self.call))
-        self.tree = builder.build(architecture)
-        self._check(builder, encoder_tokens)
+        if new_encoder_tokens is None:
+            new_encoder_tokens = call.default_new_encoder_tokens
+        self.call = call._replace(new_encoder_tokens=new_encoder_tokens)
+        self.built = build_costs(scope, architecture, axes_of(self.call))
+        self.tree = self.built.root
+        self._check_lengths(encoder_tokens)
 
-    def _check(self, builder: CostBuilder, encoder_tokens: int | None) -> None:
-        """Lengths that the architecture has no use for, or misses."""
-        if encoder_tokens and not builder.attends:
-            raise ArchspecError(f"{self.architecture} attends to no encoder", help="leave encoder_tokens out")
-        if builder.encoder and encoder_tokens is None:
-            raise ArchspecError(f"{self.architecture} reads what its encoder gives", help=POSITIONS_HELP)
-        if builder.encoder and self.scope.raw.get("is_encoder_decoder") is False:
+    def _check_lengths(self, encoder_tokens: int | None) -> None:
+        """Errors: :class:`ArchspecError` for lengths that the architecture does not use, or lacks."""
+        name, built = self.architecture, self.built
+        if encoder_tokens and not built.attends:
+            raise ArchspecError(f"{name} does not attend to an encoder", help="leave out encoder_tokens")
+        if built.encodes and encoder_tokens is None:
+            raise ArchspecError(f"{name} needs the sequence length of its encoder", help=ENCODER_HELP)
+        if built.encodes and self.scope.raw.get("is_encoder_decoder") is False:
             raise ArchspecError(
-                f"{self.architecture} is an encoder and a decoder, its config says is_encoder_decoder: false",
-                help="costs are those of both: leave it out",
+                f"{name} has an encoder and a decoder, but the config sets is_encoder_decoder to false",
+                help="costs include both: leave out is_encoder_decoder",
             )
         if self.call.new_encoder_tokens > self.call.encoder_tokens:
             raise ArchspecError(
-                "more encoder positions are computed than there are",
+                "the call computes more encoder tokens than there are",
                 help="new_encoder_tokens is at most encoder_tokens",
             )
-        if self.call.past and (builder.returned or not self.cache):
-            takes_none = "returns a cache, but its forward does not take one"
-            why = takes_none if builder.returned else "hands no cache on to a next call"
-            raise ArchspecError(f"{self.architecture} {why}", help="past is 0: give all tokens at once")
+        if self.call.past and (built.returns_cache or not self.cache):
+            returned = "returns a KV cache, but its forward does not take one"
+            why = returned if built.returns_cache else "does not return a KV cache"
+            raise ArchspecError(f"{name} {why}", help="leave out past: give all tokens at once")
 
     @cached_property
     def flops(self) -> int:
@@ -111,16 +113,16 @@ class Forward:
         >>> archspec.load("LlamaForCausalLM").forward(batch=1, tokens=1).flops
         13214679040
         """
-        return int(self._totals.flops)
+        return total(self.tree, "flops")
 
     @cached_property
     def masked_flops(self) -> int:
-        """The same, of attention only what the causal mask and the window let through.
+        """FLOPs without the products of attention that the causal mask and the window hide.
 
-        Errors: :class:`ArchspecError` for a class that was not held to the masks that transformers makes.
+        Errors: :class:`ArchspecError` for a class that was not validated against transformers' masks.
         """
         self.check_held("masked")
-        return int(self._totals.masked)
+        return total(self.tree, "masked_flops")
 
     @cached_property
     def training_flops(self) -> int:
@@ -128,170 +130,147 @@ class Forward:
 
         The gradients are those of the first output, for all parameters that require one.
 
-        Errors: :class:`ArchspecError` for a class whose gradients have not met the instrument, and for a call
-        on a cache.
+        Errors: :class:`ArchspecError` for a class whose gradients were not validated, and for a call on a
+        cache.
         """
         self.check_trained()
-        return self.flops + int(self._totals.backward)
+        return total(self.tree, "training_flops")
 
     def check_trained(self) -> None:
-        """Errors: as of :attr:`training_flops`."""
-        held_to_transformers(self.scope, self.architecture, training=True)
+        """Errors: those of :attr:`training_flops`."""
+        check_supported(self.scope, self.architecture, training=True)
         if self.call.past or self.call.new_encoder_tokens < self.call.encoder_tokens:
-            raise ArchspecError("a training step has no cache", help="leave past and new_encoder_tokens out")
-
-    @cached_property
-    def _totals(self) -> Cost:
-        return total(self.tree)
+            message = "a training step does not have a KV cache"
+            raise ArchspecError(message, help="leave out past and new_encoder_tokens")
 
     @cached_property
     def flops_by_module(self) -> dict[str, int]:
-        """Each module's own FLOPs, without its children's, by its name in `named_modules()`."""
-        return _by_module((path, cost.flops) for path, cost in own_flops(self.tree))
+        """Each module's own FLOPs, without those of modules inside, by its name in `named_modules()`."""
+        return sums((path, cost.flops) for path, cost in own_flops(self.tree))
 
     @cached_property
     def step_flops_by_module(self) -> dict[str, int]:
-        """The same with those of gradients, as described: see :attr:`training_flops`."""
-        return _by_module((path, cost.flops + cost.backward) for path, cost in own_flops(self.tree))
+        """Each module's own FLOPs with those of its gradients: see :attr:`training_flops`."""
+        return sums((path, cost.flops + cost.backward) for path, cost in own_flops(self.tree))
 
     @cached_property
     def cache(self) -> list[CacheTensor]:
-        """The tensors that are handed on to the next call, in the order of their modules."""
-        return _cache(self.tree)
+        """The tensors of the KV cache after the call, in the order of their modules."""
+        return cache_of(self.tree)
 
     @property
     def allocations(self) -> tuple[str, ...]:
-        """Of :data:`ALLOCATIONS` those that are given."""
-        return tuple(one for one in ALLOCATIONS if one != "static" or one in self.held)
+        """The supported allocations: `exact`, `static` if it was validated, `pages`."""
+        return tuple(one for one in ALLOCATIONS if one != STATIC or STATIC in self.held)
 
     @checked(allocation=TEXT)
-    def cache_elements(self, allocation: str = "exact") -> int:
-        """Elements of the cache: see :meth:`cache_bytes`."""
+    def cache_elements(self, allocation: str = EXACT) -> int:
+        """Return the elements of the KV cache: see :meth:`cache_bytes`."""
         return sum(tensor.numel for tensor in self.allocated(allocation))
 
     @checked(allocation=TEXT)
     def allocated(self, allocation: str) -> list[CacheTensor]:
-        """The tensors that an allocation reserves for these positions."""
+        """Return the tensors that an allocation reserves."""
         if allocation not in ALLOCATIONS:
-            raise ArchspecError(f"{allocation} is no allocation", help=f"known: {', '.join(ALLOCATIONS)}")
-        if allocation == "exact":
+            known = ", ".join(ALLOCATIONS)
+            raise ArchspecError(f"unknown allocation {allocation!r}", help=f"choose {known}")
+        if allocation == EXACT:
             return self.cache
-        if allocation == "static":
-            self.check_held("static")
-        axes = axes_of(_whole_pages(self.call, allocation), allocation)
-        return _cache(CostBuilder(self.scope, axes).build(self.architecture))
+        if allocation == STATIC:
+            self.check_held(STATIC)
+        call = whole_pages(self.call) if allocation == PAGES else self.call
+        return cache_of(build_costs(self.scope, self.architecture, axes_of(call)).root, allocation)
 
     @checked(name=TEXT)
     def check_held(self, name: str) -> None:
-        """Errors: :class:`ArchspecError` for a number that was not held to its instrument."""
+        """Errors: :class:`ArchspecError` for a number that was not validated."""
         if name not in HELD:
             raise ArchspecError(f"unknown number {name!r}; choose {', '.join(HELD)}")
         if name not in self.held:
-            what, instrument = HELD[name]
-            message = f"{what} of {self.architecture} are not given: they were not held to {instrument}"
-            raise ArchspecError(message, help="its FLOPs and its cache are")
+            what, reference = HELD[name]
+            message = f"{what} of {self.architecture} are not supported: not validated against {reference}"
+            raise ArchspecError(message, help="its FLOPs and its KV cache are supported")
 
     @checked(allocation=TEXT)
-    def cache_bytes(self, dtype: str, allocation: str = "exact") -> int:
-        """Bytes of the cache after this call in a dtype; states keep the one that they have of their own.
+    def cache_bytes(self, dtype: str, allocation: str = EXACT) -> int:
+        """Return the bytes of the KV cache after this call in a dtype; some states have a fixed dtype.
 
         ``allocation``: `exact` is what transformers' DynamicCache holds; `static` what its StaticCache
-        reserves where these positions are its length; `pages` what an engine reserves that gives all layers
-        pages of 16 positions, those with a window in full length, too.
+        reserves for as many tokens; `pages` what a serving engine reserves that gives all layers pages of 16
+        tokens, layers with a window in full length, too.
         """
         kept = self.allocated(allocation)
         return sum(tensor.numel * dtype_bytes(tensor.dtype or dtype) for tensor in kept)
 
 
-def _by_module(flops: Iterator[tuple[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for path, own in flops:
-        found[path] = found.get(path, 0) + own
-    return {path: own for path, own in found.items() if own}
+def sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return the sums by name that are not zero.
+
+    >>> sums([("a", 1), ("b", 0), ("a", 2)])
+    {'a': 3}
+    """
+    found = Counter[str]()
+    for name, number in pairs:
+        found[name] += number
+    return {name: number for name, number in found.items() if number}
 
 
-def held_to_transformers(scope: Scope, architecture: str, training: bool = False) -> None:
-    """Errors: :class:`ArchspecError` for a class whose costs, or gradients, have not met the instrument."""
-    model_type = scope.spec.model_type
-    gap = scope.spec.library.costs(model_type).gap(architecture, training) or parts_gap(scope)
-    if gap is not None:
-        what = "training FLOPs" if training else "costs"
-        message = f"the {what} of {architecture} ({model_type}) are not given: {gap}"
-        raise ArchspecError(message, help=supported_instead(scope, training))
-
-
-def supported_instead(scope: Scope, training: bool = False) -> str:
-    """The help line for a class without costs: the class of its text part, or its parameters."""
-    library = scope.spec.library
+def check_supported(scope: Scope, architecture: str, training: bool = False) -> None:
+    """Errors: :class:`ArchspecError` for a class whose costs, or gradients, were not validated."""
+    library, model_type = scope.spec.library, scope.spec.model_type
+    gap = validation_gap(scope, library.costs(model_type).gap(architecture, training))
+    if gap is None:
+        return
     text = text_class(scope, lambda model_type, name: library.costs(model_type).gap(name, training) is None)
-    if text:
-        return f"pass --architecture {text} for the costs of its text model"
-    return "archspec count reports its parameters"
+    help_ = f"pass --architecture {text} for the costs of its text model" if text else COUNT_HELP
+    what = "training FLOPs" if training else "costs"
+    message = f"the {what} of {architecture} ({model_type}) are not supported: {gap}"
+    raise ArchspecError(message, help=help_)
 
 
-def parts_gap(scope: Scope) -> str | None:
-    """That a part is described in another folder than the whole, which was held without it; or None."""
+def validation_gap(scope: Scope, gap: str | None) -> str | None:
+    """Return a gap of a class, or that it was validated with another spec of one of its parts."""
     other = next(types_of_other_folders(scope), None)
-    return f"they were held to transformers with another spec of {other}" if other else None
+    return gap or (f"it was validated with another spec of {other}" if other else None)
 
 
-def _whole(least: int = 1, **lengths: Any) -> None:
+def _check_integers(least: int, **lengths: Any) -> None:
     for name, value in lengths.items():
-        if type(here(value)) is not int or value < least:
+        if value is not None and (type(here(value)) is not int or value < least):
             raise ArchspecError(f"{name} is {value!r}", help=f"give an integer of at least {least}")
 
 
-def _whole_pages(call: Call, allocation: str) -> Call:
-    if allocation != "pages":
-        return call
+def whole_pages(call: Call) -> Call:
+    """Lengthen the past of a call until its context fills whole pages."""
     return call._replace(past=-(-call.context // PAGE) * PAGE - call.tokens)
 
 
-def total(node: Node, known: dict[int, Cost] | None = None) -> Cost:
-    """All FLOPs of a module; layers that share one node are looked at once."""
-    known = {} if known is None else known
-    if id(node) not in known:
-        parts = [*node.costs, *(total(child, known) for child in node.children.values())]
-        sums = (sum(getattr(part, name) for part in parts) for name in ("flops", "masked", "backward"))
-        whole = Cost("", *sums)
-        known[id(node)] = whole if node.routed is None else _routed(whole, node.routed)
-    return known[id(node)]
-
-
-def _routed(cost: Cost, routed: Routed) -> Cost:
-    """Of the products of all experts those of the chosen ones."""
-    if not routed.experts:
-        return cost
-    k, e = min(routed.chosen, routed.experts), routed.experts
-    numbers = (cost.flops, cost.masked, cost.backward)
-    return Cost(cost.name, *(number * k // e for number in numbers))
-
-
 def own_flops(node: Node, prefix: str = "", routed: Routed | None = None) -> Iterator[tuple[str, Cost]]:
-    """Every product with the path of its module, those of routed experts as often as they work."""
-    routed, children = node.routed or routed, list(node.children.items())
-    if node.routed is not None and len(children) == node.routed.experts and children[0][1].children:
-        routed, children = None, children[: node.routed.chosen]  # experts with layers of their own
+    """Yield every product with the path of its module; of routed experts the computed ones count."""
+    own, children = routed_of(node), list(node.children.items())
+    routed = own or routed
+    if own is not None and len(children) == own.experts and children[0][1].children:
+        routed, children = None, children[: own.chosen]  # experts that have layers
     for cost in node.costs:
-        yield prefix, cost if routed is None else _routed(cost, routed)
+        yield prefix, Cost(cost.name, *(routed_share(number, routed) for number in cost[1:]))
     for name, child in children:
-        own = child.cls in ("Parameter", "Buffer")
-        yield from own_flops(child, prefix if own else f"{prefix}.{name}" if prefix else name, routed)
+        is_parameter = child.cls in ("Parameter", "Buffer")
+        yield from own_flops(child, prefix if is_parameter else joined(prefix, name), routed)
 
 
-def kept_tensors(node: Node, prefix: str = "") -> Iterator[tuple[str, Kept]]:
-    """Every tensor that is handed on to the next call, with the path of its module."""
-    if node.cache is None:
-        return
-    for kept in node.cache:
-        yield prefix, kept
-    for name, child in node.children.items():
-        yield from kept_tensors(child, f"{prefix}.{name}" if prefix else name)
+def kept_tensors(node: Node, prefix: str = "", allocation: str = EXACT) -> Iterator[tuple[str, Kept]]:
+    """Yield every tensor of the KV cache with the path of its module."""
+    for kept in (node.cache or ()) if allocation == EXACT else node.reserved:
+        if kept.allocation == allocation:
+            yield prefix, kept
+    for name, child in inside(node, "cache_elements").items():
+        yield from kept_tensors(child, joined(prefix, name), allocation)
 
 
-def _cache(tree: Node) -> list[CacheTensor]:
+def cache_of(tree: Node, allocation: str = EXACT) -> list[CacheTensor]:
+    """Return the tensors of the KV cache in an allocation, in the order of their modules."""
     found = []
-    for path, kept in kept_tensors(tree):
+    for path, kept in kept_tensors(tree, allocation=allocation):
         layer = next((int(part) for part in path.split(".") if part.isdigit()), None)
         tensor = CacheTensor(kept.name, layer, kept.kind, kept.shape, path, kept.dtype)
         found += [tensor] * kept.times

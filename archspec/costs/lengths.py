@@ -1,7 +1,6 @@
-"""How long a call is: the default, and the most that a model's position embeddings allow.
+"""The lengths of a call: their defaults, and the limits of position tables, `max_length` of a spec.
 
-`max_length` of a spec says what a table of position embeddings allows; rotary and relative positions have no
-maximum.
+A table of position embeddings limits the sequence length; rotary and relative positions do not.
 """
 
 from __future__ import annotations
@@ -9,31 +8,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from archspec.configs.scope import Scope
-from archspec.costs.builder import CostBuilder
-from archspec.costs.forward import POSITIONS_HELP, Forward, held_to_transformers
-from archspec.costs.records import Call, Step, axes_of
+from archspec.costs.builder import cost_facts
+from archspec.costs.forward import ENCODER_HELP, Forward, check_supported
+from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError, FormulaError
-from archspec.tree.builder import Builder
-from archspec.tree.node import Node
+from archspec.tree.builder import tree_of
 from archspec.tree.runnable import unrunnable
 from archspec.typing_light import Any
 
-USUAL_TOKENS, USUAL_MEMORY = 2048, 512
+USUAL_TOKENS, USUAL_ENCODER_TOKENS = 2048, 512
 
 
 def usual_lengths(scope: Scope, architecture: str) -> dict[str, int]:
-    """Lengths that a formula is made at: :func:`usual_tokens`, of an encoder 512 positions at most."""
-    lengths = {"batch": 1, "tokens": usual_tokens(scope)}
-    if not encodes(scope, architecture):
-        return lengths
+    """Return the default lengths of a formula: :func:`usual_tokens`, and at most 512 encoder tokens."""
+    tokens, most = usual_tokens(scope), positions(scope, "encoder_tokens")
+    encoder_tokens = USUAL_ENCODER_TOKENS if most is None else max(1, min(USUAL_ENCODER_TOKENS, most))
     if architecture in scope.spec.equal_lengths:
-        return {**lengths, "encoder_tokens": lengths["tokens"]}
-    most = positions(scope, "encoder_tokens")
-    return {**lengths, "encoder_tokens": USUAL_MEMORY if most is None else max(1, min(USUAL_MEMORY, most))}
+        encoder_tokens = tokens
+    call = Call(1, tokens, 0, encoder_tokens, encoder_tokens)
+    encodes = cost_facts(scope, architecture, call).encodes
+    encoder = {"encoder_tokens": encoder_tokens} if encodes else {}
+    return {"batch": 1, "tokens": tokens, **encoder}
 
 
 def usual_tokens(scope: Scope, past: int = 0) -> int:
-    """2048, or as many as there are positions for after a past."""
+    """Return 2048, or the model's maximum after a past if that is smaller."""
     most = positions(scope, "tokens")
     left: int = USUAL_TOKENS if most is None or type(past) is not int else most - past
     return max(1, min(USUAL_TOKENS, left))
@@ -48,12 +47,12 @@ def called(
     encoder_tokens: int | None = None,
     new_encoder_tokens: int | None = None,
 ) -> Forward:
-    """A call by the rule of every verb: :func:`usual_tokens` unless tokens are given, no usual memory.
+    """Return the costs of a call with the default number of tokens unless one is given.
 
-    Errors: :class:`ArchspecError` for a class whose costs are not given, for a config that transformers
+    Errors: :class:`ArchspecError` for a class whose costs were not validated, for a config that transformers
     cannot run, and for a call that is too long.
     """
-    held_to_transformers(scope, architecture)
+    check_supported(scope, architecture)
     check_runs(scope, architecture)
     held = scope.spec.library.costs(scope.spec.model_type).held(architecture)
     if tokens is None:
@@ -67,13 +66,13 @@ def check_runs(scope: Scope, architecture: str) -> None:
     """Errors: :class:`ArchspecError` for a config that transformers builds and cannot run."""
     if next(unrunnable(scope, architecture), None) is None:
         return
-    problem = next(unrunnable(scope, architecture, Builder(scope).build(architecture)), None)
+    problem = next(unrunnable(scope, architecture, tree_of(scope, architecture)), None)
     if problem is not None:
         raise ArchspecError(problem)
 
 
 def positions(scope: Scope, axis: str) -> Any:
-    """How many positions there are for `tokens` or `encoder_tokens`; None where no table ends them.
+    """Return the limit of `tokens` or `encoder_tokens`; None without one.
 
     >>> import archspec
     >>> positions(archspec.load("RobertaModel").scope, "tokens")
@@ -85,62 +84,41 @@ def positions(scope: Scope, axis: str) -> Any:
 
 
 def check_lengths(scope: Scope, architecture: str, call: Call | Step) -> None:
-    """Errors: :class:`ArchspecError` for a call that is longer than there are positions for."""
+    """Errors: :class:`ArchspecError` for a call that is longer than the model's position tables."""
     call = call.call if isinstance(call, Step) else call
     if architecture in scope.spec.equal_lengths and call.encoder_tokens not in (0, call.tokens):
-        message = f"{architecture} runs with as many encoder positions as tokens"
+        message = f"{architecture} reads the same tokens in its encoder and in its decoder"
         raise ArchspecError(
-            f"{message}, not with {call.encoder_tokens:,} and {call.tokens:,}",
-            help=f"encoder_tokens={call.tokens}",
+            f"{message}, not {call.encoder_tokens:,} and {call.tokens:,}",
+            help=f"use encoder_tokens={call.tokens}",
         )
-    _check(scope, "tokens", call.context, f"{architecture} has", "past and tokens are")
-    if call.encoder_tokens and encodes(scope, architecture):
+    _check(scope, "tokens", call.context, architecture, "past + tokens is")
+    if call.encoder_tokens and cost_facts(scope, architecture, call).encodes:
         _check(
             scope,
             "encoder_tokens",
             call.encoder_tokens,
-            f"the encoder of {architecture} has",
+            f"the encoder of {architecture}",
             "encoder_tokens is",
         )
 
 
 def check_memory(scope: Scope, architecture: str, encoder_tokens: int | None) -> None:
-    """Errors: :class:`ArchspecError` for encoder positions that a class does not take, or needs."""
-    if encoder_tokens and not _uses_memory(scope, architecture, encoder_tokens):
-        message = f"encoder_tokens has no effect: {architecture} attends to no encoder"
-        raise ArchspecError(message, help="leave encoder_tokens out")
-    if encoder_tokens is None and encodes(scope, architecture):
-        message = f"{architecture} reads what its encoder gives"
-        raise ArchspecError(message, help=POSITIONS_HELP)
+    """Errors: :class:`ArchspecError` for an encoder's sequence length that has no effect, or is missing."""
+    built = cost_facts(scope, architecture, Call(1, 1))
+    if encoder_tokens and not built.attends:
+        message = f"encoder_tokens has no effect: {architecture} does not attend to an encoder"
+        raise ArchspecError(message, help="leave out encoder_tokens")
+    if encoder_tokens is None and built.encodes:
+        message = f"{architecture} needs the sequence length of its encoder"
+        raise ArchspecError(message, help=ENCODER_HELP)
 
 
-def _uses_memory(scope: Scope, architecture: str, encoder_tokens: int) -> bool:
-    """Return True if any cost of a call depends on an encoder's positions."""
-    without, given = (
-        CostBuilder(scope, axes_of(Call(1, 1, 0, length, length))).build(architecture)
-        for length in (0, encoder_tokens)
-    )
-    return _costs(without) != _costs(given)
-
-
-def _costs(node: Node) -> list[Any]:
-    return [node.costs, node.cache, *map(_costs, node.children.values())]
-
-
-def _check(scope: Scope, axis: str, length: int, whose: str, what: str) -> None:
+def _check(scope: Scope, axis: str, length: int, subject: str, limited: str) -> None:
     most = positions(scope, axis)
     if most is not None and length > most:
-        raise ArchspecError(
-            f"{whose} positions for {most:,} tokens, and this call comes to {length:,}",
-            help=f"{what} {most:,} at most: {scope.spec.max_length[axis].text}",
-        )
-
-
-def encodes(scope: Scope, architecture: str) -> bool:
-    """Whether an encoder is built, whose positions are a call's `encoder_tokens`."""
-    builder = CostBuilder(scope, axes_of(Call(1, 1)))
-    builder.build(architecture)
-    return builder.encoder
+        message = f"{subject} supports at most {most:,} tokens, and this call has {length:,}"
+        raise ArchspecError(message, help=f"{limited} at most {most:,}: {scope.spec.max_length[axis].text}")
 
 
 def check_positive(**given: Any) -> None:
@@ -151,6 +129,6 @@ def check_positive(**given: Any) -> None:
 
 
 def check_lengthless(quantity: str, lengths: Mapping[str, Any]) -> None:
-    """Errors: :class:`FormulaError` for the length of a call, on which the quantity does not depend."""
+    """Errors: :class:`FormulaError` for a length, on which the quantity does not depend."""
     for name in lengths:
         raise FormulaError(f"{name} has no effect on {quantity}", help=f"leave out {name}")

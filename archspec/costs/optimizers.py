@@ -1,8 +1,7 @@
-"""What an optimizer keeps for each parameter that it trains, from formulas/optimizers.json.
+"""The memory of a rank that does not depend on a call: weights, gradients and optimizer states.
 
-Of every optimizer the file says in which dtype gradients are added up, whether there is a copy of 16-bit
-weights, which states there are, and where that can be read. Counters of steps, which are kept on the CPU, are
-left out.
+formulas/optimizers.json has the dtype in which each optimizer accumulates gradients, its copy of 16-bit
+weights, its states, and the source. Step counters are on the CPU and are not included.
 """
 
 from __future__ import annotations
@@ -11,10 +10,12 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from math import prod
 
+from archspec.costs.parallel import Part, Ranks
+from archspec.costs.records import Row
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.formats.dtypes import dtype_bytes
 from archspec.specs.files import folder
@@ -22,9 +23,11 @@ from archspec.tree.tensors import Tensor
 from archspec.typing_light import NamedTuple
 
 OPTIMIZERS = "optimizers.json"
-STAGES = ("optimizer", "gradients", "weights")  # what ZeRO's stages 1, 2 and 3 share out, one more each
-_LAYER = re.compile(r"(.*\.(?:layers|blocks)\.\d+|.*?\.\d+)\.")  # names of what is inside a layer
-_BY_TENSOR = ("blocks", "rows and columns", "scalar")  # states that are not of a dtype, an element each
+STAGES = ("optimizer", "gradients", "weights")  # ZeRO's stages 1, 2 and 3 shard one more each
+KEPT = " kept in float32"  # ends the names of rows of parameters that stay in float32
+_WEIGHTS = "weights"  # as a dtype: that of the weight itself
+_LAYER = re.compile(r"(.*\.(?:layers|blocks)\.\d+|.*?\.\d+)\.")  # a module in a layer
+_BY_TENSOR = ("blocks", "rows and columns", "scalar")  # states without one element for each parameter
 _BLOCK, _SMALL, _TABLE = 256, 4096, 256 * 4  # of bitsandbytes: elements a scale, elements in float32, levels
 _FLOAT = 4
 
@@ -41,16 +44,16 @@ class Optimizer(NamedTuple):
 
     @property
     def by_element(self) -> bool:
-        """Whether each state has an element for each of the parameter's: any part can be kept apart."""
+        """True if each state has an element for each parameter, so that it can be sharded."""
         return not any(state in _BY_TENSOR for state in self.states.values())
 
     def copied(self, dtype: str) -> str | None:
-        """The dtype of the copy of weights in a dtype; None where these are as wide, or there is none."""
+        """Return the dtype of the copy of weights in a dtype; None without a wider copy."""
         wider = self.copy is not None and dtype_bytes(self.copy) > dtype_bytes(dtype)
         return self.copy if wider else None
 
     def state_bytes(self, state: str, tensors: list[Tensor]) -> int:
-        """Bytes of one state that is not of an element each, of all tensors that are trained."""
+        """Return the bytes of one state that is not stored by element, of all trained tensors."""
         kind = self.states[state]
         if kind == "blocks":
             return _blocks([tensor.numel for tensor in tensors])
@@ -58,7 +61,7 @@ class Optimizer(NamedTuple):
 
 
 def _blocks(numels: list[int]) -> int:
-    """A byte an element and a float32 for each 256, with one table of levels; small tensors in float32."""
+    """Return the bytes of 8-bit states with a float32 for each 256 elements; small tensors are in float32."""
     large = [numel for numel in numels if numel >= _SMALL]
     small = sum(numel for numel in numels if numel < _SMALL)
     scales = sum(-(-numel // _BLOCK) for numel in large)
@@ -66,7 +69,7 @@ def _blocks(numels: list[int]) -> int:
 
 
 def _factored(tensor: Tensor) -> int:
-    """A float32 for each row and each column of a matrix, for each element of a vector."""
+    """Return the bytes of a float32 for each row and column of a matrix, or element of a vector."""
     if len(tensor.shape) < 2:
         return _FLOAT * tensor.numel
     *outer, rows, columns = tensor.shape
@@ -75,44 +78,43 @@ def _factored(tensor: Tensor) -> int:
 
 @cache
 def optimizers() -> dict[str, Optimizer]:
-    """Every optimizer by its name."""
+    """Return every optimizer by its name."""
     with open(os.path.join(folder(), OPTIMIZERS), encoding="utf-8") as file:
         return {name: Optimizer(name, **entry) for name, entry in json.load(file).items()}
 
 
 def optimizer_named(name: str) -> Optimizer:
-    """An optimizer by its name. Errors: :class:`ArchspecError` for one that the file does not have.
+    """Return an optimizer by its name. Errors: :class:`ArchspecError` for an unknown one.
 
     >>> optimizer_named("adamw").states
     {'momentum': 'float32', 'variance': 'float32'}
     """
     known = optimizers()
     if not isinstance(name, str):
-        raise ArchspecError(f"{name!r} is no optimizer's name", help=f"known: {', '.join(known)}")
+        raise ArchspecError(f"optimizer is {name!r}", help=f"choose {', '.join(known)}")
     if name not in known:
-        help_ = did_you_mean(str(name), known) or f"known: {', '.join(known)}"
-        raise ArchspecError(f"{name} is no optimizer that is described", help=help_)
+        help_ = did_you_mean(name, known) or f"choose {', '.join(known)}"
+        raise ArchspecError(f"unknown optimizer {name!r}", help=help_)
     return known[name]
 
 
 def check_zero(zero: int, data: int, experts: int) -> None:
-    """Errors: :class:`ArchspecError` for a stage of ZeRO that does not exist, or numbers without effect.
-
-    ``data`` and ``experts`` are numbers of ranks.
-    """
+    """Errors: :class:`ArchspecError` for an unknown stage of ZeRO, or numbers of ranks without effect."""
     if type(zero) is not int or not 0 <= zero <= len(STAGES):
-        raise ArchspecError(f"zero is {zero!r}", help="ZeRO's stages are 0, 1, 2 and 3")
+        raise ArchspecError(f"zero is {zero!r}", help="choose 0, 1, 2 or 3")
     if zero and data == 1:
-        raise ArchspecError("zero has no effect with data_parallel=1", help="give data_parallel, or no zero")
+        raise ArchspecError(
+            "zero has no effect with data_parallel=1", help="give data_parallel, or leave out zero"
+        )
     if data > 1 and not zero and experts == 1:
         message = "data_parallel has no effect on the memory of a rank without zero"
         raise ArchspecError(message, help="give zero (1, 2 or 3), or leave out data_parallel")
 
 
 def largest_unit(sizes: Iterable[tuple[str, int]]) -> int:
-    """Elements, or bytes, of the largest layer, or module outside of layers, from those of parameters.
+    """Return the size of the largest layer, or module outside of layers, from sizes of parameters.
 
-    It is the least that ZeRO's stage 3 gathers at once.
+    ZeRO's stage 3 gathers at least this at once.
 
     >>> largest_unit([("wte.weight", 9), ("h.0.fc.weight", 4), ("h.0.fc.bias", 2), ("h.1.fc.weight", 4)])
     9
@@ -122,3 +124,64 @@ def largest_unit(sizes: Iterable[tuple[str, int]]) -> int:
         layer = _LAYER.match(name)
         units[layer[1] if layer else name.rpartition(".")[0]] += elements
     return max(units.values(), default=0)
+
+
+class States(NamedTuple):
+    """Makes the rows of a training report; ``float32`` are the names of weights that stay in float32.
+
+    ``zero`` is ZeRO's stage, which decides what is divided over the data-parallel ranks.
+    """
+
+    optimizer: Optimizer
+    dtype: str
+    float32: frozenset[str]
+    ranks: Ranks
+    zero: int
+
+    def rows(self, parts: list[Part]) -> dict[str, Row]:
+        """Return rows of weights, gradients and states by their names, of the parts of a rank."""
+        trained = [part for part in parts if part.tensor.trainable]
+        found = [*self._typed_rows("weights", _WEIGHTS, parts, "weights")]
+        found += self._typed_rows("gradients", self.optimizer.gradients, trained, "gradients")
+        if (copy := self.optimizer.copied(self.dtype)) is not None:
+            narrow = [part for part in trained if part.tensor.name not in self.float32]
+            found.append(self._row("copy of the weights", copy, narrow, "optimizer"))
+        for state, kind in self.optimizer.states.items():
+            if self.optimizer.by_element:
+                found += self._typed_rows(state, kind, trained, "optimizer")
+            else:
+                size = self.optimizer.state_bytes(state, [part.tensor for part in trained])
+                found.append(Row(state, kind, None, 1, size))
+        return {row.name: row for row in found}
+
+    def gathered(self, parts: list[Part]) -> list[Row]:
+        """Return the largest layer, or module outside of layers, that ZeRO's stage 3 gathers."""
+        if self.zero < len(STAGES) or self.ranks.data == 1:
+            return []
+        alone = self.ranks.data * self.ranks.tensor == self.ranks.expert  # each expert is on one rank
+        whole = [one for one in parts if not (one.expert and alone)]
+        most = largest_unit((one.tensor.name, one.numel) for one in whole)
+        nbytes = largest_unit((one.tensor.name, one.numel * self._element_bytes(one)) for one in whole)
+        return [Row("gathered weights", self.dtype, most, 1, nbytes)]
+
+    def _element_bytes(self, part: Part) -> int:
+        return dtype_bytes("float32" if part.tensor.name in self.float32 else self.dtype)
+
+    def _typed_rows(self, name: str, dtype: str, parts: list[Part], kind: str) -> Iterator[Row]:
+        """Yield one row, and a second one if the dtype is that of the weights and some stay in float32."""
+        kept = [part for part in parts if part.tensor.name in self.float32]
+        if dtype != _WEIGHTS or not kept:
+            yield self._row(name, self.dtype if dtype == _WEIGHTS else dtype, parts, kind)
+            return
+        others = [part for part in parts if part.tensor.name not in self.float32]
+        yield self._row(name, self.dtype, others, kind)
+        yield self._row(f"{name}{KEPT}", "float32", kept, kind)
+
+    def _row(self, name: str, dtype: str, parts: list[Part], kind: str) -> Row:
+        """Return a row of a rank's share; each expert is sharded over fewer ranks."""
+        share = self.ranks.data if STAGES.index(kind) < self.zero else 1
+        copies = share * self.ranks.tensor // self.ranks.expert if share > 1 else 1
+        experts = sum(part.numel for part in parts if part.expert)
+        others = sum(part.numel for part in parts if not part.expert)
+        own = -(-others // share) + -(-experts // copies)
+        return Row(name, dtype, own, share, own * dtype_bytes(dtype))

@@ -14,7 +14,7 @@ from math import prod
 from archspec.configs.scope import Scope
 from archspec.errors import ArchspecError
 from archspec.specs.files import folder
-from archspec.tree.builder import Builder
+from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor, joined
 from archspec.typing_light import Any, NamedTuple
@@ -95,8 +95,8 @@ def stages(scope: Scope, architecture: str, tensors: list[Tensor], ranks: Ranks)
     """
     if not ranks.cut and ranks.pipeline == 1:
         return [[Part(tensor, tensor.shape, False) for tensor in _unique(tensors)]]
-    held_to_transformers(scope.spec.model_type, architecture, ranks)
-    tree = Builder(scope).build(architecture)
+    check_ranks(scope.spec.model_type, architecture, ranks)
+    tree = tree_of(scope, architecture)
     return [parts(tree, tensors, ranks._replace(stage=stage)) for stage in range(ranks.pipeline)]
 
 
@@ -117,7 +117,7 @@ def _unique(tensors: list[Tensor]) -> list[Tensor]:
     return [tensor for tensor in tensors if tensor.kind == "parameter" and not tensor.tied_to]
 
 
-def held_step(model_type: str, architecture: str, ranks: Ranks, what: str) -> None:
+def check_step(model_type: str, architecture: str, ranks: Ranks, what: str) -> None:
     """Errors: :class:`ArchspecError` for a class of which a rank's step was not measured so."""
     for kind in ("tensor", "pipeline"):
         whole = getattr(ranks, kind) == 1 or (kind, what) == ("pipeline", "FLOPs")  # stay where layers are
@@ -126,7 +126,7 @@ def held_step(model_type: str, architecture: str, ranks: Ranks, what: str) -> No
             raise ArchspecError(message, help=_STATES)
 
 
-def held_to_transformers(model_type: str, architecture: str, ranks: Ranks) -> None:
+def check_ranks(model_type: str, architecture: str, ranks: Ranks) -> None:
     """Errors: :class:`ArchspecError` for a class whose parts were not held to transformers' on such ranks."""
     for kind in KINDS:
         if getattr(ranks, kind) > 1 and architecture not in _file()["held"][kind].get(model_type, ()):

@@ -1,25 +1,28 @@
-"""The axes of a call, and what one module computes and keeps in it; numbers may be symbolic."""
+"""The lengths of a call, and the costs of one module; numbers may be symbolic."""
 
 from __future__ import annotations
 
 from archspec.specs.torch_layers import Leaf
 from archspec.typing_light import Any, NamedTuple
 
-Axes = dict[str, Any]  # by the names of `archspec.specs.records.RUNS`, and how a cache is allocated
-ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of dtypes that activations were held to torch in
+Axes = dict[str, Any]  # by the names of `archspec.specs.records.RUNS`, and the allocation of a cache
+EXACT, STATIC, PAGES = ALLOCATIONS = ("exact", "static", "pages")  # of a KV cache
+ELEMENT_BYTES = {"bfloat16": 2, "float32": 4}  # of the dtypes in which activations were validated
 KERNELS = ("flash", "eager")  # of attention in training
 STATISTIC = 4  # bytes: norms compute in float32
-EXCLUDED = (  # of the memory of a training step, always
+EXCLUDED = (  # from the memory of a training step, always
     "inputs and buffers",
     "temporary tensors of the backward pass and the optimizer step",
     "memory that CUDA and its allocator reserve",
 )
-_KEEP_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
-PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a position
+PRODUCTS = ("Linear", "Conv1D", "Conv1d", "Conv2d", "Conv3d")  # use each weight once a token
+OUTPUT_SIZES = {"Linear": 0, "Conv1D": 1}  # the dimension of the weight that is the width of the output
+_INPUT_SIZES = {"Linear": 1, "Conv1D": 0}
+_SAVE_NOTHING = ("Embedding", "Parameter", "Buffer", "Identity", "Dropout")
 
 
 class Call(NamedTuple):
-    """The lengths of one call: sequences, positions computed now, positions in the cache, encoder positions.
+    """The lengths of one call: sequences, new tokens, tokens in the KV cache, encoder tokens.
 
     ``new_encoder_tokens`` is how many encoder tokens this call computes: all of them, or 0 if the encoder's
     output is given.
@@ -36,31 +39,31 @@ class Call(NamedTuple):
 
     @property
     def context(self) -> int:
-        """Positions in the cache after the call."""
+        """Tokens in the KV cache after the call."""
         return self.past + self.tokens
 
     def lengths(self) -> dict[str, int]:
-        """By the names of their axes."""
+        """Return the lengths by the names of their axes."""
         return self._asdict()
 
     @property
-    def usually_encoded(self) -> int:
-        """The encoder positions that a call computes unless told otherwise: all, none after a past."""
+    def default_new_encoder_tokens(self) -> int:
+        """All encoder tokens, none after a past."""
         return 0 if self.past else self.encoder_tokens
 
     def at(self, lengths: dict[str, int]) -> Call:
-        """The same with some other lengths; `new_encoder_tokens` follows them where it is as usual."""
+        """Replace some lengths; `new_encoder_tokens` follows them if it has its default."""
         there = self._replace(**lengths)
-        if "new_encoder_tokens" in lengths or self.new_encoder_tokens != self.usually_encoded:
+        if "new_encoder_tokens" in lengths or self.new_encoder_tokens != self.default_new_encoder_tokens:
             return there
-        return there._replace(new_encoder_tokens=there.usually_encoded)
+        return there._replace(new_encoder_tokens=there.default_new_encoder_tokens)
 
 
 class Step(NamedTuple):
-    """The lengths of a forward in training, and how it is trained; all encoder positions are computed.
+    """The lengths and options of a forward pass in training; all encoder tokens are computed.
 
-    ``loss`` names the loss that the class computes from labels, as formulas/contractions.yaml has it; '' for
-    a step without one.
+    ``loss`` names the loss that the class computes from labels, an entry of formulas/contractions.yaml; ''
+    for a step without a loss.
     """
 
     batch: int
@@ -73,28 +76,26 @@ class Step(NamedTuple):
 
     @property
     def call(self) -> Call:
-        """The call that it is, without a cache."""
+        """The same forward pass as a call without a cache."""
         return Call(self.batch, self.tokens, 0, self.encoder_tokens, self.encoder_tokens)
 
     def lengths(self) -> dict[str, int]:
-        """By the names of their axes."""
+        """Return the lengths by the names of their axes."""
         return {"batch": self.batch, "tokens": self.tokens, "encoder_tokens": self.encoder_tokens}
 
     def at(self, lengths: dict[str, int]) -> Step:
-        """The same with some other lengths."""
+        """Replace some lengths."""
         given = {**self.lengths(), **lengths}
-        return self._replace(
-            batch=given["batch"], tokens=given["tokens"], encoder_tokens=given["encoder_tokens"]
-        )
+        return Step(given["batch"], given["tokens"], given["encoder_tokens"], *self[3:])
 
     @property
     def kind(self) -> str:
-        """How it is trained, as the record of what was held to torch says it."""
+        """The key of this kind of training in formulas/costs.json."""
         return f"{self.attention} checkpointing" if self.checkpointing else self.attention
 
 
 class Row(NamedTuple):
-    """One row of where the memory of a rank goes; ``shared_by`` is how many ranks of data share it out."""
+    """One row of a rank's training memory, sharded over ``shared_by`` data-parallel ranks."""
 
     name: str
     dtype: str
@@ -104,9 +105,9 @@ class Row(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """FLOPs of one product, 2 per multiply-add; ``masked`` of them are let through by its mask.
+    """FLOPs of one product, 2 per multiply-add.
 
-    ``backward`` are those of its gradients.
+    ``masked`` are the FLOPs that its mask lets through, ``backward`` those of its gradients.
     """
 
     name: str
@@ -116,10 +117,10 @@ class Cost(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A tensor that a module keeps for the next call; its first size is the batch.
+    """A tensor of the KV cache in one allocation; its first size is the batch.
 
-    ``kind`` says what of the past it holds: full, window, cross, latent, or state. A module that runs
-    ``times`` times keeps as many. ``dtype`` is the one that it has whatever the model's is.
+    ``kind`` is full, window, cross, latent or state. A module that runs ``times`` times has as many such
+    tensors. ``dtype`` is None if the tensor has the model's dtype.
     """
 
     name: str
@@ -127,25 +128,26 @@ class Kept(NamedTuple):
     shape: tuple[Any, ...]
     times: Any = 1
     dtype: str | None = None
+    allocation: str = EXACT
 
 
 class Saved(NamedTuple):
-    """Bytes that autograd keeps for the backward, by the name of what keeps them; None: not described."""
+    """Bytes that autograd saves for the backward pass; None if they are not known."""
 
     name: str
     nbytes: Any
 
 
 class Products(NamedTuple):
-    """What one contraction of `ops:` comes to."""
+    """The costs of one contraction of `ops:`; ``saved`` is None without a training step."""
 
     cost: Cost
     kept: list[Kept]
-    saved: Saved | None  # where a training step is asked for
+    saved: Saved | None
 
 
 def training_axes(step: Step) -> Axes:
-    """The axes of a forward in training: beside its lengths those of `archspec.specs.records.TRAINING`."""
+    """Return the axes of a forward pass in training, with those of `archspec.specs.records.TRAINING`."""
     return {
         **axes_of(step.call),
         "element_bytes": ELEMENT_BYTES[step.dtype],
@@ -154,14 +156,14 @@ def training_axes(step: Step) -> Axes:
     }
 
 
-def axes_of(call: Call, allocation: str = "exact") -> Axes:
-    """The axes of a call, and how its cache is allocated."""
+def axes_of(call: Call, allocation: str = EXACT) -> Axes:
+    """Return the axes of a call whose KV cache has an allocation."""
     once = {"times": 1, "trained": 1, "backward": 2}
     return {**call._asdict(), "context": call.context, **once, "allocation": allocation}
 
 
 def inner_axes(axes: Axes, given: Axes) -> Axes:
-    """The axes inside a module of which some are given anew."""
+    """Return the axes inside a module whose `runs:` replace some of them."""
     found = {**axes, **given}
     if "context" not in given:
         found["context"] = found["past"] + found["tokens"]
@@ -172,7 +174,7 @@ def inner_axes(axes: Axes, given: Axes) -> Axes:
 
 
 def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
-    """The products of a layer: 2 FLOPs for each element of its weight, sequence and position."""
+    """Return the products of a layer: 2 FLOPs for each element of its weight and each token."""
     if layer not in PRODUCTS:
         return []
     once = 2 * axes["batch"] * axes["tokens"]
@@ -183,24 +185,22 @@ def weight_costs(layer: str, tensors: list[Leaf], axes: Axes) -> list[Cost]:
 
 
 def trains(axes: Axes | None) -> bool:
-    """Whether a call is a training step, of which is asked what it keeps."""
+    """Return True for the axes of a training step."""
     return axes is not None and "element_bytes" in axes
 
 
 def layer_saves(layer: str, tensors: list[Leaf], axes: Axes) -> list[Saved]:
-    """What a layer keeps on its own: a Linear its input, norms the input and statistics of each position.
+    """Return the bytes that a layer saves for the backward pass.
 
-    An embedding keeps its indices, which are inputs unless a spec says otherwise; an RMSNorm is transformers'
-    own, which computes in float32.
+    A Linear saves its input, a norm its input and the statistics of each token. An embedding saves its
+    indices, which are inputs. RMSNorm is transformers' own, which computes in float32.
     """
-    if layer in _KEEP_NOTHING:
+    if layer in _SAVE_NOTHING:
         return []
     positions = axes["times"] * axes["batch"] * axes["tokens"]
     element = axes["element_bytes"]
-    if layer == "Linear":
-        return [Saved(layer, element * positions * tensors[0].shape[1])]
-    if layer == "Conv1D":  # its weight is transposed
-        return [Saved(layer, element * positions * tensors[0].shape[0])]
+    if layer in _INPUT_SIZES:
+        return [Saved(layer, element * positions * tensors[0].shape[_INPUT_SIZES[layer]])]
     if layer == "LayerNorm" and tensors:
         return [Saved(layer, positions * (element * tensors[0].shape[0] + 2 * STATISTIC))]
     if layer == "RMSNorm" and tensors:

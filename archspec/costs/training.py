@@ -1,4 +1,4 @@
-"""What one training step costs a rank: FLOPs; bytes of weights, gradients, optimizer and activations."""
+"""The costs of one training step on a rank: FLOPs, weights, gradients, optimizer states, activations."""
 
 from __future__ import annotations
 
@@ -6,45 +6,51 @@ from functools import cached_property
 
 from archspec.arguments import TEXT, checked
 from archspec.configs.scope import Scope
-from archspec.costs.activations import PIPELINE, TENSOR, Activations, RankActivations, checkpointed, loss_gap
-from archspec.costs.forward import Forward, held_to_transformers, total
+from archspec.costs.activations import (
+    PIPELINE,
+    TENSOR,
+    RankActivations,
+    StepActivations,
+    called_activations,
+    checkpointed,
+    loss_gap,
+)
+from archspec.costs.forward import Forward, check_supported
 from archspec.costs.lengths import check_lengths, check_memory, check_positive, check_runs
-from archspec.costs.optimizers import STAGES, check_zero, optimizer_named
-from archspec.costs.parallel import Ranks, Shares, held_step, stages
-from archspec.costs.records import EXCLUDED, Call, Row
-from archspec.costs.states import KEPT, States
+from archspec.costs.optimizers import KEPT, STAGES, States, check_zero, optimizer_named
+from archspec.costs.parallel import Ranks, Shares, check_step, stages
+from archspec.costs.quantities import total
+from archspec.costs.records import EXCLUDED, KERNELS, Call, Row
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_name
 from archspec.formats.float32 import kept_in_float32
-from archspec.tree.builder import Builder
+from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor
 
-DTYPES = ("float32", "bfloat16", "float16")  # of weights that are trained
-ATTENTION = ("flash", "eager")
+DTYPES = ("float32", "bfloat16", "float16")  # of trained weights
 
 
 class TrainingStep:
-    """One step of training on one rank, made by :meth:`archspec.Model.training`.
+    """One training step on one rank, made by :meth:`archspec.Model.training`.
 
-    A rank computes ``batch`` sequences of ``tokens`` positions (and ``encoder_tokens`` of an encoder) of an
-    ``architecture`` at the config of ``scope``, with an ``optimizer``, the code of ``attention``, and layers
-    computed again where ``checkpointing`` is set. Weights are all parameters, in ``dtype``;
-    those with requires_grad have a gradient and the optimizer's states. Gradients are of their dtype, as
-    torch makes them; `adamw_megatron` adds them up in float32. Where 16-bit weights have a copy in float32,
-    it counts with the optimizer. ZeRO's stages share out the optimizer's part (1), gradients (2) and weights
-    (3) over ``data_parallel`` ranks: of n elements a rank has n / ranks, rounded up. Stage 3 gathers whole
-    weights; the largest layer, or module outside of layers, is counted. ``excluded`` lists what is not
-    counted, so ``total_bytes`` is a lower bound. Gradients are counted next to all activations, as they are
-    when a step accumulates gradients.
+    A rank computes ``batch`` sequences of ``tokens`` (and of ``encoder_tokens`` in an encoder). Weights are
+    all parameters, in ``dtype``. Those with requires_grad have a gradient and the optimizer's states.
+    Gradients have the dtype of the weights, as in torch; `adamw_megatron` accumulates them in float32. A
+    float32 copy of 16-bit weights counts with the optimizer.
 
-    ``tensor_parallel`` and ``expert_parallel`` cut parameters as transformers' plans do, and
-    ``pipeline_parallel`` shares out layers as it does; figures are of :attr:`stage`. There ``batch`` is a
-    micro-batch, of which a stage keeps one for each stage from it to the last.
-    Ranks of experts are among those of data and tensors: ZeRO finds each expert on as many fewer. ``ranks``
-    are how many there are of each kind, ``zero`` is ZeRO's stage.
+    ZeRO's stages shard the optimizer (1), gradients (2) and weights (3) over ``data_parallel`` ranks: of n
+    elements a rank has n / ranks, rounded up. Stage 3 gathers whole weights; the largest layer, or module
+    outside of layers, is counted. Gradients are counted next to all activations, as when a step accumulates
+    gradients. ``excluded`` lists what is not counted, so ``total_bytes`` is a lower bound.
 
-    Errors: :class:`ArchspecError` where transformers does not share out the class so.
+    ``tensor_parallel`` and ``expert_parallel`` shard parameters by transformers' plans;
+    ``pipeline_parallel`` puts layers on stages. The figures are those of :attr:`stage`. There ``batch`` is a
+    micro-batch; a stage has one in flight for each stage from it to the last. Expert-parallel ranks are
+    within the data × tensor ranks, so ZeRO shards each expert over fewer ranks. ``ranks`` are the numbers of
+    ranks of each kind, ``zero`` is ZeRO's stage.
+
+    Errors: :class:`ArchspecError` if transformers does not shard the class like this.
     """
 
     @checked(dtype=TEXT)
@@ -74,30 +80,32 @@ class TrainingStep:
         self.attention, self.checkpointing = attention, checkpointing
         self.data_parallel, self.zero = data_parallel, zero
         if self.dtype not in DTYPES:
-            raise ArchspecError(f"weights in {dtype} are not trained", help=f"known: {', '.join(DTYPES)}")
-        if attention not in ATTENTION:
-            raise ArchspecError(f"{attention} is no attention", help=f"known: {', '.join(ATTENTION)}")
+            message = f"training with weights in {dtype} is not supported"
+            raise ArchspecError(message, help=f"choose {', '.join(DTYPES)}")
+        if attention not in KERNELS:
+            raise ArchspecError(f"unknown attention {attention!r}", help=f"choose {' or '.join(KERNELS)}")
         check_positive(batch=batch, tokens=tokens, encoder_tokens=encoder_tokens or 1)
         self.ranks = Ranks(tensor_parallel, pipeline_parallel, expert_parallel, data_parallel)
         check_positive(**{f"{kind}_parallel": count for kind, count in self.ranks.counts.items()})
         if sequence_parallel:
             raise ArchspecError("sequence_parallel is not supported", help="use tensor_parallel")
-        self._check_shares()
+        self._check_shards()
         self._check_lengths()
         self._tensors = tensors
         self._stages = stages(scope, architecture, tensors, self.ranks)
 
-    def _check_shares(self) -> None:
+    def _check_shards(self) -> None:
         check_zero(self.zero, self.data_parallel, self.ranks.expert)
         if (self.zero or self.ranks.cut) and not self.optimizer.by_element:
-            message = f"the states of {self.optimizer.name} are not of an element each, and not shared out"
+            message = f"the states of {self.optimizer.name} cannot be sharded"
             raise ArchspecError(message, help="choose another optimizer, or leave out zero")
 
     def _check_lengths(self) -> None:
+        """Errors: :class:`ArchspecError` for a step that does not run, or lengths without effect."""
+        _ = self._found  # the tree of a training step serves the checks, too
         check_runs(self.scope, self.architecture)
-        check_lengths(
-            self.scope, self.architecture, Call(self.batch, self.tokens, 0, self.encoder_tokens or 0)
-        )
+        length = self.encoder_tokens or 0
+        check_lengths(self.scope, self.architecture, Call(self.batch, self.tokens, 0, length, length))
         if self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None:
             check_memory(self.scope, self.architecture, self.encoder_tokens)
 
@@ -107,12 +115,9 @@ class TrainingStep:
 
     @cached_property
     def stage(self) -> int:
-        """Of the stages of layers the one that needs most bytes, which all figures are of; 0 is the first.
-
-        Where activations are not described, it is the one with most of the others.
-        """
-        held = self._states
-        rows = ([*held.rows(parts).values(), *held.gathered(parts)] for parts in self._stages)
+        """The pipeline stage that needs most bytes, from 0; without activations if they are not supported."""
+        made = self._states
+        rows = ([*made.rows(parts).values(), *made.gathered(parts)] for parts in self._stages)
         states = [sum(row.bytes for row in one) for one in rows]
         if len(states) == 1:
             return 0
@@ -125,25 +130,25 @@ class TrainingStep:
 
     @cached_property
     def _tree(self) -> Node:
-        return Builder(self.scope).build(self.architecture)
+        return tree_of(self.scope, self.architecture)
 
     def _shares(self, stage: int) -> Shares:
         return Shares(self._tree, self._tensors, self.ranks._replace(stage=stage))
 
     @cached_property
     def flops(self) -> int:
-        """FLOPs of the call and of its gradients, of this rank's sequences, without what is computed again.
+        """FLOPs of the forward and the backward pass of this rank's sequences, without recomputation.
 
         >>> import archspec
         >>> archspec.load("LlamaForCausalLM").training(batch=1, tokens=4096).flops
         188763812659200
         """
-        held_to_transformers(self.scope, self.architecture)
-        call = Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.encoder_tokens)
+        check_supported(self.scope, self.architecture)
+        call = self.forward
         if self._whole:
             return call.training_flops
         call.check_trained()
-        held_step(self.scope.spec.model_type, self.architecture, self.ranks, "FLOPs")
+        check_step(self.scope.spec.model_type, self.architecture, self.ranks, "FLOPs")
         shares = self._shares(self.stage)
         return sum(
             shares.flops(path, flops)
@@ -152,19 +157,24 @@ class TrainingStep:
         )
 
     @cached_property
-    def recomputed_flops(self) -> int:
-        """With checkpointing, FLOPs of the layers that are run again, whole; 0 without.
+    def forward(self) -> Forward:
+        """The forward pass as a call."""
+        return Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.encoder_tokens)
 
-        torch may stop short of the last Linear of a layer, where nothing that it gives is kept.
+    @cached_property
+    def recomputed_flops(self) -> int:
+        """With checkpointing, FLOPs of the recomputed layers; otherwise 0.
+
+        torch may stop before the last Linear of a layer, if its output is not needed.
         """
         if not self.checkpointing:
             return 0
         if not self._whole:
-            raise ArchspecError("what a rank of a part of the model computes again is not described")
+            raise ArchspecError("recomputed FLOPs are not supported with model parallelism")
         layers = list(checkpointed(self.activations.tree))
         if not layers:
-            raise ArchspecError(f"which layers of {self.architecture} are run again is not described")
-        return sum(int(total(layer).flops) for _, layer in layers)
+            raise ArchspecError(f"recomputed layers of {self.architecture} are not supported")
+        return sum(total(layer, "flops") for _, layer in layers)
 
     @property
     def weights_bytes(self) -> int:
@@ -178,54 +188,63 @@ class TrainingStep:
 
     @property
     def optimizer_bytes(self) -> int:
-        """Bytes of the optimizer's states and of its copy of the weights on a rank."""
+        """Bytes of the optimizer's states, and of its copy of the weights, on a rank."""
         return sum(row.bytes for row in self.states) - self.weights_bytes - self.gradients_bytes
 
     def _bytes(self, name: str) -> int:
         return sum(self._rows[one].bytes for one in (name, f"{name}{KEPT}") if one in self._rows)
 
     @cached_property
-    def activations(self) -> Activations:
-        """What the whole model keeps for the backward: see :class:`archspec.costs.activations.Activations`.
+    def _found(self) -> StepActivations | ArchspecError:
+        try:
+            return called_activations(
+                self.scope,
+                self.architecture,
+                self.batch,
+                self.tokens,
+                self.encoder_tokens,
+                dtype=self.dtype,
+                attention=self.attention,
+                checkpointing=self.checkpointing,
+            )
+        except ArchspecError as error:
+            return error
 
-        Errors: :class:`ArchspecError` for a class whose activations are not described.
+    @property
+    def activations(self) -> StepActivations:
+        """The activations of the whole model.
+
+        Errors: :class:`ArchspecError` for a class whose activations are not supported.
         """
-        return Activations(
-            self.scope,
-            self.architecture,
-            self.batch,
-            self.tokens,
-            self.encoder_tokens,
-            dtype=self.dtype,
-            attention=self.attention,
-            checkpointing=self.checkpointing,
-        )
+        if isinstance(self._found, ArchspecError):
+            raise self._found
+        return self._found
 
     @property
     def activation_bytes(self) -> int:
-        """Bytes that are kept for the backward on a rank, those of the loss included."""
+        """Bytes of the activations on a rank, with those of the loss."""
         return self._kept[self.stage][0]
 
     @property
     def loss_bytes(self) -> int:
-        """Bytes that the loss keeps on a rank: the log-softmax of the logits above all. 0 if not known."""
+        """Bytes that the loss saves on a rank, mostly the log-softmax of the logits; 0 if not supported."""
         return self._loss_bytes(self.stage)
 
     def _loss_bytes(self, stage: int) -> int:
         last = stage == self.ranks.pipeline - 1
-        return self.activations.loss_bytes if last and self._loss is None else 0
+        return self.activations.loss_bytes if last and self.loss_gap is None else 0
 
     @property
-    def _loss(self) -> str | None:
-        """Why the loss is not counted; None if it is."""
+    def loss_gap(self) -> str | None:
+        """The reason why the loss is not counted; None if it is."""
         kinds = ((TENSOR, self.ranks.tensor), (PIPELINE, self.ranks.pipeline))
         ranks = [name for name, count in kinds if count > 1]
         return loss_gap(self.scope.spec.model_type, self.architecture, ranks)
 
     @property
     def excluded(self) -> list[str]:
-        """The parts that are not counted: :attr:`total_bytes` is a lower bound of what a rank needs."""
-        found = [f"the loss ({self._loss})"] if self._loss else []
+        """The parts that are not counted, so that :attr:`total_bytes` is a lower bound."""
+        found = [f"the loss ({self.loss_gap})"] if self.loss_gap else []
         if self.scope.raw.get("output_router_logits"):
             found.append("the auxiliary loss of the routers")
         if self.zero == len(STAGES):
@@ -236,12 +255,12 @@ class TrainingStep:
 
     @cached_property
     def _kept(self) -> list[tuple[int, int]]:
-        """By stage what is kept, a batch for each stage from it to the last, and what is kept again."""
+        """By stage: bytes of the activations in flight, and bytes while a layer is recomputed."""
         whole = self.activations
         if self._whole:
             return [(int(whole.bytes), int(whole.recomputed_bytes))]
-        for kind in {self.attention, whole.step.kind}:  # layers that are run again keep what they do without
-            held_step(self.scope.spec.model_type, self.architecture, self.ranks, kind)
+        for kind in {self.attention, whole.step.kind}:  # recomputed layers save the same as without
+            check_step(self.scope.spec.model_type, self.architecture, self.ranks, kind)
         found = []
         for stage in range(self.ranks.pipeline):
             rank = RankActivations(whole, self._shares(stage))
@@ -251,24 +270,24 @@ class TrainingStep:
 
     @property
     def total_bytes(self) -> int:
-        """The sum of :attr:`table`, a lower bound: :attr:`excluded` lists what is not in it."""
+        """The sum of :attr:`table`, a lower bound: see :attr:`excluded`."""
         return sum(row.bytes for row in self.table)
 
     @property
     def states(self) -> list[Row]:
-        """Weights, gradients and what the optimizer keeps."""
+        """Rows of weights, gradients, and the optimizer's copy and states."""
         return list(self._rows.values())
 
     @property
     def table(self) -> list[Row]:
-        """Where the memory of a rank goes: :attr:`states`, weights that are gathered, activations."""
+        """All rows: :attr:`states`, :attr:`gathered`, activations, and the recomputed layer."""
         rows = [*self.states, *self.gathered, Row("activations", self.dtype, None, 1, self.activation_bytes)]
         again = self._kept[self.stage][1]
         return [*rows, *([Row("computed again", self.dtype, None, 1, again)] if again else [])]
 
     @property
     def gathered(self) -> list[Row]:
-        """The largest layer, or module outside of layers, that ZeRO's stage 3 gathers; empty without it."""
+        """A row of the largest layer, or module outside of layers, that ZeRO's stage 3 gathers."""
         return self._states.gathered(self._stages[self.stage])
 
     @cached_property

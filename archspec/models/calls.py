@@ -1,21 +1,34 @@
-"""What a call costs, as a report: its FLOPs by module, and the cache that it leaves behind."""
+"""Reports on a call: its FLOPs by module, and its KV cache."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from math import prod
 
-from archspec.costs.forward import CacheTensor, Forward
+from archspec.costs.builder import CostBuilder
+from archspec.costs.forward import CacheTensor, Forward, kept_tensors, whole_pages
 from archspec.costs.lengths import positions
 from archspec.costs.notes.excess import notes_of
+from archspec.costs.records import ALLOCATIONS, PAGES, Call, axes_of
 from archspec.errors import ArchspecError
-from archspec.models.report import Report
+from archspec.formats.dtypes import dtype_bytes
+from archspec.language.values import here
+from archspec.models.report import Report, call_facts, call_json
 from archspec.reports import Block, Table
+from archspec.symbolic.counts import Loops
+from archspec.symbolic.decisions import value_at
+from archspec.symbolic.path_conditions import Number, Path
+from archspec.symbolic.polynomials import Space, TooLarge
+from archspec.symbolic.swept import SweptDomain
 from archspec.terminal import number, share, size
+from archspec.tree.node import Node
 from archspec.typing_light import Any, NamedTuple
 
-_MANY = 2**40  # tokens: a cache that is as large at twice as many does not grow with them
+MAX_LENGTH = 2**70
+_MANY = 2**40  # tokens: a cache that has the same size at twice as many does not grow with them
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 
 
@@ -25,16 +38,7 @@ class Flops(Report):
     ``call`` is the call as :class:`archspec.Forward`, ``params`` the model's unique parameters.
 
     >>> import archspec
-    >>> print(archspec.load("GPT2Model", set={"n_layer": 1}).flops(tokens=16))
-    architecture   GPT2Model
-    model type     gpt2
-    batch          1
-    tokens         16
-    FLOPs          227,278,848
-    masked FLOPs   226,910,208
-    FLOPs a token  14,204,928
-    params         46,473,216
-    <BLANKLINE>
+    >>> print(archspec.load("GPT2Model", set={"n_layer": 1}).flops(tokens=16).text().partition("\\n\\n")[2])
     module           of them       FLOPs   share
     h.*.attn               1     786,432   0.35%
     h.*.attn.c_attn        1  56,623,104  24.91%
@@ -53,22 +57,22 @@ class Flops(Report):
 
     @property
     def masked_flops(self) -> int | None:
-        """Those that masks let through, None for a class that was not held to transformers' masks."""
+        """FLOPs that masks let through; None for a class that was not validated against them."""
         return self.call.masked_flops if "masked" in self.call.held else None
 
     @property
     def flops_per_token(self) -> float:
-        """FLOPs for each position that is computed."""
+        """FLOPs of each new token."""
         lengths = self.call.call
         return self.flops / (lengths.batch * lengths.tokens)
 
     @cached_property
     def notes(self) -> list[str]:
-        """Why eager code spends more than 2 × active parameters × tokens plus attention, where it does."""
+        """A note if eager code spends more than 2 × active parameters × tokens plus attention."""
         return notes_of(self.call)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data; the FLOPs of a module are without its children's."""
+        """Return plain data; the FLOPs of a module are without those of modules inside."""
         modules = self.call.flops_by_module.items()
         return {
             **call_json(self.call),
@@ -81,19 +85,16 @@ class Flops(Report):
         }
 
     def blocks(self) -> Iterator[Block]:
-        """The call and its FLOPs, then those of each module, of all layers together."""
-        masked = "not given" if self.masked_flops is None else number(self.masked_flops)
-        yield Table(
-            "flops|",
-            [
-                *call_facts(self.call),
-                ("FLOPs", number(self.flops)),
-                ("masked FLOPs", masked),
-                ("FLOPs a token", f"{self.flops_per_token:,.0f}"),
-                ("params", number(self.params)),
-            ],
-            header=False,
-        )
+        """Yield the call and its FLOPs, then the FLOPs of each module in all layers."""
+        masked = "not supported" if self.masked_flops is None else number(self.masked_flops)
+        facts = [
+            *call_facts(self.call),
+            ("FLOPs", number(self.flops)),
+            ("masked FLOPs", masked),
+            ("FLOPs a token", f"{self.flops_per_token:,.0f}"),
+            ("params", number(self.params)),
+        ]
+        yield Table("flops|", facts, header=False)
         yield ""
         together = layers_together(self.call.flops_by_module)
         rows = [
@@ -106,10 +107,55 @@ class Flops(Report):
             yield from (f"note: {note}" for note in self.notes)
 
 
+class CacheSizes:
+    """The bytes of a KV cache at other batch sizes and numbers of tokens than those of a ``call``.
+
+    The polynomials of one build over symbolic lengths hold if all its comparisons have the same results.
+    """
+
+    def __init__(self, call: Forward, dtype: str) -> None:
+        self.call, self.dtype = call, dtype
+        self.space = Space([(1, MAX_LENGTH), (1, MAX_LENGTH), (0, MAX_LENGTH)])  # batch, tokens, past
+        self.pieces: list[tuple[Path, dict[str, Any]]] = []
+
+    def bytes(self, batch: int, tokens: int, allocation: str) -> int:
+        """Return the bytes of the cache in an allocation."""
+        call = self.call.call._replace(batch=batch, tokens=tokens)
+        lengths = whole_pages(call) if allocation == PAGES else call
+        known = dict(enumerate(lengths[:3]))
+        for path, sizes in self.pieces:
+            if all(condition.met(self.space, known) for condition in path.conditions):
+                size = sizes[allocation]
+                return int(value_at(self.space, size.expr, known) if isinstance(size, Number) else size)
+        return int(self._build(lengths)[allocation])
+
+    def _build(self, lengths: Call) -> dict[str, Any]:
+        """Return the sizes at some lengths, and keep their polynomials if there are any."""
+        path, axes = Path(self.space), axes_of(lengths)
+        for axis, name in enumerate(("batch", "tokens", "past")):
+            axes[name] = path.number(self.space.axis(axis), axes[name])
+        builder = CostBuilder(self.call.scope, {**axes, "context": axes["past"] + axes["tokens"]})
+        builder.domain, builder.keeps_empty = SweptDomain(), True
+        try:
+            sizes = self._sizes(builder)
+        except (TooLarge, Loops):
+            return self._sizes(CostBuilder(self.call.scope, axes_of(lengths)))
+        self.pieces.append((path, sizes))
+        return {one: here(size) for one, size in sizes.items()}
+
+    def _sizes(self, builder: CostBuilder) -> dict[str, Any]:
+        tree = builder.build(self.call.architecture)
+        return {one: self._size(tree, one) for one in ALLOCATIONS}
+
+    def _size(self, tree: Node, allocation: str) -> Any:
+        terms = (kept for _, kept in kept_tensors(tree, allocation=allocation))
+        return sum(prod(kept.shape) * kept.times * dtype_bytes(kept.dtype or self.dtype) for kept in terms)
+
+
 class Held(NamedTuple):
     """The most tokens that a budget fits at the call's batch, and the largest batch at its number of tokens.
 
-    ``tokens`` is None where any number fits: the cache does not grow with them.
+    ``tokens`` is None if any number fits: the cache does not grow with them.
     """
 
     tokens: int | None
@@ -117,11 +163,10 @@ class Held(NamedTuple):
 
 
 class Cache(Report):
-    """The tensors that a call keeps for the next, made by :meth:`archspec.Model.cache`.
+    """The KV cache after a call, made by :meth:`archspec.Model.cache`.
 
-    ``call`` is the call as :class:`archspec.Forward`, ``dtype`` that of the bytes; ``budget_bytes`` was asked
-    for, of which the weights take ``weights_bytes``. ``lengthened`` gives the call of another batch and
-    number of tokens, ``notes`` are facts about the dtype and the weights.
+    ``call`` is the call as :class:`archspec.Forward`, ``dtype`` that of the bytes. Of ``budget_bytes`` the
+    weights take ``weights_bytes``. ``notes`` are about the dtype and the weights.
 
     >>> import archspec
     >>> kept = archspec.load("LlamaForCausalLM").cache(tokens=4096, dtype="bf16", budget=80 * 2**30)
@@ -133,14 +178,13 @@ class Cache(Report):
         self,
         call: Forward,
         dtype: str,
-        lengthened: Callable[[int, int], Forward],
         budget_bytes: int | None = None,
         weights_bytes: int = 0,
         notes: Iterable[str] = (),
     ) -> None:
         if not call.cache:
-            raise ArchspecError(f"{call.architecture} hands no cache on to a next call")
-        self.call, self.dtype, self._lengthened = call, dtype, lengthened
+            raise ArchspecError(f"{call.architecture} does not return a KV cache")
+        self.call, self.dtype = call, dtype
         self.budget_bytes, self.weights_bytes = budget_bytes, weights_bytes
         self.notes = [*notes]
         self._most = positions(call.scope, "tokens")
@@ -162,114 +206,86 @@ class Cache(Report):
 
     @cached_property
     def holds(self) -> dict[str, Held]:
-        """What the budget holds, by allocation; empty without one."""
+        """The tokens and the batch that fit the budget, by allocation; empty without a budget."""
         if self.budget_bytes is None:
             return {}
-        left = self.budget_bytes - self.weights_bytes
-        return {one: self._held(left, one) for one in self.call.allocations}
+        left, sizes = self.budget_bytes - self.weights_bytes, CacheSizes(self.call, self.dtype)
+        return {one: self._held(left, sizes, one) for one in self.call.allocations}
 
-    def _held(self, left: int, allocation: str) -> Held:
+    def _held(self, left: int, sizes: CacheSizes, allocation: str) -> Held:
         lengths = self.call.call
 
-        def needed(batch: int, tokens: int) -> int:
-            return self._lengthened(batch, tokens).cache_bytes(self.dtype, allocation)
-
         def fits(tokens: int) -> bool:
-            return (self._most is None or tokens <= self._most) and needed(lengths.batch, tokens) <= left
+            limited = self._most is not None and tokens > self._most
+            return not limited and sizes.bytes(lengths.batch, tokens, allocation) <= left
 
-        grows = self._most is not None or needed(1, _MANY) < needed(1, 2 * _MANY)
+        many = (sizes.bytes(1, tokens, allocation) for tokens in (_MANY, 2 * _MANY))
+        grows = self._most is not None or next(many) < next(many)
         tokens = largest(fits) if grows or not fits(_MANY) else None
-        return Held(tokens, largest(lambda batch: needed(batch, lengths.tokens) <= left))
+        return Held(tokens, largest(lambda batch: sizes.bytes(batch, lengths.tokens, allocation) <= left))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data; what a budget holds is there where one was given."""
+        """Return plain data, with the tokens and the batch that fit a budget."""
+        tensors = (one._replace(dtype=one.dtype or self.dtype)._asdict() for one in self.tensors)
         found = {
             **call_json(self.call),
             "dtype": self.dtype,
             "cache_elements": self.cache_elements,
             "cache_bytes": self.cache_bytes,
-            "tensors": [
-                {**one._asdict(), "shape": list(one.shape), "dtype": one.dtype or self.dtype}
-                for one in self.tensors
-            ],
+            "tensors": [{**one, "shape": list(one["shape"])} for one in tensors],
+            "notes": self.notes,
         }
-        found["notes"] = self.notes
         if self.budget_bytes is None:
             return found
         budget = {"budget_bytes": self.budget_bytes, "weights_bytes": self.weights_bytes}
         return {**found, **budget, "holds": {one: held._asdict() for one, held in self.holds.items()}}
 
     def blocks(self) -> Iterator[Block]:
-        """The call and the size of its cache, the tensors, what the budget holds."""
+        """Yield the call and the size of its cache, the tensors, and the lengths that fit the budget."""
         facts = [*call_facts(self.call), ("elements", number(self.cache_elements))]
         for allocation, count in self.cache_bytes.items():
             facts.append((f"bytes in {self.dtype}, {allocation}", f"{number(count)}  ({size(count)})"))
         yield Table("cache|", facts, header=False)
         yield ""
-        yield Table("tensor|kind|layers|shape|dtype", [*map(self._row, _alike(self.tensors))])
+        rows = Counter(one._replace(layer=None, module="") for one in self.tensors).items()
+        yield Table("tensor|kind|layers|shape|dtype", [self._row(*row) for row in rows])
         if self.budget_bytes is not None:
             yield ""
-            yield from self._told(self.budget_bytes)
+            yield from self._fitting(self.budget_bytes)
         yield from (f"note: {note}" for note in self.notes)
 
-    def _told(self, budget: int) -> Iterator[str]:
-        weights = size(self.weights_bytes)
+    def _fitting(self, budget: int) -> Iterator[str]:
+        lengths, weights = self.call.call, size(self.weights_bytes)
         if self.weights_bytes > budget:
-            yield f"{size(budget)} do not hold the weights ({weights})"
+            yield f"the weights ({weights}) do not fit in {size(budget)}"
             return
-        yield f"{size(budget)} hold the weights ({weights}) and"
-        lengths = self.call.call
+        yield f"{size(budget)} fit, after {weights} of weights:"
         for allocation, held in self.holds.items():
             tokens = "any number of" if held.tokens is None else number(held.tokens)
-            ends = ", all that it has positions for," if held.tokens == self._most is not None else ""
+            ends = ", the model's maximum," if held.tokens == self._most is not None else ""
             yield (
                 f"  {allocation}: {tokens} tokens{ends} at batch {lengths.batch}, "
                 f"or a batch of {number(held.batch)} at {number(lengths.tokens)} tokens"
             )
 
-    def _row(self, alike: list[CacheTensor]) -> tuple[str, ...]:
-        one = alike[0]
-        shape = " × ".join(map(str, one.shape))
-        return one.name, one.kind, str(len(alike)), shape, one.dtype or self.dtype
-
-
-def _alike(tensors: Iterable[CacheTensor]) -> list[list[CacheTensor]]:
-    """Tensors of one name, kind, shape and dtype together."""
-    groups: dict[Any, list[CacheTensor]] = {}
-    for one in tensors:
-        groups.setdefault((one.name, one.kind, one.shape, one.dtype), []).append(one)
-    return list(groups.values())
-
-
-def call_json(call: Forward) -> dict[str, Any]:
-    """What was called, as plain data."""
-    lengths = call.call._asdict()
-    return {"architecture": call.architecture, "model_type": call.scope.spec.model_type, **lengths}
-
-
-def call_facts(call: Forward) -> list[tuple[str, str]]:
-    """What was called, as rows of a table."""
-    lengths = {name: getattr(call.call, name) for name in ("batch", "tokens", "past", "encoder_tokens")}
-    names = [("architecture", call.architecture), ("model type", call.scope.spec.model_type)]
-    return [*names, *((name, number(length)) for name, length in lengths.items() if length)]
+    def _row(self, one: CacheTensor, layers: int) -> tuple[str, ...]:
+        return one.name, one.kind, str(layers), " × ".join(map(str, one.shape)), one.dtype or self.dtype
 
 
 def layers_together(found: dict[str, int]) -> dict[str, tuple[int, int]]:
-    """Numbers by module, those of all layers together: the sum, and of how many modules it is.
+    """Return the sums over all layers of numbers by module, with the numbers of modules.
 
     >>> layers_together({"model.layers.0.mlp": 3, "model.layers.1.mlp": 3, "lm_head": 5})
     {'model.layers.*.mlp': (6, 2), 'lm_head': (5, 1)}
     """
-    together: dict[str, tuple[int, int]] = {}
-    for name, flops in found.items():
-        template = _INDEX.sub("*", name)
-        total, count = together.get(template, (0, 0))
-        together[template] = (total + flops, count + 1)
-    return together
+    groups: dict[str, list[int]] = {}
+    for name, value in found.items():
+        groups.setdefault(_INDEX.sub("*", name), []).append(value)
+    return {name: (sum(values), len(values)) for name, values in groups.items()}
 
 
 def largest(fits: Callable[[int], bool]) -> int:
-    """The largest number that fits, of those up to which all fit; 0 where 1 does not.
+    """Return the largest number that fits, if all smaller ones fit; 0 if 1 does not.
 
     >>> largest(lambda value: value <= 1000)
     1000

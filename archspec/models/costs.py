@@ -168,20 +168,18 @@ class Costs:
         from archspec.models.calls import Cache
         from archspec.sizes import bytes_of
 
-        def lengthened(batch: int, tokens: int | None) -> Forward:
-            return self.forward(**{**lengths, "batch": batch, "tokens": tokens})
-
         held_in = dtype or self.dtype
         notes = self._cache_notes(dtype)
+        if budget is None and weights is not None:
+            message = "weights stored in some way are no part of a cache, but take from a budget"
+            raise ArchspecError(message, help="give a budget, such as 80GiB, or leave weights out")
+        room = None if budget is None else bytes_of(budget)
+        call = self.forward(**lengths)
         if budget is None:
-            if weights is not None:
-                message = "weights stored in some way are no part of a cache, but take from a budget"
-                raise ArchspecError(message, help="give a budget, such as 80GiB, or leave weights out")
-            return Cache(lengthened(batch, tokens), held_in, lengthened, notes=notes)
-        room, small = bytes_of(budget), dtype_bytes(held_in) == 1
-        stored = self.weights(weights, None if small else dtype)  # a cache may be in fp8, weights need scales
-        found = lengthened(batch, tokens)
-        return Cache(found, held_in, lengthened, room, stored.loaded_bytes, [*notes, *stored.notes])
+            return Cache(call, held_in, notes=notes)
+        small = dtype_bytes(held_in) == 1  # a cache may be in fp8, weights need scales
+        stored = self.weights(weights, None if small else dtype)
+        return Cache(call, held_in, room, stored.loaded_bytes, [*notes, *stored.notes])
 
     def _cache_notes(self, dtype: str | None) -> list[str]:
         """Notes on the dtype of a cache: an assumed one, another one that the quantization asks for."""

@@ -7,13 +7,12 @@ from functools import cached_property
 
 from archspec.costs.forward import Forward
 from archspec.costs.notes.excess import notes_of
-from archspec.costs.outputs import Room, room
-from archspec.costs.records import Row
-from archspec.costs.training import ATTENTION, TrainingStep
+from archspec.costs.records import KERNELS, Row
+from archspec.costs.training import TrainingStep
 from archspec.costs.weights import Weights
+from archspec.costs.working_set import Room, room
 from archspec.errors import ArchspecError
-from archspec.models.calls import call_facts, call_json
-from archspec.models.report import Report
+from archspec.models.report import Report, call_facts, call_json
 from archspec.reports import Block, Table
 from archspec.terminal import number, size
 from archspec.typing_light import Any
@@ -162,7 +161,7 @@ class Training(TrainingStep, Report):
             "encoder_tokens": encoder_tokens,
             "checkpointing": self.checkpointing or None,
         }
-        named["attention"] = None if self.attention == ATTENTION[0] else self.attention
+        named["attention"] = None if self.attention == KERNELS[0] else self.attention
         idle = [name for name, given in named.items() if given is not None]
         if idle and self._lengthless:
             message = f"{idle[0]} has no effect: {self.not_described}"
@@ -191,7 +190,7 @@ class Training(TrainingStep, Report):
             "flops": self._flops(),
             "notes": self.notes,
             "parts": [part._asdict() for part in self.parts],
-            "loss_bytes": None if self.not_described or self._loss else self.loss_bytes,
+            "loss_bytes": None if self.not_described or self.loss_gap else self.loss_bytes,
             "not_described": self.not_described,
             "total_bytes": total,
             "excluded": self.excluded,
@@ -207,9 +206,7 @@ class Training(TrainingStep, Report):
         """Why the forward spends more FLOPs than its active parameters need, where it does."""
         if self._flops() is None:
             return []
-        return notes_of(
-            Forward(self.scope, self.architecture, self.batch, self.tokens, 0, self.encoder_tokens)
-        )
+        return notes_of(self.forward)
 
     def _ranks(self) -> dict[str, int]:
         return {name: getattr(self.ranks, name.removesuffix("_parallel")) for name in PARALLEL}

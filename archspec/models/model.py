@@ -21,7 +21,7 @@ from archspec.specs.records import Spec
 from archspec.specs.search_path import Specs, library_of
 from archspec.tables.axes import lengths_in
 from archspec.tables.quantities import COSTS, QUANTITIES
-from archspec.tree.builder import Builder
+from archspec.tree.builder import tree_of
 from archspec.tree.counts import quantities_of
 from archspec.tree.node import Node
 from archspec.tree.outline import checked_depth, outline
@@ -67,7 +67,7 @@ class Model(Costs):
     @cached_property
     def root(self) -> Node:
         """The module tree as it is built (see :mod:`archspec.tree.builder`); :attr:`tree` is for people."""
-        return Builder(self.scope).build(self.architecture)
+        return tree_of(self.scope, self.architecture)
 
     @property
     def tree(self) -> Tree:
@@ -182,9 +182,9 @@ class Model(Costs):
             return Formula.of(self.scope, self.architecture, name)
         lengths = usual_lengths(self.scope, self.architecture) | lengths
         if name == "activation_bytes":
-            from archspec.costs.activations import Activations
+            from archspec.costs.activations import called_activations
 
-            step = Activations(self.scope, self.architecture, **lengths).step
+            step = called_activations(self.scope, self.architecture, **lengths).step
             return Formula.of(self.scope, self.architecture, name, step)
         forward = self.forward(**lengths)
         if name == "training_flops":

@@ -11,6 +11,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.forward import Forward
 from archspec.costs.lengths import USUAL_TOKENS, called, check_memory
 from archspec.costs.notes.excess import Excess
+from archspec.costs.quantities import routed_of, routed_share
 from archspec.errors import SweepError
 from archspec.formats.dtypes import dtype_bytes
 from archspec.language.expression import Expression
@@ -57,9 +58,9 @@ class Wanted(NamedTuple):
 
     def of(self, scope: Scope, architecture: str) -> Forward:
         """The call of one config. Errors: :class:`ArchspecError` for columns that are not given of it."""
+        call = called(scope, architecture, **self.lengths)
         if encoder_tokens := self.lengths.get("encoder_tokens"):
             check_memory(scope, architecture, encoder_tokens)
-        call = called(scope, architecture, **self.lengths)
         if "masked_flops" in self.names:
             call.check_held("masked")
         if "training_flops" in self.names:
@@ -134,11 +135,7 @@ def _sums(node: Node, element: int, keeps: bool = True) -> Sums:
     for child in node.children.values():
         inner = _sums(child, element, keeps)
         found = found.plus(inner if child.turn is None else inner.times(child.turn.times))
-    if node.routed is None or not node.routed.experts:
-        return found
-    chosen, experts = node.routed
-    working = min(chosen, experts)
-    flops, masked, backward = (number * working // experts for number in found[:3])
+    flops, masked, backward = (routed_share(number, routed_of(node)) for number in found[:3])
     return found._replace(flops=flops, masked=masked, backward=backward)
 
 

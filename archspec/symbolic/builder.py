@@ -16,9 +16,9 @@ import sympy
 
 from archspec.configs.json_text import as_json
 from archspec.configs.scope import Scope, SubConfig
-from archspec.costs.activations import is_layer, own_saves
 from archspec.costs.builder import Costed
 from archspec.costs.lengths import positions
+from archspec.costs.quantities import TERMS, inside, routed_of
 from archspec.costs.records import Call, Step, axes_of, training_axes
 from archspec.language.expression import Expression, Locals
 from archspec.language.values import here
@@ -28,6 +28,7 @@ from archspec.symbolic.decisions import Derived
 from archspec.symbolic.formal import Formal
 from archspec.symbolic.path_conditions import Number, bare, numbers_in
 from archspec.symbolic.validity.side import CANNOT, Decided, Side
+from archspec.tables.quantities import COSTS
 from archspec.tree.builder import Builder, Frame
 from archspec.tree.node import Node
 
@@ -203,7 +204,7 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
     def hands_on(self, rows: Iterable[Any]) -> None:
         """Notes that a call has no past where the one before it kept nothing."""
         values = self.path.values
-        kept = [row for row in rows if row.kind == "cache" and not self.returned]
+        kept = [row for row in rows if row.kind == "cache" and not self.returns_cache]
         for sizes in (sympy.Tuple(row.repetition, *row.shape) for row in kept):
             if all(size > 0 for size in sizes.subs({one: values[one.name] for one in sizes.free_symbols})):
                 for size in sizes:
@@ -227,29 +228,20 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
             _ = Number(decided.path, length.expr, value) <= most
 
 
-def priced(node: Node, keeps: bool = True, checkpointing: bool = False) -> Node:
-    """The tree with a row for each product, cached tensor and activation, in place of its tensors.
+def priced(node: Node, checkpointing: bool = False, caches: bool = True) -> Node:
+    """Return the tree with a row for each term of a cost, in place of its tensors.
 
     So loops, guards and routed experts of costs are added up as those of parameters are.
     """
     other = node.copy()
-    keeps = keeps and node.cache is not None
-    other.ties, other.output_embeddings = [], None
-    rows = [
-        Leaf(f"{cost.name}[{number}]", (size,), kind)
-        for number, cost in enumerate(node.costs)
-        for kind, size in (
-            ("flops", cost.flops),
-            ("masked_flops", cost.masked),
-            ("training_flops", cost.flops + cost.backward),
-        )
+    other.ties, other.output_embeddings, other.routed = [], None, routed_of(node)
+    caches = caches and node.cache is not None
+    other.tensors = [
+        Leaf(f"{COSTS[name].kind}:{label}[{number}]", sizes, COSTS[name].kind)
+        for name, terms in TERMS.items()
+        if caches or name != "cache_elements"
+        for number, (label, sizes) in enumerate(terms(node, checkpointing))  # some modules have two `keys`
     ]
-    for number, kept in enumerate(node.cache or () if keeps else ()):  # a merged attention has two `keys`
-        rows.append(Leaf(f"{kept.name}[{number}]", (kept.times, *kept.shape), "cache"))
-    other.children = {name: priced(child, keeps, checkpointing) for name, child in node.children.items()}
-    if checkpointing and is_layer(node):
-        other.children = {}
-    for number, saved in enumerate(own_saves(node, checkpointing)):
-        rows.append(Leaf(f"{saved.name}[{number}]", (saved.nbytes,), "activation"))
-    other.tensors = [leaf._replace(name=f"{leaf.kind}:{leaf.name}") for leaf in rows]
+    children = inside(node, "activation_bytes", checkpointing).items()
+    other.children = {name: priced(child, checkpointing, caches) for name, child in children}
     return other

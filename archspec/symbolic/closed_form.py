@@ -26,7 +26,7 @@ from archspec.symbolic.fields import MAX_TERMS
 from archspec.symbolic.repetitions import SymbolicTensor, symbolic_tensors
 from archspec.symbolic.validity.checks import Validity, exactly, validity
 from archspec.tables.quantities import COSTS, FORMULAS
-from archspec.tree.builder import Builder
+from archspec.tree.builder import tree_of
 from archspec.tree.counts import quantities_of
 from archspec.tree.tensors import tensors
 
@@ -250,7 +250,7 @@ def others(value: Any, choices: Iterable[str] = ()) -> list[Any]:
 def exact(scope: Scope, architecture: str, quantity: str, call: Call | Step | None) -> int:
     """The exact count of a quantity, of a call where it is one of its costs."""
     if call is None:
-        return quantities_of(tensors(Builder(scope).build(architecture)))[quantity]
+        return quantities_of(tensors(tree_of(scope, architecture)))[quantity]
     if isinstance(call, Step):
         return StepActivations(scope, architecture, call).bytes
     found = Forward(scope, architecture, *call)

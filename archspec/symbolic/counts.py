@@ -130,7 +130,7 @@ def signature(module: Node, kept: dict[int, Any]) -> Any:
         sizes = tuple((t.name, tuple(map(key, t.shape)), t.kind, key(t.trainable)) for t in module.tensors)
         children = tuple((name, signature(child, kept)) for name, child in module.children.items())
         ties = tuple((target, source) for target, source, _ in module.ties)
-        routed = None if module.routed is None else tuple(map(key, module.routed))
+        routed = tuple(tuple(map(key, one or ())) for one in (module.routed, module.computed))
         turn = None if module.turn is None else key(module.turn.times)
         costs = _keys(module.costs), _keys(module.cache)
         value = (module.cls, sizes, children, ties, routed, module.frozen, module.leaf, turn, costs)

@@ -24,11 +24,15 @@ from archspec.tree.node import listed_class
 from archspec.typing_light import Any
 
 MAX_DEPTH = 60
+MAX_BUILT = 8  # trees that are kept of one config
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
 class Builder(Inside):
     """Builds the tree of one architecture; a tree is built once and only read afterwards."""
+
+    architecture = ""
+    root: Node
 
     def __init__(self, scope: Scope) -> None:
         self.scope, self.domain = scope, scope.domain
@@ -51,9 +55,11 @@ class Builder(Inside):
         name = ast.Name(architecture, ast.Load())
         self.expression = Expression(name, architecture, module.place, "architectures")
         try:
-            return self.instantiate(module, self.scope, {}, name)
+            self.root = self.instantiate(module, self.scope, {}, name)
         except EvaluationError as error:
             raise ConfigError(error.problem(self.scope.origin.name)) from None
+        self.architecture = architecture
+        return self.root
 
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
         """One module; the same module with the same arguments is built once and shared."""
@@ -254,6 +260,27 @@ class Builder(Inside):
         if len(items) == 1 and isinstance(items[0], list | dict):
             items = items[0]
         return self.container(name, items if isinstance(items, dict) else dict(enumerate(items)), node)
+
+
+def tree_of(scope: Scope, architecture: str) -> Node:
+    """The tree of an architecture at a config, built once; the tree of a call's costs is such a tree, too.
+
+    Errors: those of :meth:`Builder.build`.
+    """
+    for known in scope.built:
+        if known.architecture == architecture:
+            return known.root  # type: ignore[no-any-return]
+    builder = Builder(scope)
+    root = builder.build(architecture)
+    keep(builder)
+    return root
+
+
+def keep(builder: Builder) -> None:
+    """Keep a builder whose tree is built, for others that ask for the same tree."""
+    built = builder.scope.built
+    built.append(builder)
+    del built[:-MAX_BUILT]
 
 
 def _named_types(scope: Scope, argument: ast.expr) -> list[str]:

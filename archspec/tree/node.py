@@ -29,7 +29,7 @@ class Node:
     __slots__ = (
         *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
         *("output_embeddings", "routed", "scope", "tensors", "ties", "turn"),
-        *("cache", "costs", "saves"),
+        *("cache", "computed", "costs", "reserved", "saves"),
     )
 
     def __init__(
@@ -49,7 +49,9 @@ class Node:
         self.guards: frozenset[Any] = frozenset()
         self.turn: Any = None
         self.costs: list[Any] = []  # see archspec.costs.records
-        self.cache: list[Any] | None = []  # None: nothing inside hands a tensor on to the next call
+        self.computed: Routed | None = None  # if the code computes other experts than the router chooses
+        self.cache: list[Any] | None = []  # None: no tensor inside is part of the KV cache
+        self.reserved: list[Any] = []  # the cache in other allocations
         self.saves: list[Any] = []
 
     def copy(self) -> Node:

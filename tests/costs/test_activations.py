@@ -10,7 +10,7 @@ import pytest
 
 import archspec
 from archspec.configs.scope import Scope
-from archspec.costs.activations import Activations, StepActivations
+from archspec.costs.activations import StepActivations, called_activations
 from archspec.costs.records import Step
 from archspec.errors import ArchspecError
 from archspec.models.formula import Formula
@@ -66,18 +66,16 @@ def test_runs_and_times_hold_for_what_is_kept(kept: Kept) -> None:
 
 
 def test_what_is_not_described_is_refused_by_name(kept: Kept) -> None:
-    with pytest.raises(
-        ArchspecError, match=r"what inner\.conv \(Conv1d\) keeps for the backward is not described"
-    ):
+    with pytest.raises(ArchspecError, match=r"the activations of inner\.conv \(Conv1d\) are not supported"):
         _ = kept("Toy:\n  inner:\n    conv: Conv1d(n, n, 1)").bytes
-    with pytest.raises(ArchspecError, match=r"what Toy \(matmul\) keeps"):
+    with pytest.raises(ArchspecError, match=r"the activations of Toy \(matmul\)"):
         _ = kept("Toy:\n  ops: matmul(n, n, n)\n  proj: Linear(n, n)").bytes
     with pytest.raises(ArchspecError, match="sine"):
         _ = kept("Toy:\n  saves:\n    act: activation('sine', n)\n  proj: Linear(n, n)").bytes
 
 
 def test_only_a_layer_is_said_to_keep_something_else(kept: Kept) -> None:
-    with pytest.raises(ArchspecError, match="inner is no layer"):
+    with pytest.raises(ArchspecError, match="inner is not a layer"):
         kept("Toy:\n  saves: {inner: 0}\n  inner:\n    proj: Linear(n, n)")
 
 
@@ -98,7 +96,7 @@ def test_an_undescribed_layer_is_refused_when_it_is_run_again(kept: Kept) -> Non
     body += "  saves: {checkpoint: 7}\n  conv: Conv1d(n, n, 1)"
     again = kept(body, checkpointing=True)
     assert again.bytes == 14
-    with pytest.raises(ArchspecError, match=r"what layers\.0\.conv \(Conv1d\) keeps"):
+    with pytest.raises(ArchspecError, match=r"the activations of layers\.0\.conv \(Conv1d\)"):
         _ = again.recomputed_bytes
 
 
@@ -132,12 +130,14 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> archspec.Model:
 
 
 def test_only_what_was_held_to_torch_is_given(recorded: archspec.Model) -> None:
-    found = Activations(recorded.scope, recorded.architecture, 2, 64, attention="eager")
+    found = called_activations(recorded.scope, recorded.architecture, 2, 64, attention="eager")
     assert found.bytes == StepActivations(recorded.scope, recorded.architecture, found.step).bytes > 0
-    with pytest.raises(ArchspecError, match="with flash are not given: they were not validated against"):
-        Activations(recorded.scope, recorded.architecture, 2, 64)
-    with pytest.raises(ArchspecError, match="with eager checkpointing are not given"):
-        Activations(recorded.scope, recorded.architecture, 2, 64, attention="eager", checkpointing=True)
+    with pytest.raises(ArchspecError, match="with flash are not supported: they were not validated against"):
+        called_activations(recorded.scope, recorded.architecture, 2, 64)
+    with pytest.raises(ArchspecError, match="with eager checkpointing are not supported"):
+        called_activations(
+            recorded.scope, recorded.architecture, 2, 64, attention="eager", checkpointing=True
+        )
     assert (
         recorded.quantity("activation_bytes", attention="eager", batch=2, tokens=64).evaluate() == found.bytes
     )
@@ -146,8 +146,8 @@ def test_only_what_was_held_to_torch_is_given(recorded: archspec.Model) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dtype": "float16"}, "activations are not described for float16"),
-        ({"attention": "sdpa"}, "activations are not described for sdpa"),
+        ({"dtype": "float16"}, "activations are not supported with float16"),
+        ({"attention": "sdpa"}, "activations are not supported with sdpa"),
         ({"batch": 0}, "batch is 0"),
         ({"tokens": 1}, "tokens is 1"),
         ({"encoder_tokens": 1}, "encoder_tokens is 1"),
@@ -156,7 +156,7 @@ def test_only_what_was_held_to_torch_is_given(recorded: archspec.Model) -> None:
 def test_other_steps_are_refused(recorded: archspec.Model, options: dict[str, Any], message: str) -> None:
     step: dict[str, Any] = {"batch": 2, "tokens": 64, "attention": "eager", **options}
     with pytest.raises(ArchspecError, match=message):
-        Activations(recorded.scope, recorded.architecture, **step)
+        called_activations(recorded.scope, recorded.architecture, **step)
 
 
 def test_a_closed_form_of_activations_is_in_bytes_already() -> None:

@@ -127,15 +127,15 @@ def test_a_call_is_no_longer_than_the_tables_of_positions() -> None:
         lambda: gpt2.training(tokens=2048),
         lambda: gpt2.quantity("flops", tokens=2048),
     ):
-        with pytest.raises(ArchspecError, match="GPT2LMHeadModel has positions for 1,024 tokens") as error:
+        with pytest.raises(ArchspecError, match="GPT2LMHeadModel supports at most 1,024 tokens") as error:
             refused()
-        assert error.value.problems[0].help == "past and tokens are 1,024 at most: n_positions"
+        assert error.value.problems[0].help == "past + tokens is at most 1,024: n_positions"
 
 
 def test_an_encoder_has_positions_of_its_own() -> None:
     led = archspec.load("LEDForConditionalGeneration")
     assert led.flops(encoder_tokens=16384).call.call.tokens == 1024
-    with pytest.raises(ArchspecError, match=r"the encoder of LED.* for 16,384 tokens, .* comes to 16,385"):
+    with pytest.raises(ArchspecError, match=r"the encoder of LED.* at most 16,384 tokens, .* has 16,385"):
         led.flops(encoder_tokens=16385)
     assert led.at(max_encoder_position_embeddings=100).quantity("flops").call.encoder_tokens == 100
     assert (
@@ -161,14 +161,14 @@ def test_a_formula_of_a_call_is_of_no_longer_one() -> None:
     assert formula.call == (1, 1024, 0, 0, 0) and formula.evaluate(tokens=512) > 0
     assert formula.evaluate(tokens=4096, n_positions=4096) > formula.evaluate()
     for fields in ({"tokens": 1025}, {"n_positions": 512}):
-        with pytest.raises((ArchspecError, FormulaError), match="has positions for"):
+        with pytest.raises((ArchspecError, FormulaError), match="supports at most"):
             formula.evaluate(**fields)
 
 
 def test_a_budget_holds_no_more_tokens_than_there_are_positions_for() -> None:
     kept = archspec.load("GPT2LMHeadModel").cache(budget="80GiB")
     assert {held.tokens for held in kept.holds.values()} == {1024}
-    assert "exact: 1,024 tokens, all that it has positions for, at batch 1" in kept.text()
+    assert "exact: 1,024 tokens, the model's maximum, at batch 1" in kept.text()
 
 
 def test_points_of_a_sweep_that_a_call_is_too_long_for_are_refused() -> None:
@@ -193,9 +193,11 @@ def test_a_classifier_of_the_encoders_tokens_takes_as_many_positions_as_tokens(a
     model = archspec.load(architecture)
     assert model.flops(tokens=9, encoder_tokens=9).flops > 0
     for call in (model.flops, model.training):
-        with pytest.raises(ArchspecError, match="as many encoder positions as tokens, not with 9 and 7"):
+        with pytest.raises(
+            ArchspecError, match="the same tokens in its encoder and in its decoder, not 9 and 7"
+        ):
             call(tokens=7, encoder_tokens=9)
-    with pytest.raises(ArchspecError, match="give the number of its encoder's positions as encoder_tokens"):
+    with pytest.raises(ArchspecError, match="needs the sequence length of its encoder"):
         model.flops(tokens=9)
     assert archspec.load(architecture).quantity("flops").evaluate() > 0
 

@@ -10,7 +10,6 @@ import archspec
 from archspec.costs.activations import RankActivations
 from archspec.costs.parallel import Ranks, Shares, stages
 from archspec.errors import ArchspecError
-from archspec.tree.builder import Builder
 
 TINY = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "vocab_size": 101}
 TINY |= {"num_hidden_layers": 5, "num_attention_heads": 8, "num_key_value_heads": 4, "intermediate_size": 96}
@@ -77,7 +76,7 @@ def test_experts_are_cut_by_tensors_where_they_have_no_ranks() -> None:
         (EXPERTS, {"expert_parallel": 3, "data_parallel": 3}, "128 is not cut into 3 equal parts"),
         (EXPERTS, {"expert_parallel": 2, "data_parallel": 2, "pipeline_parallel": 2}, "together"),
         ("GPT2LMHeadModel", {"tensor_parallel": 2}, "transformers ships no plan"),
-        (TINY, {"tensor_parallel": 2, "optimizer": "adafactor"}, "not shared out"),
+        (TINY, {"tensor_parallel": 2, "optimizer": "adafactor"}, "cannot be sharded"),
     ],
     ids=str,
 )
@@ -91,7 +90,7 @@ def test_what_transformers_does_not_share_out_is_refused(
 def test_a_rank_s_activations_are_cut_between_columns_and_rows() -> None:
     whole = archspec.load(TINY).training(2, 16, attention="eager")
     rank = archspec.load(TINY).training(2, 16, attention="eager", tensor_parallel=4)
-    tree = Builder(archspec.load(TINY).scope).build("LlamaForCausalLM")
+    tree = archspec.load(TINY).root
     shares = Shares(tree, archspec.load(TINY).tensors(), Ranks(tensor=4))
     kept, found = whole.activations.by_module, RankActivations(whole.activations, shares).by_module
     cut = {path for path, nbytes in kept.items() if found[path] * 4 == nbytes}
@@ -108,7 +107,7 @@ def test_a_rank_s_activations_are_cut_between_columns_and_rows() -> None:
 def test_what_a_flash_kernel_keeps_of_its_seed_is_whole() -> None:
     model = archspec.load(TINY)
     whole = model.training(2, 16).activations
-    shares = Shares(Builder(model.scope).build(model.architecture), model.tensors(), Ranks(tensor=4))
+    shares = Shares(model.root, model.tensors(), Ranks(tensor=4))
     path = "model.layers.0.self_attn"
     kept = whole.by_module[path]
     assert RankActivations(whole, shares).by_module[path] == (kept - 24) // 4 + 24
@@ -118,7 +117,7 @@ def test_a_stage_keeps_a_batch_for_each_stage_from_it_to_the_last() -> None:
     """One forward, one backward in turn: arXiv:2104.04473, section 2.2.1."""
     model = archspec.load({**TINY, "num_hidden_layers": 6, "vocab_size": 8})
     whole = model.training(2, 16).activations
-    tree = Builder(model.scope).build(model.architecture)
+    tree = model.root
     parts = [
         RankActivations(whole, Shares(tree, model.tensors(), Ranks(pipeline=3, stage=stage))).by_module
         for stage in range(3)
@@ -137,7 +136,7 @@ def test_ranks_and_stages_share_out_all_flops() -> None:
     assert model.training(2, 16, tensor_parallel=4).flops * 4 - whole == 3 * (
         2 * 2 * 16 * 64 * (26 * 4 - 101)
     )
-    tree = Builder(model.scope).build(model.architecture)
+    tree = model.root
     by_module = model.forward(2, 16).step_flops_by_module
     stages_of = [Shares(tree, model.tensors(), Ranks(pipeline=3, stage=stage)) for stage in range(3)]
     each = [sum(n for path, n in by_module.items() if stage.here(path)) for stage in stages_of]
@@ -151,7 +150,7 @@ def test_what_is_not_described_of_a_part_is_refused() -> None:
         with pytest.raises(ArchspecError, match=r"of ranks of experts|not held"):
             getattr(found, name)
     again = archspec.load(TINY).training(1, 8, tensor_parallel=2, checkpointing=True)
-    with pytest.raises(ArchspecError, match="computes again"):
+    with pytest.raises(ArchspecError, match="recomputed FLOPs"):
         _ = again.recomputed_flops
 
 

@@ -52,7 +52,7 @@ def test_the_costs_of_a_text_part_are_those_of_its_config() -> None:
     assert caught.value.problems[0].help.startswith("pass --architecture LlamaForCausalLM")
     inner = archspec.load(config["text_config"], "LlamaForCausalLM")
     assert archspec.load(config, "LlamaForCausalLM").flops(tokens=4).flops == inner.flops(tokens=4).flops
-    with pytest.raises(archspec.ArchspecError, match="archspec count reports its parameters"):
+    with pytest.raises(archspec.ArchspecError, match="parameter counts still work: archspec count"):
         archspec.load("vit").flops()
 
 

@@ -1,4 +1,4 @@
-"""The working set of a call: hand counts, what torch allocates, and where it is not given."""
+"""Peak temporary memory of a call: hand counts, torch's allocations, and unsupported classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import archspec
 from archspec.costs.forward import Forward
 from archspec.costs.records import Call
-from archspec.costs.working_set import WorkingSet, working_set
+from archspec.costs.working_set import WorkingSet, largest_output, working_set
 
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 70}
 CALLS = (Call(1, 5), Call(3, 40), Call(2, 1, 9), Call(1, 1, 600))
@@ -93,3 +93,41 @@ def test_torch_allocates_as_much(name: str, fields: dict[str, Any], call: Call, 
     assert ours is not None
     measured = measured_peak(instance(name, dict(model.config.raw), model.model_type), call, last)
     assert ours.bytes == measured.working_set, measured
+
+
+OUTPUTS: dict[str, dict[str, Any]] = {
+    "LlamaForCausalLM": {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4},
+    "LlamaModel": {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4},
+    "BertModel": {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 100},
+    "GPT2Model": {"n_embd": 48, "n_head": 4},
+    "AlbertModel": {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 100},
+    "MixtralForCausalLM": {
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_attention_heads": 8,
+        "vocab_size": 70,
+    },
+}
+
+
+def test_experts_are_left_out() -> None:
+    assert largest_output(archspec.load("MixtralModel").forward(1, 10)).module.endswith("q_proj")
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_the_largest_output_is_seen_by_a_hook(name: str) -> None:
+    import torch
+    import transformers
+    from transformers.pytorch_utils import Conv1D
+
+    cls = getattr(transformers, name)
+    model = cls(cls.config_class(num_hidden_layers=2, **OUTPUTS[name])).eval()
+    seen = []
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear | Conv1D):
+            module.register_forward_hook(lambda module, given, output: seen.append(output.numel()))
+    model(input_ids=torch.ones(3, 7, dtype=torch.long), use_cache=False)
+    model_type = cls.config_class.model_type
+    own = archspec.load({"model_type": model_type, "architectures": [name], **OUTPUTS[name]})
+    assert largest_output(own.forward(3, 7)).elements == max(seen)

@@ -66,10 +66,10 @@ def test_costs_may_be_filtered_and_in_a_dtype() -> None:
 @pytest.mark.parametrize(
     ("name", "lengths", "message"),
     [
-        ("BertModel", {"past": 4}, "hands no cache on"),
-        ("LlamaModel", {"encoder_tokens": 4}, "attends to no encoder"),
+        ("BertModel", {"past": 4}, "does not return a KV cache"),
+        ("LlamaModel", {"encoder_tokens": 4}, "does not attend to an encoder"),
         ("LlamaModel", {"tokens": 0}, "tokens is 0"),
-        ("Wav2Vec2Model", {}, "are not given"),
+        ("Wav2Vec2Model", {}, "are not supported"),
     ],
 )
 def test_calls_that_make_no_sense_are_refused(name: str, lengths: dict[str, Any], message: str) -> None:
@@ -79,7 +79,7 @@ def test_calls_that_make_no_sense_are_refused(name: str, lengths: dict[str, Any]
 
 def test_a_training_step_has_no_past() -> None:
     fields = {"num_hidden_layers": "1:2"}
-    with pytest.raises(ArchspecError, match="a training step has no cache"):
+    with pytest.raises(ArchspecError, match="a training step does not have a KV cache"):
         list(archspec.sweep("LlamaModel", fields, columns="training_flops", past=4).rows())
 
 

@@ -100,6 +100,6 @@ def test_lengths_are_printed_and_encoder_lengths_are_not_assumed(capsys: pytest.
     assert "note: costs are those of a call with batch 1, tokens 2,048" in capsys.readouterr().err
     grid = ["sweep", "T5Model", "--set", "num_layers=2,3", "--columns", "flops"]
     assert main(grid) == 2
-    assert "positions as encoder_tokens" in capsys.readouterr().err
+    assert "sequence length as encoder_tokens" in capsys.readouterr().err
     assert main([*grid, "--encoder-tokens", "100", "--batch", "3"]) == 0
     assert "with batch 3, tokens 2,048, encoder_tokens 100" in capsys.readouterr().err

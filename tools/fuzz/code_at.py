@@ -14,7 +14,7 @@ import archspec
 from archspec.configs.origin import RawConfig
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope, SubConfig
-from archspec.costs.activations import Activations
+from archspec.costs.activations import called_activations
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.models.elsewhere import value_at
@@ -134,7 +134,9 @@ def exact(model: archspec.Model, quantity: str, call: Call | Step | None) -> int
         return model.count(quantity)
     encoder_tokens = call.encoder_tokens or None
     if isinstance(call, Step):
-        return Activations(model.scope, model.architecture, call.batch, call.tokens, encoder_tokens).bytes
+        return called_activations(
+            model.scope, model.architecture, call.batch, call.tokens, encoder_tokens
+        ).bytes
     found = model.forward(call.batch, call.tokens, call.past, encoder_tokens, call.new_encoder_tokens)
     return found.cache_elements() if quantity == "cache_elements" else int(getattr(found, quantity))
 

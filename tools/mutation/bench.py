@@ -227,7 +227,7 @@ def _priced(spec: Spec, answer: Answer, axes: Axes) -> Iterator[Node]:
 
 
 def _costs(node: Node, prefix: str) -> Iterator[tuple[str, str]]:
-    yield prefix, f"{node.costs} {node.cache} {node.saves}"
+    yield prefix, f"{node.costs} {node.cache} {node.saves} {node.computed}"
     for name, child in node.children.items():
         yield from _costs(child, f"{prefix}.{name}")
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from archspec.costs.forward import Forward, kept_tensors, own_flops
 from archspec.costs.records import PRODUCTS
-from archspec.tree.builder import Builder
+from archspec.tree.builder import tree_of
 from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import tensors
 from archspec.typing_light import Any, NamedTuple
@@ -39,7 +39,7 @@ class Excess:
 
     def __init__(self, call: Forward) -> None:
         self.call = call
-        root = Builder(call.scope).build(call.architecture)
+        root = tree_of(call.scope, call.architecture)
         self.computed: Counter[str] = Counter()
         self.attention = 0
         for path, cost in own_flops(call.tree):

@@ -1,0 +1,106 @@
+"""The products of `ops:`: an entry of formulas/contractions.yaml at the axes of a module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from archspec.costs.notes.cache_keys import check_cache_keys
+from archspec.costs.records import Axes, Cost, Kept, Products, trains
+from archspec.errors import did_you_mean
+from archspec.language.expression import EvaluationError, Expression, Locals
+from archspec.language.values import here
+from archspec.specs.records import Contraction
+from archspec.tree.inside import Frame
+from archspec.typing_light import Any
+
+Costed = Any  # :class:`archspec.costs.builder.Costed`, which imports this module
+
+
+def contraction(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Any:
+    """Return one product at the axes of the call, or bytes for an entry that has no FLOPs."""
+    outer = builder.frames[-1]
+    given = _arguments(builder, found, node, local)
+    if found.cache:
+        check_cache_keys(outer.scope)
+    frame = _frame(outer, found, given, axes_here(builder))
+    builder.frames.append(frame)
+    try:
+        for condition in found.require:
+            if not builder.truth(builder.evaluate(condition, frame.local), condition.tree):
+                builder.fail(f"{found.name} is supported only if `{condition.text}`", node)
+        if found.flops is None:
+            assert found.saves is not None  # lint checks the file
+            return _saved_bytes(builder, found.saves, node)
+        cost = _cost(builder, found, found.flops)
+        saved = builder.saved(found.name, found.saves) if trains(frame.axes) else None
+        kind = builder.evaluate(found.kind, frame.local) if found.kind is not None else "state"
+        kept = list(cache_tensors(builder, found.cache, kind))
+        for allocation in builder.allocations[1:] if found.cache else ():
+            builder.frames[-1] = _frame(outer, found, given, {**axes_here(builder), "allocation": allocation})
+            kept += cache_tensors(builder, found.cache, kind)
+    finally:
+        builder.frames.pop()
+    return Products(cost, kept, saved)
+
+
+def axes_here(builder: Costed) -> Axes:
+    """Return the axes of the module that is being built."""
+    axes: Axes | None = builder.frames[-1].axes
+    assert axes is not None  # `ops:`, `cache:` and `saves:` are evaluated at axes only
+    return axes
+
+
+def _frame(outer: Frame, found: Contraction, given: Locals, axes: Axes) -> Frame:
+    defaults = {name: d for name, d in found.parameters.items() if d is not None and name not in given}
+    frame = Frame(outer.scope, dict(given), {**defaults, **found.where})
+    frame.axes, frame.layer_idx = axes, outer.layer_idx
+    return frame
+
+
+def _arguments(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Locals:
+    """Return the arguments of a contraction by its parameters."""
+    given = dict(zip(found.parameters, (builder.visit(one, local) for one in node.args), strict=False))
+    given |= {str(keyword.arg): builder.visit(keyword.value, local) for keyword in node.keywords}
+    for name in given:
+        if name not in found.parameters:
+            help_ = did_you_mean(name, found.parameters)
+            builder.fail(f"{name} is not a parameter of {found.name}", node, help_)
+    for name, default in found.parameters.items():
+        if default is None and name not in given:
+            builder.fail(f"{found.name} needs {name}", node, f"parameters: {', '.join(found.parameters)}")
+    return given
+
+
+def _saved_bytes(builder: Costed, saves: Expression, node: ast.Call) -> Any:
+    """Return the bytes that autograd saves. Errors: EvaluationError for an unknown activation function."""
+    given = builder.frames[-1].local
+    try:
+        return builder.evaluate(saves, given)
+    except EvaluationError as error:
+        if "[kind]" not in str(error.message):
+            raise
+    builder.fail(f"the activations that {given.get('kind')} saves for the backward are not supported", node)
+
+
+def _cost(builder: Costed, found: Contraction, flops: Expression) -> Cost:
+    """Return the FLOPs of a contraction, of its mask and of its gradients."""
+    axes, local = axes_here(builder), builder.frames[-1].local
+    whole = builder.evaluate(flops, local)
+    masked = whole if found.masked_flops is None else builder.evaluate(found.masked_flops, local)
+    backward = whole * axes["backward"]
+    if found.backward_flops is not None:
+        backward = builder.evaluate(found.backward_flops, local)
+    return Cost(found.name, whole * axes["times"], masked * axes["times"], backward * axes["trained"])
+
+
+def cache_tensors(builder: Costed, shapes: Mapping[str, Expression], kind: str) -> Iterator[Kept]:
+    """Yield the tensors of a `cache:` that have elements; a dtype may follow the sizes."""
+    axes = axes_here(builder)
+    for name, shape in shapes.items():
+        sizes = builder.evaluate(shape, builder.frames[-1].local)
+        if sizes is None:
+            continue
+        dtype = sizes.pop() if sizes[-1] is None or isinstance(sizes[-1], str) else None
+        if builder.keeps_empty or all(here(size) for size in sizes):
+            yield Kept(name, kind, tuple(sizes), axes["times"], dtype, axes["allocation"])
