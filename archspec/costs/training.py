@@ -283,7 +283,7 @@ class TrainingStep:
         """All rows: :attr:`states`, :attr:`gathered`, activations, and the recomputed layer."""
         rows = [*self.states, *self.gathered, Row("activations", self.dtype, None, 1, self.activation_bytes)]
         again = self._kept[self.stage][1]
-        return [*rows, *([Row("computed again", self.dtype, None, 1, again)] if again else [])]
+        return [*rows, *([Row("recomputed", self.dtype, None, 1, again)] if again else [])]
 
     @property
     def gathered(self) -> list[Row]:

@@ -39,7 +39,7 @@ class Flops(Report):
 
     >>> import archspec
     >>> print(archspec.load("GPT2Model", set={"n_layer": 1}).flops(tokens=16).text().partition("\\n\\n")[2])
-    module           of them       FLOPs   share
+    module           modules       FLOPs   share
     h.*.attn               1     786,432   0.35%
     h.*.attn.c_attn        1  56,623,104  24.91%
     h.*.attn.c_proj        1  18,874,368   8.30%
@@ -101,7 +101,7 @@ class Flops(Report):
             (name, number(count), number(flops), share(flops, self.flops))
             for name, (flops, count) in together.items()
         ]
-        yield Table("module|>of them|>FLOPs|>share", rows)
+        yield Table("module|>modules|>FLOPs|>share", rows)
         if self.notes:
             yield ""
             yield from (f"note: {note}" for note in self.notes)

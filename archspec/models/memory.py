@@ -1,4 +1,4 @@
-"""What a model needs, as a report: memory of a call, and that of a rank in a training step."""
+"""Reports on memory: of a call, and of a rank in a training step."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from archspec.reports import Block, Table
 from archspec.terminal import number, size
 from archspec.typing_light import Any
 
-NO_CACHE = "none"  # the allocation of a class that hands none on
+NO_CACHE = "none"  # the allocation of a class without a KV cache
 PARALLEL = ("data_parallel", "tensor_parallel", "pipeline_parallel", "expert_parallel")
 
 
 class Memory(Report):
-    """What a call needs: weights, the cache after it, a working set; made by :meth:`archspec.Model.memory`.
+    """The inference memory of a call, made by :meth:`archspec.Model.memory`.
 
-    Sizes are in bytes, by allocation of the cache (see :meth:`archspec.Forward.cache_bytes`), `none` where
-    there is none. ``call`` is the call as :class:`archspec.Forward`, ``weights`` are the weights as they are
-    stored, ``dtype`` is that of cache and activations, ``notes`` are facts about both.
+    It has the weights, the KV cache after the call, and peak temporary memory. Sizes are in bytes, by
+    allocation of the cache (see :meth:`archspec.Forward.cache_bytes`), `none` without a cache. ``dtype`` is
+    that of cache and activations, ``weights`` are as they are stored, ``notes`` are about both.
 
     >>> import archspec
     >>> needed = archspec.load("LlamaForCausalLM").memory(tokens=4096, dtype="bf16", weights="nf4")
@@ -58,18 +58,18 @@ class Memory(Report):
 
     @cached_property
     def working_set(self) -> dict[str, Room]:
-        """What is alive beside weights and cache when it is most; the least of it where it is not exact."""
+        """Peak temporary memory, or a lower bound."""
         quantized = self.weights.scheme is not None
         return {one: room(self.call, self.dtype, one, self._last, quantized) for one in self.cache_bytes}
 
     @property
     def total_bytes(self) -> dict[str, int]:
         """Bytes of weights, cache and working set together."""
-        beside = {one: self.cache_bytes[one] + needed.bytes for one, needed in self.working_set.items()}
-        return {one: self.weights_bytes + count for one, count in beside.items()}
+        rooms, caches = self.working_set, self.cache_bytes
+        return {one: self.weights_bytes + caches[one] + rooms[one].bytes for one in rooms}
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec memory --json` prints it."""
+        """Return plain data, as `archspec memory --json` prints it."""
         return {
             **call_json(self.call),
             "dtype": self.dtype,
@@ -82,15 +82,15 @@ class Memory(Report):
         }
 
     def blocks(self) -> Iterator[Block]:
-        """The call, what it needs by part, and where the working set is largest."""
+        """Yield the call, its memory by part, and the module with the peak."""
         yield Table("memory|", call_facts(self.call), header=False)
         yield ""
         rooms = self.working_set
         names = ["bytes"] if NO_CACHE in rooms else [f"cache {one}" for one in rooms]
         yield Table("|".join(["part", *(f">{name}" for name in names)]), [*self._rows()])
         for name, one in zip(names, rooms.values(), strict=True):
-            where = "most is needed in" if one.exact else "at least, not held to torch: the output of"
-            yield f"{name}: {where} {one.needed_by}"
+            peak = "the peak is in" if one.exact else "lower bound (not validated): the output of"
+            yield f"{name}: {peak} {one.needed_by}"
         yield from (f"note: {note}" for note in self.notes)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
@@ -99,35 +99,34 @@ class Memory(Report):
         if NO_CACHE not in self.cache_bytes:
             yield f"cache in {self.dtype}", *map(number, self.cache_bytes.values())
         rooms = {one: needed.bytes for one, needed in self.working_set.items()}
-        yield "working set", *self._least(rooms, number)
-        yield "total", *self._least(self.total_bytes, number)
-        yield "", *self._least(self.total_bytes, size)
+        yield "temporary memory", *self._bounds(rooms, number)
+        yield "total", *self._bounds(self.total_bytes, number)
+        yield "", *self._bounds(self.total_bytes, size)
 
-    def _least(self, counts: dict[str, int], shown: Callable[[int], str]) -> Iterator[str]:
-        """Numbers, each with a sign where it is only the least."""
+    def _bounds(self, counts: dict[str, int], text: Callable[[int], str]) -> Iterator[str]:
+        """Yield numbers as text, with >= for lower bounds."""
         for one, count in counts.items():
-            yield ("" if self.working_set[one].exact else ">= ") + shown(count)
+            yield ("" if self.working_set[one].exact else ">= ") + text(count)
 
 
 class Training(TrainingStep, Report):
-    """One training step on one rank, made by :meth:`archspec.Model.training`; printed, it says where its
-    memory goes, as `archspec memory --train` does.
+    """One training step on one rank, made by :meth:`archspec.Model.training`.
 
     The figures are those of :class:`archspec.costs.training.TrainingStep`.
 
     >>> import archspec
     >>> step = archspec.load("GPT2LMHeadModel").training(batch=1, tokens=1024, checkpointing=True)
     >>> print(step.text().partition("\\n\\n")[2])
-    part                 dtype     of it             bytes
+    part                 dtype     share             bytes
     weights              bfloat16              248,879,616   237.4 MiB
     gradients            bfloat16              248,879,616   237.4 MiB
     copy of the weights  float32               497,759,232   474.7 MiB
     momentum             float32               497,759,232   474.7 MiB
     variance             float32               497,759,232   474.7 MiB
     activations          bfloat16              228,683,788   218.1 MiB
-    computed again       bfloat16               45,678,616    43.6 MiB
+    recomputed           bfloat16               45,678,616    43.6 MiB
     total                                 >= 2,265,399,332  >= 2.1 GiB
-    the loss keeps 205,860,876 bytes of the activations
+    the loss has 205,860,876 bytes of the activations
     lower bound; excluded are:
       inputs and buffers
       temporary tensors of the backward pass and the optimizer step
@@ -136,14 +135,14 @@ class Training(TrainingStep, Report):
 
     @cached_property
     def parts(self) -> list[Row]:
-        """Where the memory of the rank goes; without activations where :attr:`not_described` says why."""
+        """The rows of the rank's memory; without activations if :attr:`not_described` has a reason."""
         return [*self.states, *self.gathered] if self.not_described else self.table
 
     @cached_property
     def not_described(self) -> str | None:
-        """Why activations are not given; None where they are."""
+        """The reason why activations are not counted; None if they are."""
         try:
-            self.table  # noqa: B018  # asked for what it refuses
+            self.table  # noqa: B018  # it may raise
         except ArchspecError as error:
             return error.problems[0].message
         return None
@@ -154,7 +153,7 @@ class Training(TrainingStep, Report):
         return self.scope.spec.library.costs(self.model_type).gap(self.architecture) is not None
 
     def check_used(self, batch: int | None, tokens: int | None, encoder_tokens: int | None) -> None:
-        """Errors: :class:`ArchspecError` for what is given and has no effect on any figure."""
+        """Errors: :class:`ArchspecError` for an argument without effect."""
         named: dict[str, Any] = {
             "batch": batch,
             "tokens": tokens,
@@ -173,7 +172,7 @@ class Training(TrainingStep, Report):
         return self.scope.spec.model_type
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec memory --train --json` prints it."""
+        """Return plain data, as `archspec memory --train --json` prints it."""
         total = sum(part.bytes for part in self.parts)
         return {
             "architecture": self.architecture,
@@ -203,7 +202,7 @@ class Training(TrainingStep, Report):
 
     @cached_property
     def notes(self) -> list[str]:
-        """Why the forward spends more FLOPs than its active parameters need, where it does."""
+        """A note if the forward pass spends more FLOPs than its active parameters need."""
         if self._flops() is None:
             return []
         return notes_of(self.forward)
@@ -212,14 +211,14 @@ class Training(TrainingStep, Report):
         return {name: getattr(self.ranks, name.removesuffix("_parallel")) for name in PARALLEL}
 
     def _flops(self) -> int | None:
-        """The FLOPs of the step; None for a class whose costs are not given."""
+        """Return the FLOPs of the step; None for a class whose costs are not supported."""
         try:
             return self.flops
         except ArchspecError:
             return None
 
     def blocks(self) -> Iterator[Block]:
-        """The step, and the parts of its memory."""
+        """Yield the step, and the rows of its memory."""
         yield Table("memory of a rank|", [*self._facts()], header=False)
         yield ""
         rows = [
@@ -229,9 +228,9 @@ class Training(TrainingStep, Report):
         ]  # fmt: skip
         total = sum(part.bytes for part in self.parts)
         totals = ("total", "", "", f">= {number(total)}", f">= {size(total)}")
-        yield Table("part|dtype|of it|>bytes|>", [*rows, totals])
+        yield Table("part|dtype|share|>bytes|>", [*rows, totals])
         if not self.not_described and self.loss_bytes:
-            yield f"the loss keeps {number(self.loss_bytes)} bytes of the activations"
+            yield f"the loss has {number(self.loss_bytes)} bytes of the activations"
         yield from ("lower bound; excluded are:", *(f"  {one}" for one in self.excluded))
         if self.not_described:
             yield f"note: {self.not_described}"

@@ -65,7 +65,7 @@ def test_every_verb_finds_them(
 def test_costs_are_refused_with_a_reason(specs: str, capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ("flops", "cache", "memory"):
         assert main([verb, "Tiny", "--specs", specs]) == 2
-        assert "the costs of Tiny (tiny) are not given" in capsys.readouterr().err
+        assert "the costs of Tiny (tiny) are not supported" in capsys.readouterr().err
 
 
 def test_lint_finds_what_stands_beside_a_file(specs: str, capsys: pytest.CaptureFixture[str]) -> None:

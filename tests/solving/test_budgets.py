@@ -88,7 +88,7 @@ def test_incomplete_budgets_are_refused(budgets: dict[str, Any], message: str) -
 
 
 def test_a_class_without_costs_has_no_budget_for_them() -> None:
-    with pytest.raises(ArchspecError, match="are not given"):
+    with pytest.raises(ArchspecError, match="are not supported"):
         solve("Wav2Vec2Model", "num_hidden_layers", flops="1e20", tokens="1e9")
 
 

@@ -209,7 +209,7 @@ flow(
 
 test("what has no effect is refused", async () => {
   for (const [call, training, message] of [
-    [{ encoder_tokens: 5 }, {}, "LlamaForCausalLM attends to no encoder"],
+    [{ encoder_tokens: 5 }, {}, "LlamaForCausalLM does not attend to an encoder"],
     [{ weights: "mxfp4" }, {}, "mxfp4 quantizes none of the weights of LlamaForCausalLM"],
     [{}, { zero: 3 }, "zero has no effect with data_parallel=1"],
     [{}, { data_parallel: 8 }, "data_parallel has no effect on the memory of a rank without zero"],
@@ -248,7 +248,7 @@ test("every way to store weights and every optimizer is one that archspec knows"
 flow(
   "what archspec refuses is said once, with what would be right",
   async (page) => {
-    const refused = page.getByRole("alert").getByText("reads what its encoder gives");
+    const refused = page.getByRole("alert").getByText("needs the sequence length of its encoder");
     await refused.first().waitFor();
     assert.equal(await refused.count(), 1);
     await page.getByLabel("encoder positions").fill("512");
@@ -262,7 +262,7 @@ test("a part is refused, and the others are given, of as many tokens as are usua
   const page = await site.page({}, link({ view: "costs", source: { name: "BertModel" } }));
   await page.locator("#flops").waitFor();
   await page.getByPlaceholder("512", { exact: true }).waitFor(); // positions that BertModel has
-  await page.getByText("BertModel hands no cache on to a next call").waitFor();
+  await page.getByText("BertModel does not return a KV cache").waitFor();
   await page.context().close();
 });
 

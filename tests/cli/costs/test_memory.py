@@ -32,16 +32,16 @@ def test_a_working_set_is_given_where_it_was_held_to_torch(
     command = ["memory", "LlamaForCausalLM", "--tokens", "1000", "--dtype", "bf16"]
     assert main(command) == 0
     text = capsys.readouterr().out
-    assert "working set              99,336,000      >= 64,000,000      >= 64,000,000" in text
-    assert "cache exact: most is needed in mlp" in text
-    assert "cache static: at least, not held to torch: the output of lm_head" in text
+    assert "temporary memory         99,336,000      >= 64,000,000      >= 64,000,000" in text
+    assert "cache exact: the peak is in mlp" in text
+    assert "cache static: lower bound (not validated): the output of lm_head" in text
     assert "total                14,100,455,232  >= 14,065,119,232" in text
     for other in (["--dtype", "float32"], ["--weights", "nf4"]):
         assert main([*command, *other, "--json"]) == 0
         assert not json.loads(capsys.readouterr().out)["working_set"]["exact"]["exact"]
     held = ("static",)
     assert main(command) == 0
-    assert "most is needed" not in capsys.readouterr().out
+    assert "the peak is in" not in capsys.readouterr().out
 
 
 def test_the_last_position_has_few_logits(capsys: Captured) -> None:

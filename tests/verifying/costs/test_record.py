@@ -53,7 +53,7 @@ def test_a_gap_names_the_module() -> None:
 
 def test_costs_of_a_class_outside_the_record_are_refused() -> None:
     model = archspec.load("BltForCausalLM")
-    with pytest.raises(ArchspecError, match=r"the costs of BltForCausalLM .* are not given"):
+    with pytest.raises(ArchspecError, match=r"the costs of BltForCausalLM .* are not supported"):
         model.forward(batch=1, tokens=8)
 
 
