@@ -52,6 +52,7 @@ class Costed(Builder):
     encodes = False  # an encoder is part of the model; its sequence length is `new_encoder_tokens`
     returns_cache = False  # the class returns a KV cache that its forward does not take
     attends = False  # a cost depends on an encoder's sequence length
+    reads_encoder = False  # the specs of the modules name it, also for attributes that are not built
 
     def __init__(self, scope: Scope, **options: Any) -> None:
         super().__init__(scope, **options)
@@ -111,7 +112,8 @@ class Costed(Builder):
             self.layer_reads.append((None, None))
             return frame.layer_idx
         assert frame.axes is not None  # as tested above
-        self.attends |= name in ENCODER_AXES
+        if name in ENCODER_AXES:
+            self.attends = self.reads_encoder = True
         return frame.axes[name]
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:

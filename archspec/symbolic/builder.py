@@ -194,7 +194,7 @@ class SymbolicCostBuilder(Costed, SymbolicBuilder):
     def build(self, architecture: str) -> Node:
         root = super().build(architecture)
         self.decided.runs(self.scope, architecture, root)
-        if self.attends:
+        if self.reads_encoder:
             self.path.check(
                 "<=",
                 *(self.path.shown(self.lengths[name]) for name in ("new_encoder_tokens", "encoder_tokens")),
