@@ -57,8 +57,8 @@ class Forward:
     FLOPs are those of transformers' eager code, 2 per multiply-add, as torch's FlopCounterMode counts them:
     products of matrices and convolutions. Norms, activations and softmax count nothing.
     ``call`` has the lengths, ``tree`` the modules of the ``architecture`` with their costs at the config of
-    ``scope``. ``held`` names the further numbers that were validated: `masked` FLOPs, `static` caches, the
-    `working_set` (peak temporary memory).
+    ``scope``, ``built`` the facts of its build. ``held`` names the further numbers that were validated:
+    `masked` FLOPs, `static` caches, the `working_set` (peak temporary memory).
     """
 
     def __init__(

@@ -24,7 +24,7 @@ PARALLEL = ("data_parallel", "tensor_parallel", "pipeline_parallel", "expert_par
 class Memory(Report):
     """The inference memory of a call, made by :meth:`archspec.Model.memory`.
 
-    It has the weights, the KV cache after the call, and peak temporary memory. Sizes are in bytes, by
+    It has the weights, the KV cache after the ``call``, and peak temporary memory. Sizes are in bytes, by
     allocation of the cache (see :meth:`archspec.Forward.cache_bytes`), `none` without a cache. ``dtype`` is
     that of cache and activations, ``weights`` are as they are stored, ``notes`` are about both.
 
