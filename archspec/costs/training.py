@@ -107,7 +107,8 @@ class TrainingStep:
         _ = self._found  # the tree of a training step serves the checks, too
         check_runs(self.scope, self.architecture)
         length = self.encoder_tokens or 0
-        check_lengths(self.scope, self.architecture, Call(self.batch, self.tokens, 0, length, length))
+        call = Call(self.batch, self.tokens, 0, length, length)
+        check_lengths(self.scope, self.architecture, call)
         if self.scope.spec.library.costs(self.scope.spec.model_type).gap(self.architecture) is None:
             check_memory(self.scope, self.architecture, self.encoder_tokens)
 
@@ -199,16 +200,9 @@ class TrainingStep:
     @cached_property
     def _found(self) -> StepActivations | ArchspecError:
         try:
-            return called_activations(
-                self.scope,
-                self.architecture,
-                self.batch,
-                self.tokens,
-                self.encoder_tokens,
-                dtype=self.dtype,
-                attention=self.attention,
-                checkpointing=self.checkpointing,
-            )
+            lengths = (self.batch, self.tokens, self.encoder_tokens)
+            options = (self.dtype, self.attention, self.checkpointing)
+            return called_activations(self.scope, self.architecture, *lengths, *options)
         except ArchspecError as error:
             return error
 
