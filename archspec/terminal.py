@@ -154,23 +154,14 @@ def _folded(text: str, width: int) -> list[str]:
     lines = [indent]
     for word in text.split():
         blank = " " if lines[-1].strip() else ""
-        if len(lines[-1] + blank + word) <= width:
-            lines[-1] += blank + word
-        elif len(indent + word) <= width:
-            lines.append(indent + word)
-        else:
-            _add_pieces(lines, indent, blank, _pieces(word, width - len(indent)), width)
+        fits = len(indent + word) <= width
+        for piece in [word] if fits else _pieces(word, width - len(indent)):
+            if len(lines[-1] + blank + piece) <= width:
+                lines[-1] += blank + piece
+            else:
+                lines.append(indent + piece)
+            blank = ""
     return lines
-
-
-def _add_pieces(lines: list[str], indent: str, blank: str, pieces: list[str], width: int) -> None:
-    """Puts the pieces of a word that is too long for a line into what is left of one, and into next ones."""
-    for piece in pieces:
-        if len(lines[-1] + blank + piece) <= width:
-            lines[-1] += blank + piece
-        else:
-            lines.append(indent + piece)
-        blank = ""
 
 
 def _pieces(word: str, width: int) -> list[str]:
