@@ -1,1 +1,1 @@
-"""What a call costs: FLOPs by module, and the cache, from the same specs as the parameters."""
+"""Costs of a call and of a training step, from the same specs as the parameters."""

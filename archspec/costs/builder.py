@@ -255,7 +255,7 @@ def build_costs(scope: Scope, architecture: str, axes: Axes) -> CostBuilder:
 
 
 def cost_facts(scope: Scope, architecture: str, call: Call) -> CostBuilder:
-    """Return a builder of any call, for what no length changes; the call is built if there is none."""
+    """Return a builder of any call, for facts that do not depend on lengths; the call is built if needed."""
     for known in scope.built:
         if isinstance(known, CostBuilder) and known.architecture == architecture:
             return known

@@ -21,7 +21,7 @@ from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import joined
 from archspec.typing_light import Any, NamedTuple
 
-HELD = {  # further numbers, and what they are validated against
+HELD = {  # further numbers, and the reference of their validation
     "masked": ("masked FLOPs", "transformers' masks"),
     "static": ("static caches", "transformers' StaticCache"),
     "working_set": ("peak temporary memory", "torch's allocations"),

@@ -1,4 +1,4 @@
-"""What a rank holds of a model that is shared out by tensors, experts or layers, as transformers does it.
+"""A rank's part of a model with tensor, expert or pipeline parallelism, by transformers' plans.
 
 formulas/plans.json has the plan of each class, and the classes whose shapes on a rank match transformers.
 """
@@ -20,7 +20,7 @@ from archspec.tree.tensors import Tensor, joined
 from archspec.typing_light import Any, NamedTuple
 
 PLANS = "plans.json"
-KINDS = ("tensor", "expert", "pipeline")  # of ranks that a class was held to transformers with
+KINDS = ("tensor", "expert", "pipeline")  # of ranks with which classes were validated
 _NUMBER = re.compile(r"\.\d+(?=\.|$)")
 _WHOLE = (
     *("replicated_with_grad_allreduce", "moe_tp_experts", "mla_kv_a_proj", "all_reduce", "local_params"),
@@ -40,13 +40,13 @@ _EXPERTS = "grouped_gemm"  # whole experts
 _PACKED = {"packed_colwise": 2, "packed_rowwise": 2}  # in how many pieces, each of which is cut
 _ATTENTION = re.compile(r"attn|attention")  # in names of modules, whose parts are whole heads
 _ON_COLUMNS = ("rowwise", "replicated_with_grad_allreduce")  # layers whose input is a rank's columns
-_STATES = "its weights, gradients and optimizer are"
+_STATES = "its weights, gradients and optimizer states are supported"
 _TIED = "tie_word_embeddings"
 _HEADS = ("num_attention_heads", "num_key_value_heads")
 
 
 class Ranks(NamedTuple):
-    """Over how many ranks a model is shared out, each way; ``stage`` counts those of layers from 0."""
+    """The number of ranks of each kind; ``stage`` is a pipeline stage, from 0."""
 
     tensor: int = 1
     pipeline: int = 1
@@ -56,17 +56,17 @@ class Ranks(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many ranks there are of each kind."""
+        """The number of ranks by kind."""
         return {kind: count for kind, count in self._asdict().items() if kind != "stage"}
 
     @property
     def cut(self) -> bool:
-        """Whether tensors are shared out."""
+        """True if tensors are sharded."""
         return self.tensor > 1 or self.expert > 1
 
 
 class Plan(NamedTuple):
-    """How parameters are cut, by patterns of names: over ranks of tensors, and over ranks of experts."""
+    """The styles by which parameters are sharded, by patterns of names, for each kind of ranks."""
 
     tensor: dict[str, str]
     expert: dict[str, str]
@@ -80,18 +80,18 @@ class Part(NamedTuple):
 
     tensor: Tensor
     shape: tuple[int, ...]
-    expert: bool  # whether ranks of experts share it, and not ranks of tensors
+    expert: bool  # sharded over expert-parallel ranks
 
     @property
     def numel(self) -> int:
-        """Its elements."""
+        """Number of elements."""
         return prod(self.shape)
 
 
 def stages(scope: Scope, architecture: str, tensors: list[Tensor], ranks: Ranks) -> list[list[Part]]:
-    """What the first rank of each stage of layers holds.
+    """Return the parts of the first rank of each pipeline stage.
 
-    Errors: :class:`ArchspecError` for a class not verified on such ranks, or sizes that do not divide.
+    Errors: :class:`ArchspecError` for ranks that were not validated, or sizes that do not divide.
     """
     if not ranks.cut and ranks.pipeline == 1:
         return [[Part(tensor, tensor.shape, False) for tensor in _unique(tensors)]]
@@ -101,9 +101,9 @@ def stages(scope: Scope, architecture: str, tensors: list[Tensor], ranks: Ranks)
 
 
 def parts(tree: Node, tensors: list[Tensor], ranks: Ranks) -> list[Part]:
-    """Parts of the parameters on one stage, a tied one once; of uneven parts the largest.
+    """Return the parts of unique parameters on one stage; of uneven parts the largest.
 
-    Errors: :class:`ArchspecError` where transformers has no such plan, or it does not go with the sizes.
+    Errors: :class:`ArchspecError` if transformers lacks such a plan, or if it does not fit the sizes.
     """
     plan = _usable(tree, ranks) if ranks.cut else NO_PLAN
     own = _unique(tensors)
@@ -117,41 +117,38 @@ def _unique(tensors: list[Tensor]) -> list[Tensor]:
     return [tensor for tensor in tensors if tensor.kind == "parameter" and not tensor.tied_to]
 
 
-def check_step(model_type: str, architecture: str, ranks: Ranks, what: str) -> None:
-    """Errors: :class:`ArchspecError` for a class of which a rank's step was not measured so."""
-    for kind in ("tensor", "pipeline"):
-        whole = getattr(ranks, kind) == 1 or (kind, what) == ("pipeline", "FLOPs")  # stay where layers are
-        if not whole and architecture not in _file()["held"].get(f"{kind} {what}", {}).get(model_type, ()):
-            message = f"{kind}_parallel: {what} of a rank of {architecture} ({model_type}) are not described"
-            raise ArchspecError(message, help=_STATES)
-
-
-def check_ranks(model_type: str, architecture: str, ranks: Ranks) -> None:
-    """Errors: :class:`ArchspecError` for a class whose parts were not held to transformers' on such ranks."""
-    for kind in KINDS:
-        if getattr(ranks, kind) > 1 and architecture not in _file()["held"][kind].get(model_type, ()):
-            message = f"{kind}_parallel: what a rank holds of {architecture} ({model_type}) is not described"
-            raise ArchspecError(message, help="transformers ships no plan for it, or does not apply it")
+def check_ranks(model_type: str, architecture: str, ranks: Ranks, what: str = "") -> None:
+    """Errors: :class:`ArchspecError` for a class, or for costs of its step, not validated on such ranks."""
+    kinds = [kind for kind in KINDS if getattr(ranks, kind) > 1 and (kind, what) != ("pipeline", "FLOPs")]
+    for kind in kinds:
+        key = f"{kind} {what}" if what else kind
+        if architecture not in _file()["held"].get(key, {}).get(model_type, ()):
+            costs = "FLOPs" if what == "FLOPs" else f"activations ({what})"
+            name = f"{costs} with {kind} parallelism are" if what else f"{kind} parallelism is"
+            help_ = _STATES if what else "transformers does not have a plan for it, or does not apply it"
+            raise ArchspecError(f"{name} not supported for {architecture} ({model_type})", help=help_)
 
 
 def _usable(tree: Node, ranks: Ranks) -> Plan:
-    """The plan of a class, for as many ranks."""
+    """Return the plan of a class for some ranks."""
     plan = _whole_plan(tree, "", ranks.tensor) or NO_PLAN
     if ranks.expert == 1:
         plan = plan._replace(expert={})
     elif ranks.pipeline > 1:
-        message = "expert_parallel and pipeline_parallel together are not described"
-        raise ArchspecError(message, help="transformers has no such ranks")
+        message = "expert_parallel and pipeline_parallel are not supported together"
+        raise ArchspecError(message, help="leave out one of them")
     elif "ep_dispatch_experts" not in plan.expert.values():
-        raise ArchspecError(f"transformers ships no plan of {tree.cls} for ranks of experts")
+        raise ArchspecError(f"transformers does not have an expert-parallel plan for {tree.cls}")
     elif ranks.expert % ranks.tensor or (ranks.data * ranks.tensor) % ranks.expert:
-        message = f"{ranks.expert} ranks of experts among {ranks.data} x {ranks.tensor} of data and tensors"
-        help_ = "expert_parallel divides their product, and tensor_parallel divides it"
+        message = (
+            f"expert_parallel={ranks.expert} does not fit {ranks.data} data × {ranks.tensor} tensor ranks"
+        )
+        help_ = "it must divide data × tensor ranks, and be a multiple of tensor_parallel"
         raise ArchspecError(message, help=help_)
     if ranks.tensor == 1:
         return plan._replace(tensor={})
     if not any("*" in name for name in plan.tensor):
-        raise ArchspecError(f"transformers ships no plan of {tree.cls} for ranks of tensors")
+        raise ArchspecError(f"transformers does not have a tensor-parallel plan for {tree.cls}")
     routed = re.compile(rf"(?:{'|'.join(map(re.escape, plan.expert))})(?:\..+)?")
     return plan._replace(
         tensor={name: style for name, style in plan.tensor.items() if not routed.fullmatch(name)}
@@ -159,7 +156,7 @@ def _usable(tree: Node, ranks: Ranks) -> Plan:
 
 
 def _whole_plan(node: Node, prefix: str, ranks: int) -> Plan | None:
-    """The plan of a class with those of the models inside; None for what is no model of transformers'."""
+    """Return the plan of a class with those of models inside; None without a plan."""
     own = _file()["plans"].get(node.cls)
     if own is None:
         return None
@@ -174,11 +171,11 @@ def _whole_plan(node: Node, prefix: str, ranks: int) -> Plan | None:
 
 
 def _check_heads(node: Node, ranks: int) -> None:
-    """Errors: :class:`ArchspecError` where ranks would have parts of heads: transformers fails."""
+    """Errors: :class:`ArchspecError` if ranks would have parts of heads, which transformers refuses."""
     for name in _HEADS:
         heads = node.scope.get(name) if node.scope is not None and node.scope.has(name) else None
         if type(heads) is int and heads % ranks:
-            raise ArchspecError(f"tensor_parallel: {heads} {name} are not shared out over {ranks} ranks")
+            raise ArchspecError(f"tensor_parallel={ranks} does not divide {heads} {name}")
 
 
 def _part(tensor: Tensor, plan: Plan, ranks: Ranks) -> Part:
@@ -193,9 +190,9 @@ def _part(tensor: Tensor, plan: Plan, ranks: Ranks) -> Part:
 
 
 def _cut(tensor: Tensor, style: str, ranks: int) -> tuple[int, ...]:
-    """The shape of a rank's part."""
+    """Return the shape of a rank's part."""
     if style not in _CUTS:
-        raise ArchspecError(f"{tensor.name} is cut {style}, which is not described")
+        raise ArchspecError(f"the style {style} of {tensor.name} is not supported")
     of_matrix, of_vector = _CUTS[style]
     axis = of_vector if len(tensor.shape) == 1 else of_matrix
     if axis is None:
@@ -203,22 +200,22 @@ def _cut(tensor: Tensor, style: str, ranks: int) -> tuple[int, ...]:
     shape = [*tensor.shape]
     pieces = ranks * _PACKED.get(style, 1)
     if shape[axis] % pieces and (style in _PACKED or style == _EXPERTS):
-        raise ArchspecError(f"{tensor.name}: {shape[axis]} is not cut into {pieces} equal parts")
+        raise ArchspecError(f"{tensor.name}: {shape[axis]} cannot be cut into {pieces} equal parts")
     shape[axis] = -(-shape[axis] // ranks)
     return tuple(shape)
 
 
 class _Stages:
-    """Layers on as many stages, as transformers divides them: the first stages take the remainder."""
+    """The layers of each pipeline stage in transformers; the first stages take the remainder."""
 
     def __init__(self, tree: Node, stages: int) -> None:
         self.prefix = next((name for name, child in tree.children.items() if "layers" in child.children), "")
         if not self.prefix or "lm_head" not in tree.children:
-            raise ArchspecError(f"pipeline_parallel: {tree.cls} has no layers with a head beside them")
+            raise ArchspecError(f"pipeline_parallel: {tree.cls} does not have layers and an lm_head")
         self.last = stages - 1
         self.layers = len(tree.children[self.prefix].children["layers"].children)
         if self.layers < stages:
-            raise ArchspecError(f"{self.layers} layers are not shared out over {stages} stages")
+            raise ArchspecError(f"{self.layers} layers do not fill {stages} stages")
         scope = tree.scope  # transformers goes by the config, whatever the class ties
         self.tied = scope is not None and scope.has(_TIED) and bool(scope.get(_TIED))
 
@@ -227,7 +224,7 @@ class _Stages:
         return stage * each + min(stage, remainder)
 
     def holds(self, name: str, stage: int) -> bool:
-        """Whether a stage has a module or a tensor."""
+        """Return True if a stage has a module or a tensor."""
         path = name.split(".")
         if path[0] == "lm_head":
             return stage == self.last
@@ -241,17 +238,19 @@ class _Stages:
 
 
 class Shares:
-    """Of what modules compute and keep in a step, what is the first rank's of a stage.
+    """The share of FLOPs and activations of the first rank of a stage.
 
-    Between a layer that is cut by columns and one that is cut by rows a rank works on its columns alone; all
-    other modules do the same on every rank of tensors.
+    Between a column-parallel and a row-parallel layer a rank works on its columns only; all other modules do
+    the same on every tensor-parallel rank.
 
-    Errors: :class:`ArchspecError` where ranks have other numbers of columns, or share out experts.
+    Errors: :class:`ArchspecError` if ranks have different numbers of columns, or shard experts.
     """
 
     def __init__(self, tree: Node, tensors: list[Tensor], ranks: Ranks) -> None:
         if ranks.expert > 1:
-            raise ArchspecError("FLOPs and activations of ranks of experts are not described", help=_STATES)
+            raise ArchspecError(
+                "FLOPs and activations of expert-parallel ranks are not supported", help=_STATES
+            )
         self.ranks, self.shapes = ranks, {tensor.name: tensor for tensor in tensors}
         self.plan = _usable(tree, ranks).tensor if ranks.tensor > 1 else {}
         self.layers = _Stages(tree, ranks.pipeline) if ranks.pipeline > 1 else None
@@ -259,20 +258,20 @@ class Shares:
         for tensor in tensors:
             style = self.plan.get(_pattern(tensor.name).rpartition(".")[0], "")
             if style in ("colwise", "rowwise") and self._part(tensor, style) not in (1, ranks.tensor):
-                raise ArchspecError(f"{tensor.name} is not cut into equal parts", help=_STATES)
+                raise ArchspecError(f"{tensor.name} cannot be cut into equal parts", help=_STATES)
 
     def here(self, path: str) -> bool:
-        """Whether a module is on the stage."""
+        """Return True if a module is on the stage."""
         return self.layers is None or self.layers.holds(path, self.ranks.stage)
 
     def kept(self, path: str, nbytes: int, fixed: int) -> int:
-        """Of the bytes that a module keeps; those that are ``fixed`` do not grow with its input."""
+        """Return a rank's share of the bytes that a module saves; ``fixed`` bytes are not sharded."""
         pattern = _pattern(path)
         cut = pattern in self.inner or self.plan.get(pattern) in _ON_COLUMNS
         return fixed + _shared(path, nbytes - fixed, self.ranks.tensor) if cut else nbytes
 
     def flops(self, path: str, flops: int) -> int:
-        """Of the FLOPs of a module."""
+        """Return a rank's share of the FLOPs of a module."""
         pattern = _pattern(path)
         weight, style = self.shapes.get(f"{path}.weight"), self.plan.get(pattern)
         if weight is not None and style is not None:
@@ -285,12 +284,12 @@ class Shares:
 
 def _shared(path: str, number: int, ranks: int) -> int:
     if number % ranks:
-        raise ArchspecError(f"what {path} keeps is not cut into {ranks} equal parts", help=_STATES)
+        raise ArchspecError(f"the activations of {path} cannot be cut into {ranks} equal parts", help=_STATES)
     return number // ranks
 
 
 def _pattern(name: str) -> str:
-    """A name with `*` for the numbers of layers, as plans have it."""
+    """Return a name with `*` for the numbers of layers, as in plans."""
     return _NUMBER.sub(".*", name)
 
 

@@ -18,7 +18,7 @@ Costed = Any  # :class:`archspec.costs.builder.Costed`, which imports this modul
 
 
 def contraction(builder: Costed, found: Contraction, node: ast.Call, local: Locals) -> Any:
-    """Return one product at the axes of the call, or bytes for an entry that has no FLOPs."""
+    """Return one product at the axes of the call, or bytes for an entry without FLOPs."""
     outer = builder.frames[-1]
     given = _arguments(builder, found, node, local)
     if found.cache:

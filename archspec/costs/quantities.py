@@ -10,7 +10,7 @@ from archspec.tree.node import Node, Routed
 from archspec.typing_light import Any
 
 CHECKPOINT = "checkpoint"  # in `saves:`, the inputs that a recomputed layer keeps
-Term = tuple[str, tuple[Any, ...]]  # a name, and sizes whose product is what it adds
+Term = tuple[str, tuple[Any, ...]]  # a name, and sizes whose product is added
 
 TERMS: dict[str, Callable[[Node, bool], list[Term]]] = {
     "flops": lambda node, again: [(cost.name, (cost.flops,)) for cost in node.costs],

@@ -18,7 +18,7 @@ from archspec.costs.activations import (
 from archspec.costs.forward import Forward, check_supported
 from archspec.costs.lengths import check_lengths, check_memory, check_positive, check_runs
 from archspec.costs.optimizers import KEPT, STAGES, States, check_zero, optimizer_named
-from archspec.costs.parallel import Ranks, Shares, check_step, stages
+from archspec.costs.parallel import Ranks, Shares, check_ranks, stages
 from archspec.costs.quantities import total
 from archspec.costs.records import EXCLUDED, KERNELS, Call, Row
 from archspec.errors import ArchspecError
@@ -151,7 +151,7 @@ class TrainingStep:
         if self._whole:
             return call.training_flops
         call.check_trained()
-        check_step(self.scope.spec.model_type, self.architecture, self.ranks, "FLOPs")
+        check_ranks(self.scope.spec.model_type, self.architecture, self.ranks, "FLOPs")
         shares = self._shares(self.stage)
         return sum(
             shares.flops(path, flops)
@@ -256,7 +256,7 @@ class TrainingStep:
         if self._whole:
             return [(int(whole.bytes), int(whole.recomputed_bytes))]
         for kind in {self.attention, whole.step.kind}:  # recomputed layers save the same as without
-            check_step(self.scope.spec.model_type, self.architecture, self.ranks, kind)
+            check_ranks(self.scope.spec.model_type, self.architecture, self.ranks, kind)
         found = []
         for stage in range(self.ranks.pipeline):
             rank = RankActivations(whole, self._shares(stage))

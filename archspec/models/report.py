@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class Report:
-    """Tables and sentences; printed, they are what the verb of the command line prints."""
+    """Tables and sentences, printed as by the verb of the command line."""
 
     def blocks(self) -> Iterator[Block]:
-        """Its tables and sentences, in their order."""
+        """Yield tables and sentences."""
         raise NotImplementedError
 
     def as_json(self) -> Any:
-        """Plain data, as the verb prints it with `--json`."""
+        """Return plain data, as the verb prints it with `--json`."""
         raise NotImplementedError
 
     def text(self) -> str:
-        """What the verb prints where nobody looks on."""
+        """Return the plain text that the verb prints into a pipe."""
         return plain(self.blocks())
 
     def __str__(self) -> str:

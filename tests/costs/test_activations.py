@@ -1,4 +1,4 @@
-"""What autograd keeps: what layers keep on their own, what a spec says, what is refused."""
+"""Activations that autograd saves: of layers, as specs give them, and refusals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Kept = Callable[..., StepActivations]
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
-    """What is kept of the first class of a spec whose architectures are given, at 2 sequences of 5 tokens."""
+    """Return the activations of the first class of a spec, at 2 sequences of 5 tokens."""
 
     def made(body: str, **options: Any) -> StepActivations:
         path = tmp_path / "toy.yaml"
@@ -122,7 +122,7 @@ def test_the_closed_form_is_the_count(architecture: str, attention: str, checkpo
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> archspec.Model:
-    """Llama, whose eager activations alone are held to torch."""
+    """Return Llama with validated activations for eager attention only."""
     model = archspec.load("LlamaForCausalLM")
     record = CostRecord(["LlamaForCausalLM"], activations={"eager": ["LlamaForCausalLM"]})
     monkeypatch.setattr(Library, "costs", lambda *_: record)

@@ -1,4 +1,4 @@
-"""What a call costs: FLOPs and caches that papers and model cards give, lengths that are refused."""
+"""FLOPs and caches that papers and model cards give; lengths that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long calls are: as many positions as tables hold are what transformers runs; one more is refused."""
+"""Limits of position tables: transformers runs that many tokens; one more is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model says of a call and of a training step is what the command prints: text, HTML, plain data."""
+"""Reports on calls and training steps in Python equal the output of the commands."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def test_a_step_without_activations_says_why() -> None:
     with pytest.raises(archspec.ArchspecError, match="tokens has no effect: the activations of Zamba"):
         model.training(tokens=8)
     step = model.training()
-    told = step.as_json()
-    assert step.not_described and told["total_bytes"] == sum(part.bytes for part in step.states)
-    assert told["excluded"][0] == "activations" and told["tokens"] is told["batch"] is None
+    found = step.as_json()
+    assert step.not_described and found["total_bytes"] == sum(part.bytes for part in step.states)
+    assert found["excluded"][0] == "activations" and found["tokens"] is found["batch"] is None
     assert "excluded are:\n  activations\n  the loss" in str(step) and "\ntokens" not in str(step)
 
 

@@ -1,7 +1,7 @@
 """A note where eager code spends more FLOPs than 2 × active parameters × tokens plus attention.
 
-The excess is looked for module by module, so that the reason follows from where it is: a projection that runs
-on the whole cache, experts that nobody chose, weights that are used several times.
+The excess is located module by module, which gives the reason: a projection that runs on the whole cache,
+experts that the router did not choose, weights that are used several times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from archspec.tree.node import Node, Routed
 from archspec.tree.tensors import tensors
 from archspec.typing_light import Any, NamedTuple
 
-LIMIT = Fraction(6, 5)  # of what is expected; a note is printed beyond it
+LIMIT = Fraction(6, 5)  # of the expected FLOPs; a note is printed beyond it
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.|$)")
 _MOST = Fraction(4, 5)  # of the excess, which the printed reasons explain
 
@@ -52,12 +52,12 @@ class Excess:
 
     @property
     def expected(self) -> Any:
-        """FLOPs that are expected of the call."""
+        """The expected FLOPs of the call."""
         return self.attention + sum(self._expected(name) for name in {*self.weights, *self.computed})
 
     @property
     def ratio(self) -> Fraction:
-        """FLOPs of the call as a multiple of what is expected; 1 where nothing is."""
+        """FLOPs of the call as a multiple of the expected FLOPs; 1 if these are 0."""
         return Fraction(self.call.flops) / self.expected if self.expected else Fraction(1)
 
     def _expected(self, name: str) -> Any:
@@ -69,7 +69,7 @@ class Excess:
         )
 
     def _positions(self, name: str) -> Any:
-        """On how many positions a module runs, over all its uses; None without weights that are its own."""
+        """Return the tokens on which a module runs, over all its uses; None without unique weights."""
         weights = self.weights.get(name, Weights(0, 0))
         return (
             Fraction(self.computed[name]) / (2 * self.call.call.batch * weights.matrices)
@@ -79,7 +79,7 @@ class Excess:
 
     @property
     def note(self) -> str | None:
-        """How far the FLOPs exceed what is expected, and why; None within the limit."""
+        """The factor by which the FLOPs exceed the expected ones, and the reasons; None within the limit."""
         if self.ratio <= LIMIT:
             return None
         return (
