@@ -22,8 +22,7 @@ from archspec.errors import (
 from archspec.language.expression import Expression
 from archspec.linting import field_checks
 from archspec.linting.contexts import expressions, reached
-from archspec.linting.names import problems
-from archspec.linting.tie_paths import leads_somewhere
+from archspec.linting.names import leads_somewhere, problems
 from archspec.render import notation
 from archspec.specs.files import CONTRACTIONS, NOT_SPECS, NOTATION, read
 from archspec.specs.library import Library, shipped
@@ -114,7 +113,7 @@ def _ties(spec: Spec) -> Iterator[Problem]:
     for module in reached(spec):
         for tie in module.ties:
             if not tie.always and not has_flag:
-                message = "this tie never holds: the config has no tie_word_embeddings"
+                message = "this tie never holds: tie_word_embeddings is not a field"
                 yield Problem(message, tie.place, f"{module.name}.tied", "declare the field")
         for path, place, key in _paths(module):
             with suppress(ArchspecError):  # a missing spec is reported at its name

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from archspec.language.expression import Expression
-from archspec.language.trees import callee, calls, text_of
-from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec, leaves
-from archspec.specs.references import module_expressions
+from archspec.language.trees import callee, text_of
+from archspec.specs.records import AUTO, AXES, OPTIONS, TRAINING, Field, Module, Spec
+from archspec.specs.references import module_expressions, reachable
 
 EVERYWHERE = ("num_labels", "id2label", "model_type")
 
@@ -18,56 +18,34 @@ class Context(NamedTuple):
     """The spec of an expression, and the module around it."""
 
     spec: Spec
-    module: Module | None
+    module: Module | None = None
 
     def known(self) -> list[str]:
         """Return the parameters, local names and fields."""
-        fields = [*self.spec.fields, *self.spec.fixed, *self.spec.attribute_map]
-        if self.module is None:
-            return fields
-        return [*self.module.parameters, *self.module.where, *AXES, *TRAINING, "layer_idx", *fields]
+        module = self.module
+        local = [*module.parameters, *module.where, *AXES, *TRAINING, "layer_idx"] if module else []
+        return [*local, *self.spec.fields, *self.spec.fixed, *self.spec.attribute_map]
 
     def knows(self, name: str) -> bool:
+        """Return True for a name that an expression here may use."""
         return name in EVERYWHERE or name in self.known()
-
-
-def has_field(spec: Spec, name: str) -> bool:
-    return Context(spec, None).knows(name)
 
 
 def reached(spec: Spec) -> list[Module]:
     """Return the modules that a spec's architectures use, and all modules of its file."""
     own = [module for module in spec.modules.values() if module.place.source.name == spec.source.name]
-    pending = [*(module for name in spec.architectures if (module := spec.module(name))), *own]
-    found: dict[int, Module] = {}
-    while pending:
-        module = pending.pop()
-        if id(module) in found:
-            continue
-        found[id(module)] = module
-        for expression in (*leaves(module.body), *module.where.values()):
-            names = (callee(call) for call in calls(expression.tree))
-            pending += [inner for name in names if name and (inner := spec.module(name))]
-    return list(found.values())
+    return [*reachable(spec, [*map(spec.module, spec.architectures), *own]).values()]
 
 
 def expressions(spec: Spec) -> Iterator[tuple[Context, Expression]]:
     """Yield every expression that the spec's architectures can reach, with its context."""
-    top = Context(spec, None)
-    for field in spec.fields.values():
-        yield from ((top, expression) for expression in _defaults(field))
-    for expression in (
-        *spec.fixed.values(),
-        *spec.require,
-        *(condition for condition, _ in spec.notes),
-        *(one for _, one in spec.runnable),
-        *spec.max_length.values(),
-    ):
-        yield top, expression
+    top = [expression for field in spec.fields.values() for expression in _defaults(field)]
+    top += [*spec.fixed.values(), *spec.require, *spec.max_length.values()]
+    top += [*(condition for condition, _ in spec.notes), *(condition for _, condition in spec.runnable)]
+    yield from ((Context(spec), expression) for expression in top)
     for module in reached(spec):
-        here = Context(spec, module)
         own = [*module.parameters.values(), *module_expressions(module), *(tie.turns for tie in module.ties)]
-        yield from ((here, expression) for expression in own if expression is not None)
+        yield from ((Context(spec, module), expression) for expression in own if expression is not None)
 
 
 def _defaults(field: Field) -> list[Expression]:
@@ -83,15 +61,12 @@ def _defaults(field: Field) -> list[Expression]:
 class Sub(NamedTuple):
     """A sub-config: its spec (None if it depends on the config), and whether its model type may vary."""
 
-    spec: Spec | None
-    dynamic: bool
-
-
-ANY = Sub(None, True)
+    spec: Spec | None = None
+    dynamic: bool = True
 
 
 def sub_config(context: Context, node: ast.expr) -> Sub | None:
-    """Return the sub-config that an expression names; :data:`ANY` if it may be any; None for other values."""
+    """Return the sub-config that an expression names; one without a spec if it may be any."""
     spec, module = context
     if isinstance(node, ast.Attribute):
         outer = sub_config(context, node.value)
@@ -99,9 +74,9 @@ def sub_config(context: Context, node: ast.expr) -> Sub | None:
     if not isinstance(node, ast.Name):
         return None
     if module and node.id in module.where:
-        return ANY if any(declared(spec, name) for name in _results(module.where[node.id].tree)) else None
+        return Sub() if any(declared(spec, name) for name in _results(module.where[node.id].tree)) else None
     if module and node.id in module.parameters:
-        return ANY if _asked_for_fields(module, node.id) else None
+        return Sub() if _asked_for_fields(module, node.id) else None
     return declared(spec, node.id)
 
 
@@ -113,25 +88,24 @@ def declared(spec: Spec, name: str) -> Sub | None:
         return None
     first = call.args[0] if call.args else None
     model_type = first.id if isinstance(first, ast.Name) else text_of(first)
-    return Sub(spec.library.load(model_type), callee(call) == "AutoConfig") if model_type else ANY
+    return Sub(spec.library.load(model_type), callee(call) == "AutoConfig") if model_type else Sub()
 
 
-def _results(tree: ast.expr) -> Iterator[str]:
-    """Yield the names that an expression may evaluate to, without fields of these."""
+def _results(tree: ast.expr) -> list[str]:
+    """Return the names that an expression may evaluate to, without fields of these."""
     if isinstance(tree, ast.Name):
-        yield tree.id
-    elif isinstance(tree, ast.IfExp | ast.BoolOp):
-        for part in (tree.body, tree.orelse) if isinstance(tree, ast.IfExp) else tree.values:
-            yield from _results(part)
+        return [tree.id]
+    parts = [tree.body, tree.orelse] if isinstance(tree, ast.IfExp) else getattr(tree, "values", [])
+    return [name for part in parts for name in _results(part)]
 
 
 def _asked_for_fields(module: Module, parameter: str) -> bool:
     """Return True if a module or an auto class reads fields of a parameter: it may be a sub-config."""
-    for expression in module_expressions(module):
-        for node in ast.walk(expression.tree):
-            asked = node.value if isinstance(node, ast.Attribute) else None
-            if isinstance(node, ast.Call) and node.args and callee(node).startswith(AUTO):
-                asked = node.args[0]
-            if isinstance(asked, ast.Name) and asked.id == parameter:
-                return True
+    nodes = (node for one in module_expressions(module) for node in ast.walk(one.tree))
+    for node in nodes:
+        asked = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(node, ast.Call) and node.args and callee(node).startswith(AUTO):
+            asked = node.args[0]
+        if isinstance(asked, ast.Name) and asked.id == parameter:
+            return True
     return False

@@ -11,7 +11,7 @@ from functools import cache
 from archspec.errors import Place, Problem, SpecError, did_you_mean
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee, calls, text_of
-from archspec.linting.contexts import declared, expressions, has_field
+from archspec.linting.contexts import Context, declared, expressions
 from archspec.specs.records import OPTIONS, TYPES, Spec, SpecLibrary
 from archspec.tree.runnable import read_by_conditions
 
@@ -35,7 +35,7 @@ def types(spec: Spec) -> Iterator[Problem]:
     for name, value in spec.fixed.items():
         asked = {text_of(call.args[0]) for call in calls(value.tree) if callee(call) == "given" and call.args}
         if name not in spec.fields and name in asked - names(value.tree):
-            message = f"given({name!r}) has no type: config has no {name}"
+            message = f"given({name!r}) needs a type: {name} is not in config"
             yield Problem(message, value.place, f"fixed.{name}", _GIVEN_HELP)
     for field in spec.fields.values():
         default = field.default
@@ -53,12 +53,12 @@ def sub_config_defaults(spec: Spec) -> Iterator[Problem]:
         merged = any(keyword.arg == "merge" for keyword in call.keywords)  # its defaults apply to any type
         for keyword in call.keywords:
             name = keyword.arg
-            if not name or name in OPTIONS or has_field(sub.spec, name):
+            if not name or name in OPTIONS or Context(sub.spec).knows(name):
                 continue
             others = map(spec.library.load, spec.library.model_types() if merged else ())
-            if not any(has_field(other, name) for other in others):
+            if not any(Context(other).knows(name) for other in others):
                 message, help_ = (
-                    f"{sub.spec.model_type} has no field {name}",
+                    f"{name} is not a field of {sub.spec.model_type}",
                     did_you_mean(name, sub.spec.fields),
                 )
                 yield Problem(message, field.default.at(keyword), f"config.{field.name}", help_)

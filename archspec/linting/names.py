@@ -1,4 +1,4 @@
-"""Check the names, fields, calls and arguments of expressions without a config, in all branches.
+"""Check the names, fields, calls, arguments and paths of expressions without a config, in all branches.
 
 The builder checks only the branches that one config takes.
 """
@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 
 from archspec.errors import ArchspecError, Problem, did_you_mean
 from archspec.language.expression import Expression
 from archspec.language.operations import FUNCTIONS
 from archspec.language.trees import callee
-from archspec.linting.contexts import Context, has_field, sub_config
-from archspec.specs.records import AUTO, Module, Spec
+from archspec.linting.contexts import Context, sub_config
+from archspec.specs.records import AUTO, Body, Module, Spec, leaves
 from archspec.specs.torch_layers import LEAVES
 from archspec.tree.builder import auto_class
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 WRAPPERS = ("weight_norm", "replace_batch_norm")
+_TENSORS = {
+    **dict.fromkeys(("Linear", "Conv1D", "LayerNorm"), ("weight", "bias")),
+    **dict.fromkeys(("Embedding", "RMSNorm"), ("weight",)),
+}
 _LOOPS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 Found = Iterator[tuple[str, ast.AST, str]]  # a message, the node it is about, and a help line
 
@@ -50,8 +55,8 @@ def called(context: Context, node: ast.Call) -> tuple[Spec, Module] | Problem | 
 
 
 def _no_class(spec: Spec, name: str) -> Problem:
-    known = f"known: {', '.join(spec.architectures)}"
-    return Problem(f"{spec.model_type} has no class for {name}", help=known)
+    help_ = f"its classes: {', '.join(spec.architectures)}"
+    return Problem(f"{name} is not available for {spec.model_type}", help=help_)
 
 
 def problems(context: Context, expression: Expression) -> list[Problem]:
@@ -95,8 +100,9 @@ def _attribute(node: ast.Attribute, context: Context) -> Found:
         message = f"{name} is not a sub-config, so it does not have {node.attr}"
         yield message, node, "declare it as Config(model_type)"
     spec = sub.spec if sub is not None else None
-    if spec is not None and not spec.refuse and not has_field(spec, node.attr):
-        yield f"{spec.model_type} has no field {node.attr}", node, did_you_mean(node.attr, spec.fields)
+    if spec is not None and not spec.refuse and not Context(spec).knows(node.attr):
+        message = f"{node.attr} is not a field of {spec.model_type}"
+        yield message, node, did_you_mean(node.attr, spec.fields)
 
 
 def _call(node: ast.Call, context: Context) -> Found:
@@ -113,23 +119,16 @@ def _call(node: ast.Call, context: Context) -> Found:
         found = called(context, node)
         if isinstance(found, Problem):
             yield found.message, node.func, found.help
-        elif found is not None:
+            return
+        sub = sub_config(context, node.args[0]) if node.args else None
+        if found is not None:
             spec, module = found
-            with_config = bool(node.args) and sub_config(context, node.args[0]) is not None
-            given = node.args[1:] if with_config and spec is not context.spec else node.args
-            yield from _binding(node, given, module.name, module.parameters, spec, with_config)
-        elif node.keywords and name.startswith(AUTO):
-            yield from _auto_keywords(node, context)
-
-
-def _auto_keywords(node: ast.Call, context: Context) -> Found:
-    """Check the keywords of an auto class by its sub-config's default type, which a config may replace."""
-    sub = sub_config(context, node.args[0]) if node.args else None
-    if sub is None or sub.spec is None or sub.spec.refuse:
-        return
-    module = sub.spec.module(auto_class(sub.spec, callee(node)) or "")
-    if module is not None:
-        yield from _unknown_keywords(node, module.name, module.parameters, sub.spec)
+            given = node.args[1:] if sub is not None and spec is not context.spec else node.args
+            yield from _binding(node, given, module.name, module.parameters, spec, sub is not None)
+        elif name.startswith(AUTO) and sub is not None and sub.spec is not None and not sub.spec.refuse:
+            default = sub.spec.module(auto_class(sub.spec, name) or "")  # a config may replace it
+            if default is not None:
+                yield from _unknown_keywords(node, default.name, default.parameters, sub.spec)
 
 
 def _binding(
@@ -158,7 +157,7 @@ def _unknown_keywords(
     for keyword in node.keywords:
         if keyword.arg is None:
             return
-        if keyword.arg not in parameters and not (spec is not None and has_field(spec, keyword.arg)):
+        if keyword.arg not in parameters and not (spec is not None and Context(spec).knows(keyword.arg)):
             kinds = f"neither a parameter of {name} nor a field" if spec else f"not a parameter of {name}"
             known = [*parameters, *(spec.fields if spec else ())]
             yield f"{keyword.arg} is {kinds}", keyword, did_you_mean(keyword.arg, known)
@@ -174,3 +173,78 @@ def _leaf_problem(node: ast.Call) -> str:
     except TypeError as error:
         return str(error)
     return ""
+
+
+def leads_somewhere(path: str, module: Module, spec: Spec) -> bool:
+    """Return False if no branch of a module can have a module or a tensor at a path of a tie."""
+    return _leads(re.findall(r"(?:\{[^{}]*\}|[^.{}])+", path), module, spec, 0)
+
+
+def _leads(parts: list[str], module: Module, spec: Spec, depth: int) -> bool:
+    layer = [] if module.layer is None else [(parts, module.layer)]
+    return depth > 60 or any(
+        _evaluated(rest, expression.tree, Context(spec, module), depth)
+        for rest, expression in [*layer, *_inside(parts, module.body)]
+    )
+
+
+def _inside(parts: list[str], body: Body) -> list[tuple[list[str], Expression]]:
+    """Return the expressions of a body that a path may lead into, each with the rest of the path."""
+    if isinstance(body, Expression):
+        return [(parts, body)]
+    if not parts:
+        return [([], expression) for expression in leaves(body)]
+    inner = body.items() if isinstance(body, dict) else ((parts[0], item) for item in body)
+    fits = (part for key, part in inner if key == parts[0] or "{" in parts[0] or _fits(key, parts[0]))
+    return [found for part in fits for found in _inside(parts[1:], part)]
+
+
+def _fits(key: str, name: str) -> bool:
+    """Return True if a name fits an attribute of a loop: `embeddings_{i}`."""
+    pattern = ".+".join(map(re.escape, re.split(r"\{[^{}]*\}", key)))
+    return "{" in key and re.fullmatch(pattern, name) is not None
+
+
+def _evaluated(parts: list[str], node: ast.expr, context: Context, depth: int) -> bool:
+    """Return True if a value of a constructor expression may have something at a path."""
+    items = _items(node)
+    if items is not None:
+        return not parts or any(_evaluated(parts[1:], item, context, depth) for item in items)
+    match node:
+        case ast.Constant():
+            return False
+        case ast.Name(id=name) if context.module and name in context.module.where:
+            sides = [context.module.where[name].tree]
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            sides = [one, other]
+        case ast.BoolOp(values=sides):
+            pass
+        case ast.Call(func=ast.Attribute(value=inner)):
+            sides = [inner]
+        case _:
+            return not isinstance(node, ast.Call) or _called(parts, node, context, depth)
+    return any(_evaluated(parts, side, context, depth) for side in sides)
+
+
+def _items(node: ast.expr) -> list[ast.expr] | None:
+    """Return the elements of a list of modules; None for any other expression."""
+    match node:
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Dict(values=items):
+            return items
+        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item) | ast.DictComp(value=item):
+            return [item]
+        case ast.Call(args=items) if callee(node) in CONTAINERS:
+            return _items(items[0]) if len(items) == 1 and not isinstance(items[0], ast.Call) else items
+    return None
+
+
+def _called(parts: list[str], node: ast.Call, context: Context, depth: int) -> bool:
+    name = callee(node)
+    if name in LEAVES:
+        unknown = name not in _TENSORS and name not in ("Parameter", "Buffer")
+        return not parts or unknown or ".".join(parts) in _TENSORS.get(name, ())
+    found = None if name in WRAPPERS else called(context, node)
+    if found is None or isinstance(found, Problem):
+        return True
+    spec, module = found
+    return _leads(parts, module, spec, depth + 1)

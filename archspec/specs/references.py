@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from archspec.language.expression import Expression, names
 from archspec.language.trees import callee, calls, text_of
@@ -11,9 +11,9 @@ from archspec.specs.records import Module, Spec, cost_expressions, leaves
 
 
 def compared_texts(spec: Spec) -> dict[str, list[str]]:
-    """Field -> the texts that a spec compares it with, also as a module's parameter or by a fixed value.
+    """Return the texts that a spec compares each field with, also as a module's parameter or a fixed value.
 
-    Of a text that is taken apart, as `"1/4".split("/")`, they are two numbers.
+    For a text that is split, as `"1/4".split("/")`, they are two numbers.
     """
     found: dict[str, set[str]] = {}
     for expression in expressions(spec):
@@ -57,13 +57,13 @@ def _is_text(node: ast.AST) -> bool:
 
 def _passed(spec: Spec, found: dict[str, set[str]]) -> None:
     """Add the texts that a module's parameter is compared with, for the fields that calls pass to it."""
-    held: dict[str, dict[str, set[str]]] = {}
+    compared: dict[str, dict[str, set[str]]] = {}
     for name, module in spec.modules.items():
-        held[name] = {}
+        compared[name] = {}
         for expression in (*module.where.values(), *module.require, *leaves(module.body)):
-            collect(expression.tree, module.parameters.keys() - spec.fields.keys(), held[name])
+            collect(expression.tree, module.parameters.keys() - spec.fields.keys(), compared[name])
     for call in (call for expression in expressions(spec) for call in calls(expression.tree)):
-        texts = held.get(callee(call))
+        texts = compared.get(callee(call))
         if not texts:
             continue
         given = dict(zip(spec.modules[callee(call)].parameters, call.args, strict=False))
@@ -74,7 +74,7 @@ def _passed(spec: Spec, found: dict[str, set[str]]) -> None:
 
 
 def expressions(spec: Spec) -> Iterator[Expression]:
-    """Every expression of a spec that a count depends on."""
+    """Yield every expression of a spec that a count depends on."""
     yield from spec.require
     yield from spec.fixed.values()
     yield from (field.default for field in spec.fields.values() if field.default)
@@ -93,28 +93,29 @@ def module_expressions(module: Module) -> Iterator[Expression]:
 
 
 def output_paths(module: Module) -> tuple[list[str], list[Expression]]:
-    """The paths that a module's `output_embeddings:` chooses between, and the conditions that choose."""
-    said = module.output_embeddings
+    """Return the paths that a module's `output_embeddings:` chooses between, and the conditions."""
+    output = module.output_embeddings
     paths: list[str] = []
     tests: list[Expression] = []
-    pending = [said.tree] if said is not None else []
-    while pending and said is not None:
+    pending = [output.tree] if output is not None else []
+    while pending and output is not None:
         tree = pending.pop()
         if isinstance(tree, ast.IfExp):
-            tests.append(said._replace(tree=tree.test))
+            tests.append(output._replace(tree=tree.test))
             pending += [tree.body, tree.orelse]
         elif not isinstance(tree, ast.Constant):
             paths.append(ast.unparse(tree))
     return paths, tests
 
 
-def modules_of(spec: Spec, architecture: str) -> set[str]:
-    """The modules that an architecture may have, by name."""
-    found, pending = set[str](), [architecture]
+def reachable(spec: Spec, starts: Iterable[Module | None]) -> dict[str, Module]:
+    """Return some modules and all that they may contain, by name."""
+    found: dict[str, Module] = {}
+    pending = [*starts]
     while pending:
-        module = spec.module(pending.pop())
+        module = pending.pop()
         if module is not None and module.name not in found:
-            found.add(module.name)
+            found[module.name] = module
             every = (*leaves(module.body), *module.where.values(), *module.parameters.values())
-            pending += [read for one in every if one is not None for read in names(one.tree)]
+            pending += [spec.module(name) for one in every if one is not None for name in names(one.tree)]
     return found

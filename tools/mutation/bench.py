@@ -15,7 +15,7 @@ from archspec.costs.records import KERNELS, Axes, Call, Step, axes_of, training_
 from archspec.errors import ArchspecError
 from archspec.reference import Refused, Row, Unavailable, transformers_rows
 from archspec.specs.records import Spec
-from archspec.specs.references import modules_of
+from archspec.specs.references import reachable
 from archspec.specs.torch_layers import Size
 from archspec.tree.builder import Node
 from archspec.verifying.attribution import blamed
@@ -125,7 +125,7 @@ class Bench:
         self.spec, self.part = spec, part
         self.told = [answer for answer in told if _agrees(spec, answer)]
         self.known = self.settings(part or spec)
-        self.reached = {architecture: modules_of(spec, architecture) for architecture in spec.architectures}
+        self.reached = {one: set(reachable(spec, [spec.module(one)])) for one in spec.architectures}
 
     def held(self, altered: Spec) -> Spec:
         """The spec to count by: an altered one, or the model's, whose sub-configs find the altered part."""
@@ -263,9 +263,7 @@ def mutate_file(name: str, samples: int = 12, seed: int = 0) -> list[Found]:
 
     def hold(wide: bool) -> None:
         for host, spec, file in standing(name):
-            reached = set[str]().union(
-                *(modules_of(spec, architecture) for architecture in spec.architectures or spec.modules)
-            )
+            reached = set(reachable(spec, map(spec.module, spec.architectures or spec.modules)))
             every = (one for one in alterations(spec, file, wide) if not wide or _key(one) in best)
             chosen = [
                 one for one in every if not one.module or one.module in reached or spec.source.name == file

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from archspec.language.expression import Expression
 from archspec.specs.records import Spec
-from archspec.specs.references import modules_of
+from archspec.specs.references import reachable
 from archspec.symbolic.decisions import Condition
 from archspec.symbolic.polynomials import Poly
 from archspec.symbolic.runs.record import Config, FieldPath, Fork, Met, Read, Run, unlimited
@@ -60,7 +60,7 @@ class Search:
         self.left = _WORK
         first = next(iter(spec.architectures), architecture)
         # what the first architecture may have too is looked into there
-        self.with_the_first = modules_of(spec, first) if first != architecture else set()
+        self.with_the_first = set(reachable(spec, [spec.module(first)])) if first != architecture else set()
 
     def configs(self, valid: Iterable[Config]) -> Iterator[Config]:
         """Configs that take what no run of some valid ones took, then some that break each condition."""
