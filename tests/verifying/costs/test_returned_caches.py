@@ -47,5 +47,5 @@ def test_question_answering_of_t5_returns_its_cache_and_takes_none() -> None:
     model = archspec.load("T5ForQuestionAnswering")
     kept = model.cache(tokens=5, encoder_tokens=9, dtype="bf16")
     assert kept.cache_bytes["exact"] == 2 * 6 * 2 * 8 * 64 * (5 + 9)
-    with pytest.raises(ArchspecError, match="returns a cache, but its forward does not take one"):
+    with pytest.raises(ArchspecError, match="returns a KV cache, but its forward does not take one"):
         model.forward(tokens=1, past=4, encoder_tokens=9)
