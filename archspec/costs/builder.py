@@ -128,8 +128,8 @@ class Costed(Builder):
         finally:
             self.layer_idx = outer
 
-    def alike(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
-        return super().alike(node) and not self.reads_layer_idx()
+    def has_equal_turns(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
+        return super().has_equal_turns(node) and not self.reads_layer_idx()
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
         super().bind(target, item, local)

@@ -30,7 +30,7 @@ class Walk(Protocol):
     def key(self, node: ast.expr, local: Locals) -> Any: ...
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None: ...
     def spend(self, work: int, node: ast.AST) -> None: ...
-    def alike(self, node: Comprehension) -> bool: ...
+    def has_equal_turns(self, node: Comprehension) -> bool: ...
     def meaning(self, node: ast.expr) -> ast.expr: ...
     def fail(self, message: str, node: ast.AST, help_: str = "") -> NoReturn: ...
 
@@ -113,7 +113,7 @@ class Exact:
     def listed(self, node: Comprehension, local: Locals, at: Walk) -> Any:
         """The list that a loop makes; where all turns give the same, of one evaluation."""
         first = node.generators[0]
-        if not at.alike(node):
+        if not at.has_equal_turns(node):
             return [at.visit(node.elt, inner) for inner in self.turns(node.generators, local, at)]
         count = sum(1 for _ in self.iterate(at.visit(first.iter, local), first.iter, at))
         at.spend(count // 8, node)
@@ -157,7 +157,7 @@ class Exact:
 EXACT = Exact()
 
 
-def alike(node: Comprehension) -> bool:
+def has_equal_turns(node: Comprehension) -> bool:
     """Return True if all turns of a loop give the same value."""
     first = node.generators[0]
     return len(node.generators) == 1 and not first.ifs and not names(first.target) & names(node.elt)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from archspec.errors import did_you_mean
-from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact, alike
+from archspec.language.domain import EXACT, SEQUENCES, Comprehension, Exact, has_equal_turns
 from archspec.language.expression import ORDERED, SEEN, EvaluationError, Expression, Locals
 from archspec.language.operations import BINARY, FUNCTIONS, MAX_BITS, MAX_ITEMS, total_size
 from archspec.language.values import describe, here
@@ -43,7 +43,7 @@ class Evaluator:
         self.fail(f"{name} is not a function of the spec language", node, did_you_mean(name, FUNCTIONS))
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
-        self.fail(f"{describe(value)} has no field {name}", node)
+        self.fail(f"{name} is not a field of {describe(value)}", node)
 
     def method(self, value: Any, name: str, node: ast.Call, local: Locals) -> Any:
         if node.keywords:
@@ -120,7 +120,7 @@ class Evaluator:
 
     def visit_Dict(self, node: ast.Dict, local: Locals) -> Any:
         if any(key is None for key in node.keys):
-            self.fail("`**` has no meaning inside braces", node)
+            self.fail("`**` is not allowed inside braces", node)
         pairs = [(k, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None]
         return self.bounded({self.key(k, local): self.visit(v, local) for k, v in pairs}, node)
 
@@ -145,7 +145,7 @@ class Evaluator:
         left, right = self.visit(node.left, local), self.visit(node.right, local)
         for value, part in ((left, node.left), (right, node.right)):
             if value is None:
-                help_ = "give it a value, or say what null means with `if`"
+                help_ = "give it a value, or handle null with `if`"
                 self.fail(f"`{ast.unparse(part)}` is null", part, help_)
         return self.bounded(self.guarded(BINARY[type(node.op)], (left, right), node), node)
 
@@ -201,9 +201,9 @@ class Evaluator:
     def visit_DictComp(self, node: ast.DictComp, local: Locals) -> Any:
         return self.bounded(self.domain.mapped(node, local, self), node)
 
-    def alike(self, node: Comprehension) -> bool:
+    def has_equal_turns(self, node: Comprehension) -> bool:
         """Return True if all turns of a loop give the same value."""
-        return alike(node)
+        return has_equal_turns(node)
 
     def bind(self, target: ast.expr, item: Any, local: Locals) -> None:
         """Gives the names of a loop what its turn has."""

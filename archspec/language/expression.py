@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from archspec.errors import UNICODE_HELP, Place, Problem, SpecError, is_unicode
 from archspec.language.operations import BINARY, METHODS
-from archspec.language.yaml_nodes import Scalar
+from archspec.language.yaml_reader import Scalar
 from archspec.typing_light import Any, NamedTuple
 
 MAX_EXPRESSION = 4_000
@@ -173,7 +173,7 @@ def _fault(node: ast.AST) -> tuple[str, str] | None:
     if isinstance(node, ast.UnaryOp | ast.BinOp) and type(node.op) not in _ALWAYS:
         return f"the operator {type(node.op).__name__} is not part of the spec language", _HELP
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str | bool | None):
-        return f"{node.value!r} has no meaning in a spec", _HELP
+        return f"{node.value!r} is not part of the spec language", _HELP
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_unicode(node.value):
         return f"{node.value!r} is not Unicode text", UNICODE_HELP
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:

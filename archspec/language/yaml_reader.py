@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from itertools import accumulate, takewhile
 
 from archspec.errors import ConfigError, Place, Source, SpecError
-from archspec.language.yaml_nodes import MAX_DEPTH, Mapping, Node, Scalar, Sequence
-from archspec.typing_light import Any
+from archspec.typing_light import Any, NamedTuple
 
+MAX_DEPTH = 32
 MAX_SPEC_BYTES = 1_000_000
 _HELP = "see docs/spec-grammar.md"
 _ENDS = ("SequenceEndEvent", "MappingEndEvent")
@@ -25,6 +25,33 @@ _AROUND = ("StreamStartEvent", "StreamEndEvent", "DocumentStartEvent", "Document
 # A scalar is [start, end], followed by its text and whether it is quoted unless the text is the slice itself;
 # a sequence is [start, [tree, …]]; a mapping is [start, {key: [start, width, tree], …}].
 Tree = list[Any]
+
+
+class Scalar(NamedTuple):
+    """A text; ``raw`` is the slice of the file, so that columns inside it are right."""
+
+    text: str
+    place: Place
+    quoted: bool
+    raw: str
+
+    @property
+    def empty(self) -> bool:
+        return not self.quoted and not self.text
+
+
+class Sequence(NamedTuple):
+    items: list[Node]
+    place: Place
+
+
+class Mapping(NamedTuple):
+    items: dict[str, Node]
+    keys: dict[str, Place]
+    place: Place
+
+
+Node = Scalar | Sequence | Mapping
 
 
 def text_of(path: str) -> str:

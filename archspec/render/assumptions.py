@@ -13,7 +13,7 @@ import sympy
 from archspec.errors import ArchspecError, FormulaError, Place, Source, SpecError, did_you_mean
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, parse
-from archspec.language.yaml_nodes import Scalar
+from archspec.language.yaml_reader import Scalar
 from archspec.symbolic.assumptions import Assumptions
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.formal import Formal

@@ -9,9 +9,8 @@ from functools import cache
 from typing import NamedTuple
 
 from archspec.errors import ArchspecError, FormulaError, Source, SpecError, printable
-from archspec.language.yaml_nodes import Mapping as YamlMapping
-from archspec.language.yaml_nodes import Scalar, Sequence
-from archspec.language.yaml_reader import parse
+from archspec.language.yaml_reader import Mapping as YamlMapping
+from archspec.language.yaml_reader import Scalar, Sequence, parse
 from archspec.specs.files import NOTATION, compiled
 from archspec.specs.library import shipped
 

@@ -1,7 +1,7 @@
 """The files of specs: YAML in a checkout and in users' directories, one compiled file in a wheel.
 
 `formulas/specs.json` is written by `python -m tools.release`, and when a wheel is built. It has the index of
-the specs and, for each YAML file, a line with its text and its compact tree. A wheel has no YAML files. In a
+the specs and, for each YAML file, a line with its text and its compact tree. A wheel has only this file. In a
 checkout a line counts only while the YAML file has the same text; otherwise PyYAML reads the file.
 """
 
@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from archspec.errors import Source, SpecError
-from archspec.language.yaml_nodes import Node
-from archspec.language.yaml_reader import Tree, compact, parse, text_of
+from archspec.language.yaml_reader import Node, Tree, compact, parse, text_of
 from archspec.typing_light import Any
 
 COMPILED = "specs.json"
@@ -34,13 +33,13 @@ def folder() -> str:
     for path in (os.path.join(_PACKAGE, "formulas"), os.path.join(os.path.dirname(_PACKAGE), "formulas")):
         if os.path.isdir(path):
             return path
-    raise SpecError("the specs are missing: there is no directory formulas/ in or next to the package")
+    raise SpecError("the directory formulas/ is missing in and next to the package")
 
 
 class Compiled:
     """The compiled file of a directory of specs; empty if it is missing.
 
-    ``alone``: the directory has no YAML files, so that this file stands for them.
+    ``alone``: the directory lacks YAML files, so that this file stands for them.
     """
 
     def __init__(self, directory: str) -> None:
@@ -128,7 +127,7 @@ def compiled() -> Compiled:
 
 
 def compiled_text(directory: str, index: Index) -> str:
-    """Return the compiled file of a directory of YAML files; the ``index`` has no checksums yet."""
+    """Return the compiled file of a directory of YAML files; checksums are added to the ``index``."""
     names = sorted([*index, *(name.removesuffix(".yaml") for name in NOT_SPECS)])
     rows, entries = [], []
     for name in names:

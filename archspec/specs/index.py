@@ -11,8 +11,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 
 from archspec.errors import ArchspecError
-from archspec.language.yaml_nodes import Node, Scalar, Sequence
-from archspec.language.yaml_reader import parse
+from archspec.language.yaml_reader import Node, Scalar, Sequence, parse
 from archspec.specs.files import Index, compiled, folder, read
 from archspec.specs.records import UNCOUNTED, Spec, model_types
 from archspec.typing_light import Any, NamedTuple

@@ -117,7 +117,7 @@ class Inheritance:
         base = self._find(name, module, trail)
         if base is None:
             known = [*self.own, *self.inherited.modules, *self.inherited.renames]
-            self._fail(module, call, f"{name} is not described", did_you_mean(name, known) or _HELP)
+            self._fail(module, call, f"{name} is not defined", did_you_mean(name, known) or _HELP)
             return None
         where = self._arguments(module, base, call)
         if isinstance(base.body, Expression):
@@ -127,7 +127,7 @@ class Inheritance:
             require = (*base.require, *inner.require)
             base = inner._replace(where={**inner.where, **base.where}, require=require)
         elif not isinstance(base.body, dict):
-            self._fail(module, call, f"{base.name} is a list, it has no attributes to extend", _HELP)
+            self._fail(module, call, f"{base.name} is a list, not a mapping of attributes", _HELP)
             return None
         return base._replace(where={**base.where, **where})
 
@@ -144,7 +144,7 @@ class Inheritance:
         given = dict(zip(base.parameters, tree.args, strict=False))
         for keyword in tree.keywords:
             if keyword.arg is None or keyword.arg not in base.parameters or keyword.arg in given:
-                self._fail(module, call, f"{keyword.arg or '**'} is no parameter of {base.name}", help_)
+                self._fail(module, call, f"{keyword.arg or '**'} is not a parameter of {base.name}", help_)
             else:
                 given[keyword.arg] = keyword.value
         if len(tree.args) > len(base.parameters):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TRANSFORMERS_VERSION = "5.24.0"  # which the specs describe
 COSTS = "costs.json"  # which classes' costs have met the instrument
-LIST_HELP = "archspec list shows what is described"
+LIST_HELP = "archspec list shows the supported models"
 Beyond = Callable[[], Sequence[str]]  # folders that are looked for when nothing else describes something
 
 
@@ -88,7 +88,7 @@ class Library:
     def load(self, model_type: str) -> Spec:
         """The spec of a model type.
 
-        Errors: :class:`UnknownArchitectureError` for a model type that no spec describes,
+        Errors: :class:`UnknownArchitectureError` for a model type without a spec,
         :class:`SpecError` for a file that is wrong.
         """
         if model_type not in self._specs:
@@ -180,7 +180,7 @@ class Library:
         types = self.types_of(architecture)
         if not types:
             help_ = did_you_mean(architecture, [*self.index(), *self.model_types()]) or LIST_HELP
-            missing = Problem(f"no spec describes the architecture {architecture!r}", help=help_)
+            missing = Problem(f"unknown architecture {architecture!r}", help=help_)
             raise UnknownArchitectureError([missing, *self.unread])
         folder = next(one for one in self.folders if any(spec_file(name, [one]) for name in types))
         types = tuple(name for name in types if spec_file(name, [folder]))
@@ -198,7 +198,7 @@ class Library:
         """The file of a model type. Errors: :class:`UnknownArchitectureError`."""
         if not self.has(model_type):
             help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
-            raise UnknownArchitectureError(f"no spec describes the model type {model_type!r}", help=help_)
+            raise UnknownArchitectureError(f"unknown model type {model_type!r}", help=help_)
         return spec_file(model_type, self.folders)
 
     def _read(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
@@ -218,7 +218,7 @@ class Library:
             found = self._named(name, path)
             if not found:
                 help_ = did_you_mean(name, self.model_types())
-                raise SpecError(f"there is no spec {name!r}", place, help=help_)
+                raise SpecError(f"the spec {name!r} does not exist", place, help=help_)
             if os.path.realpath(found) in trail:
                 raise SpecError(f"{name} is extended or used in a circle", place, help="break the circle")
             return self._read(found, trail, parsed)

@@ -7,7 +7,7 @@ import re
 
 from archspec.errors import Place, Problem, Source, SpecError
 from archspec.language.expression import Expression, parse, python
-from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
+from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.records import RESERVED, RUNS, Body, Contraction, Module, Runs, Tie
 
@@ -27,7 +27,7 @@ class ModuleParser:
         for key, node in mapping.items.items():
             name, parameters = self.signature(key, mapping.keys[key], path)
             if name in modules:
-                self.problem(f"{name} is described twice", mapping.keys[key], path, "keep one of the two")
+                self.problem(f"{name} is defined twice", mapping.keys[key], path, "keep one of the two")
             if name and not (path == "architectures" and isinstance(node, Scalar) and node.empty):
                 modules[name] = self.module(name, parameters, node, mapping.keys[key], home)
         return modules
@@ -73,8 +73,8 @@ class ModuleParser:
         ties: list[Tie] = []
         for key in ("tied", "alias"):
             ties += self.ties(self.mapping(node, key), f"{name}.{key}", key == "alias")
-        said = node.items.get("output_embeddings")
-        output = self.parsed(said, f"{name}.output_embeddings") if isinstance(said, Scalar) else None
+        path = node.items.get("output_embeddings")
+        output = self.parsed(path, f"{name}.output_embeddings") if isinstance(path, Scalar) else None
         return Module(
             *(name, parameters, body, where, require, tuple(ties), place, home, None, output),
             runs=self.runs(self.mapping(node, "runs"), f"{name}.runs"),
@@ -122,7 +122,7 @@ class ModuleParser:
                 found[key] = self.named(value, f"{path}.{key}")
                 for axis in found[key].keys() - {*RUNS}:  # type: ignore[union-attr]
                     help_ = f"axes: {', '.join(RUNS)}"
-                    self.problem(f"{axis} is no axis of a call", value.keys[axis], path, help_)
+                    self.problem(f"{axis} is not an axis of a call", value.keys[axis], path, help_)
         return found
 
     def part(self, node: Node, path: str) -> Body:

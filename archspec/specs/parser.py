@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from archspec.errors import Place, Source, SpecError, did_you_mean
 from archspec.language.expression import Expression
 from archspec.language.values import KINDS, LAYERS, union
-from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
+from archspec.language.yaml_reader import Mapping, Node, Scalar, Sequence
 from archspec.language.yaml_reader import parse as parse_yaml
 from archspec.specs.inheritance import Inheritance, inherit, take_shared
 from archspec.specs.module_parser import ModuleParser
@@ -128,10 +128,10 @@ class _Parser(ModuleParser):
         for name, key in own.items():
             if name not in spec.modules and name not in spec.renames.values():
                 help_ = did_you_mean(name, spec.modules)
-                self.problem(f"{name} is not described", named.keys[key], "architectures", help_)
+                self.problem(f"{name} is not defined", named.keys[key], "architectures", help_)
         inherited = [name for name in spec.architectures if name not in self.names(root, "drop")]
-        anew = {*inherited} <= own.keys()  # then their order is, too
-        architectures = dict.fromkeys((*own, *spec.architectures) if anew else (*spec.architectures, *own))
+        full = {*inherited} <= own.keys()  # then its order is used, too
+        architectures = dict.fromkeys((*own, *spec.architectures) if full else (*spec.architectures, *own))
         return spec._replace(architectures=tuple(architectures)), set(described)
 
     def without_dropped(self, root: Mapping, spec: Spec, described: set[str]) -> Spec:
@@ -145,8 +145,8 @@ class _Parser(ModuleParser):
                 spec = spec._replace(require=())
                 continue
             if name in described:
-                help_ = "leave it out of drop: what is described here takes the parent's place"
-                self.problem(f"{name} is dropped, and described here", root.keys["drop"], "", help_)
+                help_ = "remove it from drop: a definition here replaces the parent's"
+                self.problem(f"{name} is dropped, but defined here", root.keys["drop"], "", help_)
             elif not any(name in group for group in groups):
                 help_ = did_you_mean(name, spec.modules)
                 self.problem(f"{name} is not there to be dropped", root.keys["drop"], "", help_)
@@ -166,7 +166,7 @@ class _Parser(ModuleParser):
         return fields
 
     def field(self, name: str, node: Node, place: Place) -> Field | None:
-        """`LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` where it is required."""
+        """`LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` if required."""
         path = f"config.{name}"
         if isinstance(node, Scalar):
             written, equals, _ = node.raw.partition("=")

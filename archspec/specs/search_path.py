@@ -59,31 +59,31 @@ def _on_path() -> list[str]:
 
 
 def _checked(origin: str, given: str) -> str:
-    """A folder as it is read. Errors: :class:`ArchspecError` for one that is not there or holds no spec."""
+    """Return a directory's path. Errors: :class:`ArchspecError` for a missing one, or one without a spec."""
     if not given.strip() or "\0" in given:
-        raise ArchspecError(f"{origin}: {given!r} is no folder", help="name a folder of spec files")
+        raise ArchspecError(f"{origin}: {given!r} is not a directory", help="name a directory of spec files")
     path = os.path.abspath(os.path.expanduser(given))
     if os.path.isfile(path):
-        help_ = f"name its folder: {os.path.dirname(given) or '.'}"
+        help_ = f"name its directory: {os.path.dirname(given) or '.'}"
         raise ArchspecError(f"{origin} {given}: that is a file", help=help_)
     if not os.path.isdir(path):
-        raise ArchspecError(f"{origin} {given}: there is no such folder", help="name a folder of spec files")
+        raise ArchspecError(f"{origin} {given}: it does not exist", help="name a directory of spec files")
     try:
         names = os.listdir(path)
     except OSError as error:
-        help_ = "name a folder that can be read"
+        help_ = "name a readable directory"
         raise ArchspecError(f"{origin} {given}: {error.strerror or error}", help=help_) from None
     if not any(name.endswith(".yaml") for name in names):
         help_ = "specs are files that end in .yaml"
-        raise ArchspecError(f"{origin} {given}: the folder has no spec", help=help_)
+        raise ArchspecError(f"{origin} {given}: the directory lacks specs", help=help_)
     return path
 
 
 def entry_points() -> list[str]:
-    """The folders that installed packages bring as entry points of the group `archspec.specs`, by name.
+    """Return the directories that installed packages have as entry points of `archspec.specs`, by name.
 
-    The value of an entry point is a package, or a module, whose folder holds the specs: it is found, and not
-    run. Errors: :class:`ArchspecError` for one that is not there.
+    The value of an entry point is a package, or a module, in whose directory the specs are. It is not
+    imported. Errors: :class:`ArchspecError` for a missing one.
     """
     from importlib.metadata import entry_points as installed_entry_points
 
@@ -105,5 +105,5 @@ def _folder_of(name: str, value: str) -> str:
             return os.path.dirname(path)
     if package and package.origin and not places and not rest:  # a module in the directory of its specs
         return os.path.dirname(package.origin)
-    message = f"the entry point {name} = {value} of {GROUP} is no package that is here"
+    message = f"the entry point {name} = {value} of {GROUP} is not an installed package"
     raise ArchspecError(message, help="repair or uninstall the package that brings it")

@@ -267,10 +267,10 @@ def weight_norm(leaves: list[Leaf], name: str = "weight", dim: int | None = 0) -
     ``original0`` has the weight's shape with every axis but ``dim`` of size one.
     """
     found = [leaf for leaf in leaves if leaf.name == name]
-    _require(len(found) == 1, f"there is no {name} to normalise")
+    _require(len(found) == 1, f"the {name} to normalize is missing")
     shape = found[0].shape
     axis = None if dim is None else range(len(shape))[dim]
-    _require(axis is None or concrete(shape[axis]) > 0, f"{name} has no rows to normalise")
+    _require(axis is None or concrete(shape[axis]) > 0, f"{name} has 0 rows")
     length = () if axis is None else tuple(size if i == axis else 1 for i, size in enumerate(shape))
     kept = [leaf for leaf in leaves if leaf.name != name]
     path = f"parametrizations.{name}.original"

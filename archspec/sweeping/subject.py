@@ -23,7 +23,7 @@ from archspec.formats.dtypes import dtype_bytes, dtype_of, known_bytes
 from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
 from archspec.language.values import here
-from archspec.language.yaml_nodes import Scalar
+from archspec.language.yaml_reader import Scalar
 from archspec.models.model import Model, load
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis

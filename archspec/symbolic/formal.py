@@ -197,7 +197,7 @@ class Formal(SweptDomain):
         if not items and loop.free:
             self.path.note(f"{loop.stop} <= {loop.first}")  # what it repeats is not in the formula
             self.path.check("<=", loop.stop, loop.first)
-        if at.alike(node) and not self.unroll:
+        if at.has_equal_turns(node) and not self.unroll:
             at.spend(len(items) // 8, node)
             return self.shared(at.visit(node.elt, local), loop, ends) if items else []
         self.path.loops.append(loop)
@@ -266,7 +266,7 @@ class Formal(SweptDomain):
         same = ast.copy_location(ast.GeneratorExp(node.value, node.generators), node)
         if (
             self.unroll
-            or not at.alike(same)
+            or not at.has_equal_turns(same)
             or not (found := self.listed(same, local, at))
             or not isinstance(found[0], Node)
         ):

@@ -162,7 +162,7 @@ class SweptDomain(Exact):
         first = node.generators[0]
         if len(node.generators) == 1 and not first.ifs and not self.unroll:
             source = at.visit(first.iter, local)
-            if isinstance(source, SymRange) and at.alike(node):
+            if isinstance(source, SymRange) and at.has_equal_turns(node):
                 return self.repeated(source, node, local, at)
             if isinstance(source, SymRange | Growing):
                 return self.looped(source, node, local, at)

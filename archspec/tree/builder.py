@@ -233,7 +233,7 @@ class Builder(Inside):
             name = found
         module = spec.module(name)
         if module is None:
-            self.fail(f"{name} is not described", node.func, did_you_mean(name, [*spec.modules, *LEAVES]))
+            self.fail(f"{name} is not defined", node.func, did_you_mean(name, [*spec.modules, *LEAVES]))
         return module
 
     def bound(

@@ -1,4 +1,4 @@
-"""What an expression of the spec language is worth, and where it fails."""
+"""Values of expressions of the spec language, and the places of their errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from archspec.errors import Place, Source
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, parse
-from archspec.language.yaml_nodes import Scalar
+from archspec.language.yaml_reader import Scalar
 
 NAMES: dict[str, Any] = {"n": 6, "x": 1.5, "flag": True, "kind": "full", "none": None, "items": [2, 3, 5]}
 
@@ -100,8 +100,8 @@ FAILURES: list[tuple[str, int, str]] = [
     ("n.lower()", 1, ".lower does not apply to the number 6"),
     ("kind.index('f')", 1, ".index does not apply to the text 'full'"),
     ("kind.split(sep='l')", 1, ".split takes no keywords"),
-    ("items.size", 1, "a list has no field size"),
-    ("{**none}", 1, "has no meaning inside braces"),
+    ("items.size", 1, "size is not a field of a list"),
+    ("{**none}", 1, "is not allowed inside braces"),
     ("{items: 1}", 2, "`items` is a list, not a name"),
     ("2 ** 10000", 1, "the power is too large"),
     ("(2 ** 2000) * (2 ** 2000) * (2 ** 2000)", 1, "is too large"),

@@ -1,4 +1,4 @@
-"""Which texts are expressions of the spec language, and where the others fail."""
+"""Expressions of the spec language, and the errors of other texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from archspec.errors import Place, Source, SpecError
 from archspec.language.expression import Expression, names, parse
-from archspec.language.yaml_nodes import Scalar
+from archspec.language.yaml_reader import Scalar
 
 
 def parsed(text: str, line: int = 1, column: int = 1, skip: int = 0, quoted: bool = False) -> Expression:
@@ -28,8 +28,8 @@ def parsed(text: str, line: int = 1, column: int = 1, skip: int = 0, quoted: boo
         ("f(*a)", 1, 3, "`*` is not part of the spec language"),
         ("a + ~b", 1, 5, "the operator Invert is not part of the spec language"),
         ("a + (b @ 2)", 1, 6, "the operator MatMult is not part of the spec language"),
-        ("1j", 1, 1, "1j has no meaning in a spec"),
-        ("b''", 1, 1, "b'' has no meaning in a spec"),
+        ("1j", 1, 1, "1j is not part of the spec language"),
+        ("b''", 1, 1, "b'' is not part of the spec language"),
         ("a or true", 1, 6, "true is not Python"),
         ("__import__('os')", 1, 1, "__import__ is not a name of the spec language"),
         ("a.__class__", 1, 1, ".__class__ is not part of the spec language"),

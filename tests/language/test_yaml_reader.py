@@ -1,4 +1,4 @@
-"""YAML text into nodes that know where they stand, and what of YAML specs do not use."""
+"""YAML text as nodes with places, and the parts of YAML that are refused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import json
 import pytest
 
 from archspec.errors import Source, SpecError
-from archspec.language.yaml_nodes import Mapping, Node, Scalar, Sequence
-from archspec.language.yaml_reader import MAX_SPEC_BYTES, compact, parse
+from archspec.language.yaml_reader import MAX_SPEC_BYTES, Mapping, Node, Scalar, Sequence, compact, parse
 
 TEXT = """# a comment
 a: 12:30

@@ -1,4 +1,4 @@
-"""The index of transformers' own model types and classes, and what specs say of the same."""
+"""The index of transformers' own model types and classes, compared with the specs."""
 
 from __future__ import annotations
 

@@ -119,13 +119,13 @@ def test_a_shared_head_names_the_base_model_as_the_spec_does(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("extends: Wdie(1)", "Wdie is not described"),
+        ("extends: Wdie(1)", "Wdie is not defined"),
         ("extends: Wide()", "Wide needs size"),
         ("extends: Wide(1, True, 3)", "Wide takes 2 arguments, 3 are given"),
-        ("extends: Wide(1, depth=3)", "depth is no parameter of Wide"),
+        ("extends: Wide(1, depth=3)", "depth is not a parameter of Wide"),
         ("extends: Wide(1) if bias else Parent()", "is not a call of a module"),
         ("extends: [Wide(1), Parent()]", "extends is one call of a module"),
-        ("extends: Toy()", "Toy is not described"),
+        ("extends: Toy()", "Toy is not defined"),
         ("extends: Round()", "Round extends itself"),
         ("extends: Narrow(1)", "size is a parameter of Narrow, and another one of Wide"),
         ("extends: Listed()", "Listed is a list"),

@@ -10,7 +10,7 @@ from archspec.specs.torch_layers import LEAVES, LayerError, Leaf, concrete, deci
 
 
 class Symbolic:
-    """A number with what decisions about it are taken on, as those of archspec.symbolic are."""
+    """A number with a value for decisions, like those of archspec.symbolic."""
 
     def __init__(self, value: int) -> None:
         self.decided = value
@@ -91,7 +91,7 @@ def test_weight_norm(dim: int | None, length: tuple[int, ...]) -> None:
 
 
 def test_weight_norm_of_what_has_no_weight_or_no_rows() -> None:
-    with pytest.raises(LayerError, match="there is no weight to normalise"):
+    with pytest.raises(LayerError, match="the weight to normalize is missing"):
         weight_norm([Leaf("bias", (6,))])
-    with pytest.raises(LayerError, match="weight has no rows to normalise"):
+    with pytest.raises(LayerError, match="weight has 0 rows"):
         weight_norm([Leaf("weight", (0, 4))])

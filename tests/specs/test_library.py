@@ -1,4 +1,4 @@
-"""A library is where the specs of sub-configs are found, whichever it is."""
+"""A library finds the specs of sub-configs, parents and shared parts."""
 
 from __future__ import annotations
 

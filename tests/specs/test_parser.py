@@ -1,4 +1,4 @@
-"""A spec file as a whole: what is wrong with any part of it is told, all at once."""
+"""All problems of a spec file are reported at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
         "8: requires is not a key of a spec",
         "6: n is a field, and another name of one",
         "7: gone is not there to be dropped",
-        "7: ToyModel is dropped, and described here",
+        "7: ToyModel is dropped, but defined here",
     ]
 
 

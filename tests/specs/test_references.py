@@ -1,4 +1,4 @@
-"""What a spec's expressions read, and the texts that its fields are compared with."""
+"""The names that a spec's expressions read, and the texts that its fields are compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Specs of one's own are found by model type, class and in configs, before the shipped ones."""
+"""Users' specs are found by model type, class and in configs, before the shipped ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from archspec.errors import ArchspecError, UnknownArchitectureError
 from archspec.specs.library import shipped
 from archspec.specs.search_path import library_of
 
-TINY = """# tiny: a small model of one's own
+TINY = """# tiny: a small model
 # code: mymodels.py
 model_type: tiny
 uses: [shared/heads]
@@ -102,10 +102,10 @@ def test_a_file_that_is_wrong_is_told_where_a_class_is_missed(specs: Path) -> No
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("none", "no such folder"),
+        ("none", "does not exist"),
         ("tiny.yaml", "that is a file"),
-        ("empty", "has no spec"),
-        ("a\0b", "is no folder"),
+        ("empty", "the directory lacks specs"),
+        ("a\0b", "is not a directory"),
     ],
 )
 def test_what_is_no_folder_of_specs_is_refused(specs: Path, name: str, message: str) -> None:

@@ -652,7 +652,10 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["--set", "hidden_size=64", "--rows", "1000000"], "up to 100,000 are printed"),
         (["--set", "hidden_size=64", "--log", "x"], "--log has no effect without --plot"),
         (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--log", "z"], "x, y or xy"),
-        (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--beside", "NoModel"], "no spec describes"),
+        (
+            ["--set", "hidden_size=64:128:64", "--plot", "x.png", "--beside", "NoModel"],
+            "unknown architecture",
+        ),
         (["--set", "hidden_size=64", "--dtype", "int3"], "int3 is not a dtype"),
         (["--set", "hidden_size=64", "--out", "rows.txt"], "the ending says no format"),
         (["--set", "hidden_size=64", "--out", "/nowhere/rows.csv"], "No such file or directory"),

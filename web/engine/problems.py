@@ -28,7 +28,7 @@ IN_THE_PAGE = (  # patterns of messages that name the command line, and the page
     (r"--set model_type=(\w+)", r'"model_type": "\1" in the config'),
     (r"--set dtype=(\w+)", r'"dtype": "\1" in the config'),
     (r"--set ([\w.]+)=null", r'"\1": null in the config'),
-    (r"archspec list shows what is described", "the list of models has what is described"),
+    (r"archspec list shows", "the list of models shows"),
     (r"archspec sensitivity \w+ shows what counts read", "the knobs show what counts read"),
     (r"archspec memory --weights counts", "the costs count"),
     (r", or give the fields other ranges", ""),

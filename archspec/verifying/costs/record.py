@@ -14,8 +14,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
-from archspec.language.yaml_nodes import Mapping
-from archspec.language.yaml_reader import parse
+from archspec.language.yaml_reader import Mapping, parse
 from archspec.specs.files import CONTRACTIONS, read
 from archspec.specs.index import plain, whole_digests
 from archspec.specs.library import COSTS, shipped
