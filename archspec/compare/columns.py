@@ -7,19 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from archspec.configs.scope import Scope, SubConfig
+from archspec.costs.forward import Forward
+from archspec.costs.lengths import USUAL_TOKENS
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.models.model import Model
 from archspec.render.notation import Glyph, escaped, standard
+from archspec.tables.axes import AXES
 from archspec.tables.quantities import QUANTITIES
 
 DEFAULT = ("model", "params", "active_params", "L", "d", "h", "d_ff", "V")
-_LENGTHS = (
-    "batch",
-    "tokens",
-    "past",
-    "encoder_tokens",
-    "new_encoder_tokens",
-)  # of a call: no config has them
 _STAGES = "depths"
 _OF_STAGES = ("L", "d", "h", "d_ff")
 _TEXT = "text_config"  # the part that is meant where several have a field
@@ -27,11 +23,23 @@ _NO_MEANING = {"number", "size", "side", "of", "the", "that", "on", "a", "in", "
 _FACTS = ("model", "architecture", "model_type", "dtype")
 
 
-class Call(NamedTuple):
-    """The tokens of a call, and the dtype of bytes; None for the dtype of each model."""
+class Calls:
+    """The same call of each model: the lengths given, and the dtype of bytes (None: each model's)."""
 
-    tokens: int = 2048
-    dtype: str | None = None
+    def __init__(self, lengths: Mapping[str, int], dtype: str | None = None) -> None:
+        self.lengths, self.dtype = lengths, dtype
+        self._forwards: dict[int, Forward] = {}
+
+    def forward(self, model: Model) -> Forward:
+        """Return the costs of the call of one model, built once."""
+        if id(model) not in self._forwards:
+            self._forwards[id(model)] = model.forward(**self.lengths)
+        return self._forwards[id(model)]
+
+    def __str__(self) -> str:
+        tokens = {"tokens": f"{USUAL_TOKENS:,}, or the model's maximum if smaller"}
+        given = {name: f"{length:,}" for name, length in self.lengths.items()}
+        return ", ".join(f"{name} {length}" for name, length in ({**tokens, **given}).items())
 
 
 class Found(NamedTuple):
@@ -57,30 +65,30 @@ class Column(NamedTuple):
         return self.latex.startswith("$")
 
 
-def columns_of(names: Sequence[str], models: Sequence[Model], call: Call) -> list[Column]:
+def columns_of(names: Sequence[str], models: Sequence[Model], calls: Calls) -> list[Column]:
     """Return the columns of some names, in their order.
 
     Errors: :class:`ArchspecError` for a name that none of the models has, and for one that is given twice.
 
     >>> import archspec
     >>> models = [archspec.load("GPT2Model")]
-    >>> [column.title for column in columns_of(["params", "L", "width"], models, Call())]
+    >>> [column.title for column in columns_of(["params", "L", "width"], models, Calls({}))]
     ['params', 'L', 'width']
     """
     for name in names:
         if list(names).count(name) > 1:
             raise ArchspecError(f"the column {name} is given twice", help="name each column once")
-    glyphs = {field: glyph for field, glyph in standard().items() if field not in _LENGTHS}
-    return [_column(name, models, call, glyphs) for name in names]
+    glyphs = {field: glyph for field, glyph in standard().items() if field not in AXES}
+    return [_column(name, models, calls, glyphs) for name in names]
 
 
-def _column(name: str, models: Sequence[Model], call: Call, glyphs: Mapping[str, Glyph]) -> Column:
+def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[str, Glyph]) -> Column:
     if name in _FACTS:
         return Column(name, name.replace("_", " "), "", "", lambda model: Found(getattr(model, name, None)))
     if quantity := _quantity(name):
         one = QUANTITIES[quantity]
         return Column(name, one.title, "", "", lambda model: Found(model.count(quantity)))
-    if cost := _cost(name, call):
+    if cost := _cost(name, calls):
         return cost
     if glyph := _glyph(name, glyphs):
         fields = [field for field, other in glyphs.items() if other == glyph]
@@ -129,46 +137,50 @@ def _words(text: str) -> set[str]:
 
 
 class _Cost(NamedTuple):
-    """A cost of a call; ``evaluate`` takes the call, the dtype and the number of tokens."""
+    """A cost of a call; ``evaluate`` takes the call and a dtype."""
 
     title: str
-    evaluate: Callable[[Any, str, int], int | None]
+    evaluate: Callable[[Forward, str], int | None]
     in_bytes: bool = False
 
 
-def _cache(forward: Any, dtype: str) -> int | None:
+def _cache(forward: Forward, dtype: str) -> int | None:
     return int(forward.cache_bytes(dtype)) if forward.cache else None
 
 
-def _cache_per_token(forward: Any, dtype: str, tokens: int) -> int | None:
-    size = _cache(forward, dtype)
-    return None if size is None else round(size / tokens)
+def _cache_per_token(forward: Forward, dtype: str) -> int | None:
+    size, call = _cache(forward, dtype), forward.call
+    return None if size is None else round(size / (call.batch * call.context))
 
 
 _COSTS = {
-    "flops": _Cost("FLOPs", lambda forward, dtype, tokens: forward.flops),
-    "flops_per_token": _Cost("FLOPs a token", lambda forward, dtype, tokens: round(forward.flops / tokens)),
-    "cache_bytes": _Cost("cache bytes", lambda forward, dtype, tokens: _cache(forward, dtype), in_bytes=True),
-    "cache_bytes_per_token": _Cost("cache bytes a token", _cache_per_token, in_bytes=True),
+    "flops": _Cost("FLOPs", lambda forward, _: forward.flops),
+    "flops_per_token": _Cost(
+        "FLOPs per token",
+        lambda forward, _: round(forward.flops / (forward.call.batch * forward.call.tokens)),
+    ),
+    "cache_bytes": _Cost("cache bytes", _cache, in_bytes=True),
+    "cache_bytes_per_token": _Cost("cache bytes per token", _cache_per_token, in_bytes=True),
 }
-OF_CALL = tuple(_COSTS)  # columns that depend on the tokens
+OF_CALL = tuple(_COSTS)  # columns that depend on the lengths of a call
 IN_BYTES = ("bytes", *(name for name, cost in _COSTS.items() if cost.in_bytes))  # that depend on a dtype
 
 
-def _cost(name: str, call: Call) -> Column | None:
+def _cost(name: str, calls: Calls) -> Column | None:
     """Return the column of the weights' bytes or of a cost of the call; None for other names."""
     if name == "bytes":
-        meaning = f"in {call.dtype or 'the format of each config'}"
-        return Column(name, name, "", meaning, lambda model: _value_or_reason(model.params_bytes, call.dtype))
+        meaning = f"in {calls.dtype or 'the format of each config'}"
+        return Column(
+            name, name, "", meaning, lambda model: _value_or_reason(model.params_bytes, calls.dtype)
+        )
     if (cost := _COSTS.get(name)) is None:
         return None
+    dtype = f", in {calls.dtype or 'the dtype of each config'}" if cost.in_bytes else ""
 
     def read(model: Model) -> Found:
-        dtype = call.dtype or model.dtype
-        return _value_or_reason(lambda: cost.evaluate(model.forward(tokens=call.tokens), dtype, call.tokens))
+        return _value_or_reason(lambda: cost.evaluate(calls.forward(model), calls.dtype or model.dtype))
 
-    dtype = f", in {call.dtype or 'the dtype of each config'}" if cost.in_bytes else ""
-    return Column(name, cost.title, "", f"of a call of {call.tokens:,} positions{dtype}", read)
+    return Column(name, cost.title, "", f"of a call with {calls}{dtype}", read)
 
 
 def _value_or_reason(count: Callable[..., Any], *arguments: Any) -> Found:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archspec.arguments import takes
 from archspec.compare.alignment import Alignment, aligned
-from archspec.compare.costs import TITLES, CostChange, cost_changes, cost_notes
 from archspec.configs.origin import merge_overrides
+from archspec.costs.notes.excess import notes_of
 from archspec.errors import ArchspecError
 from archspec.models.model import Model, Source, load
-from archspec.render.html import blocks_html
-from archspec.reports import Block, Table, markdown, plain
+from archspec.models.report import Report
+from archspec.reports import Block, Table, markdown
 from archspec.specs.library import Library
 from archspec.specs.search_path import Specs, library_of
 from archspec.tables.axes import lengths_in
@@ -25,8 +25,18 @@ from archspec.tree.ties import tie_notes, tied_json
 if TYPE_CHECKING:
     from archspec.compare.formulas import Forms
 
+_COSTS = {"flops": "FLOPs", "cache_elements": "cache elements"}
 
-class Diff:
+
+class CostChange(NamedTuple):
+    """One cost of the same call of both models."""
+
+    quantity: str
+    before: int
+    after: int
+
+
+class Diff(Report):
     """The differences between two models, made by :func:`diff`; its text is the output of `archspec diff`.
 
     ``a`` and ``b`` are the models, ``alignment`` pairs their tensors, and ``prefixes`` are the aligned
@@ -109,17 +119,17 @@ class Diff:
         if self.changes:
             yield Table("change|module|>params|A|B|formula", [*self._changes()])
         else:
-            yield "no difference: the same tensors, of the same sizes, tied alike"
+            yield "no difference: the same tensors with the same shapes and ties"
         if (total_form := _python(self.formula)) is not None:
             yield f"\nB - A = {total_form}\n"
         yield from self._notes()
         if self.costs:
             yield ""
             rows = [
-                (TITLES[one.quantity], number(one.before), number(one.after), signed(one.after - one.before))
+                (_COSTS[one.quantity], number(one.before), number(one.after), signed(one.after - one.before))
                 for one in self.costs
             ]
-            yield Table("of a call|>A|>B|>B - A", rows)
+            yield Table("cost of the call|>A|>B|>B - A", rows)
             yield from (f"note: {note}" for note in self.notes)
 
     def _changes(self) -> Iterator[tuple[str, ...]]:
@@ -133,7 +143,7 @@ class Diff:
 
     def _notes(self) -> Iterator[str]:
         if any(self.prefixes):
-            one, other = (prefix or "the whole" for prefix in self.prefixes)
+            one, other = (prefix or "the whole model" for prefix in self.prefixes)
             yield f"note: {one} of A is aligned with {other} of B"
         for label, model, total in zip("AB", (self.a, self.b), self.totals, strict=True):
             for note in [*model.idle, *tie_notes(model.tensors(), total)]:
@@ -141,20 +151,14 @@ class Diff:
         for name, (one, other) in self.fields.items() if self.changes else ():
             yield f"note: {name} is {_value(one)} in A, {_value(other)} in B"
         if self.forms.missing:
-            yield f"note: there is no closed form: {self.forms.missing}"
+            yield f"note: no closed form: {self.forms.missing}"
 
     def markdown(self) -> str:
         """Return the report as GitHub's Markdown."""
         return markdown(self.blocks())
 
-    def __str__(self) -> str:
-        return plain(self.blocks())
-
     def __repr__(self) -> str:
         return f"<{self.a.architecture} to {self.b.architecture}: {signed(self.difference)} parameters>"
-
-    def _repr_html_(self) -> str:
-        return blocks_html(self.blocks())
 
 
 @takes("diff")
@@ -189,14 +193,29 @@ def diff(
     """
     lengths = lengths_in(locals())
     if lengths and tokens is None:
-        raise ArchspecError(f"{next(iter(lengths))} is of a call", help="say of how many positions: tokens")
+        raise ArchspecError(f"{next(iter(lengths))} has no effect without tokens", help="set tokens")
     library = library_of(specs)
     before = _loaded(a, config, architecture, merge_overrides(set, set_a), library)
     after = _loaded(b, config, architecture, merge_overrides(set, set_b), library)
     found = aligned(before, after, checked_depth(depth))
-    if not lengths:
-        return Diff(found)
-    return Diff(found, cost_changes(before, after, lengths), cost_notes(before, after, lengths))
+    return Diff(found, *_cost_changes(before, after, lengths)) if lengths else Diff(found)
+
+
+def _cost_changes(a: Model, b: Model, lengths: Mapping[str, int]) -> tuple[list[CostChange], list[str]]:
+    """Return the FLOPs and the KV cache of a call of both models, with notes on excess FLOPs of eager code.
+
+    Errors: :class:`ArchspecError`, with the model, if the costs of one are not supported.
+    """
+    sides, notes = [], list[str]()
+    for label, model in (("A", a), ("B", b)):
+        try:
+            call = model.forward(**lengths)
+        except ArchspecError as error:
+            first = error.problems[0]
+            raise ArchspecError(f"{label}: {first.message}", help=first.help) from None
+        sides.append((call.flops, call.cache_elements()))
+        notes += [f"in {label}, {note}" for note in notes_of(call)]
+    return [CostChange(name, *pair) for name, *pair in zip(_COSTS, *sides, strict=True)], notes
 
 
 def _loaded(
@@ -210,13 +229,13 @@ def _loaded(
     if isinstance(side, Model):
         if config is not None or architecture is not None or settings:
             message = f"{side.architecture} is already loaded"
-            raise ArchspecError(message, help="load it with this config, class or field")
+            raise ArchspecError(message, help="pass config, architecture and set to archspec.load instead")
         return side
     if config is None:
         return load(side, architecture, settings, library)
     if architecture is not None or not isinstance(side, str):
         message = "with a config, a and b are the names of its architectures"
-        raise ArchspecError(message, help="give each architecture once, or leave the config out")
+        raise ArchspecError(message, help="pass each architecture as a or b, or leave out config")
     return load(config, side, settings, library)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from archspec.arguments import MAYBE_COLUMNS, MAYBE_WHOLE, checked
-from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Call, Column, Found, columns_of
+from archspec.arguments import takes
+from archspec.compare.columns import DEFAULT, IN_BYTES, OF_CALL, Calls, Column, Found, columns_of
 from archspec.configs.origin import RawConfig
 from archspec.costs.lengths import USUAL_TOKENS
 from archspec.costs.notes.excess import notes_of
@@ -16,20 +16,21 @@ from archspec.errors import ArchspecError, Problem, printable
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Report
 from archspec.render.notation import escaped
-from archspec.reports import Block, Table
+from archspec.reports import Block, Table, markdown
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.search_path import Specs
+from archspec.tables.axes import lengths_in
 
 MISSING = "–"
 _STDIN = "<stdin>"
-_MOST = 6  # elements of a list that are shown
+_MAX_ITEMS = 6  # of a list that a cell shows
 
 
 class ModelTable(Report):
     """Several models side by side, made by :func:`table`; its text is the output of `archspec table`.
 
-    ``columns`` are the names of its columns, ``rows`` a mapping from them to values for each model, None for
-    one that it does not have; ``notes`` say where values are from.
+    ``columns`` are the names of its columns. Each of ``rows`` maps them to a model's values, None for a
+    missing one. ``notes`` say where values come from.
     """
 
     def __init__(
@@ -44,15 +45,14 @@ class ModelTable(Report):
         return "; ".join(f"{one.title}: {one.meaning}" for one in self._columns if one.meaning)
 
     def blocks(self) -> Iterator[Block]:
-        """The table, what its symbols mean, its notes."""
-        sides = ("" if self._is_text(name) else ">" for name in self.columns)
-        heads = (side + one.title for side, one in zip(sides, self._columns, strict=True))
-        yield Table("|".join(heads), self._cells())
-        if said := [*([self.legend] if self.legend else []), *(f"note: {note}" for note in self.notes)]:
-            yield "\n" + "\n".join(said)
+        """Yield the table, then its legend and notes."""
+        yield self._table([one.title for one in self._columns])
+        lines = [*filter(None, [self.legend]), *(f"note: {note}" for note in self.notes)]
+        if lines:
+            yield "\n" + "\n".join(lines)
 
     def latex(self) -> str:
-        """A `tabular` with the rules of booktabs, its legend and notes as comments.
+        """Return a `tabular` with the rules of booktabs; its legend and notes are comments.
 
         >>> import archspec
         >>> gpt2 = {"model_type": "gpt2", "architectures": ["GPT2Model"]}
@@ -66,17 +66,17 @@ class ModelTable(Report):
         \\bottomrule
         \\end{tabular}
         """
-        sides = "".join("l" if self._is_text(name) else "r" for name in self.columns)
-        heads = [one.latex or _in_latex(one.title) for one in self._columns]
-        body = [[_in_latex(cell) for cell in row] for row in self._cells()]
-        head, *rows = (" & ".join(cells) + r" \\" for cells in (heads, *body))
-        said = ["% " + "; ".join(["\\usepackage{booktabs}", *([self.legend] if self.legend else [])])]
-        said += [f"% {printable(note)}" for note in self.notes]
+        names, cells, *_ = self._table([one.latex or _in_latex(one.title) for one in self._columns])
+        sides = "".join("r" if name.startswith(">") else "l" for name in names.split("|"))
+        body = ([_in_latex(cell) for cell in row] for row in cells)
+        head, *rows = (" & ".join(row) + r" \\" for row in (names.replace(">", "").split("|"), *body))
+        comments = ["; ".join(filter(None, ["\\usepackage{booktabs}", self.legend])), *self.notes]
         begin, end = rf"\begin{{tabular}}{{{sides}}}", r"\end{tabular}"
-        return "\n".join([*said, begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", end])
+        lines = (begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", end)
+        return "\n".join([*(f"% {printable(comment)}" for comment in comments), *lines])
 
     def markdown(self) -> str:
-        """A table of Markdown; symbols are set as mathematics.
+        """Return the table in GitHub's Markdown; headings that are symbols are typeset as mathematics.
 
         >>> import archspec
         >>> gpt2 = {"model_type": "gpt2", "architectures": ["GPT2Model"]}
@@ -85,13 +85,11 @@ class ModelTable(Report):
         | --- | ---: | ---: |
         | GPT2Model | 124,439,808 | 768 |
         """
-        heads = [one.latex if one.is_symbol else _in_markdown(one.title) for one in self._columns]
-        sides = ["---" if self._is_text(name) else "---:" for name in self.columns]
-        body = [[_in_markdown(cell) for cell in row] for row in self._cells()]
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, sides, *body))
+        heads = [one.latex if one.is_symbol else one.title for one in self._columns]
+        return markdown([self._table(heads)])
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, as `archspec table --json` prints it."""
+        """Return plain data, as `archspec table --json` prints it."""
         columns = [{"name": one.name, "title": one.title, "meaning": one.meaning} for one in self._columns]
         found = {"columns": columns, "rows": self.rows, "notes": self.notes}
         return {**found, "transformers_version": TRANSFORMERS_VERSION}
@@ -99,30 +97,34 @@ class ModelTable(Report):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def _cells(self) -> list[list[str]]:
-        return [[_shown(row[name]) for name in self.columns] for row in self.rows]
+    def _table(self, heads: Sequence[str]) -> Table:
+        """Return the cells below some headings; columns of names are aligned to the left."""
+        texts = {name for row in self.rows for name, value in row.items() if isinstance(value, str)}
+        names = zip(self.columns, heads, strict=True)
+        titles = (head if name in texts else f">{head}" for name, head in names)
+        cells = [[_cell(row[name]) for name in self.columns] for row in self.rows]
+        return Table("|".join(titles), cells)
 
-    def _is_text(self, name: str) -> bool:
-        """Return True for a column of names, which is aligned to the left."""
-        return any(isinstance(row[name], str) for row in self.rows)
 
-
-@checked(tokens=MAYBE_WHOLE, columns=MAYBE_COLUMNS)
+@takes("table")
 def table(
-    models: Sequence[Source | Model],
+    models: Sequence[Source] = (),
     columns: str | Sequence[str] | None = None,
     *,
+    batch: int | None = None,
     tokens: int | None = None,
+    past: int | None = None,
+    encoder_tokens: int | None = None,
     dtype: str | None = None,
     specs: Specs = (),
 ) -> ModelTable:
-    """Several models side by side: each what :func:`archspec.load` takes, or gives.
+    """Compare several models side by side; each is a source for :func:`archspec.load` or a loaded model.
 
     A column is the `model`'s name, its `architecture`, `model_type` or `dtype`; a quantity (`params`,
-    `active`, `non_embedding`); `bytes`; a cost of a call of ``tokens`` positions (`flops`, `flops_per_token`,
-    `cache_bytes`, `cache_bytes_per_token`); a field of the configs; a usual symbol for fields of one meaning
-    (`d`, `L`, `h`), or a word of that meaning (`width`, `layers`). ``dtype`` is that of bytes, ``specs`` are
-    folders of specs as :func:`archspec.load` takes them.
+    `active`, `non_embedding`); `bytes`; a cost of a call (`flops`, `flops_per_token`, `cache_bytes`,
+    `cache_bytes_per_token`); a field of the configs; a usual symbol for fields of one meaning (`d`, `L`,
+    `h`), or a word of that meaning (`width`, `layers`). The call has the axes of
+    :meth:`archspec.Model.forward`. ``dtype`` is the dtype of bytes.
 
     Errors: :class:`ArchspecError` for models that cannot be counted, all at once and by their names, and
     for a column that none of them has.
@@ -137,49 +139,49 @@ def table(
     L: number of layers; d: model width; h: number of attention heads; d_ff: feed-forward width; \
 V: vocabulary size
     """
+    calls = Calls(lengths_in(locals()), dtype)
     if isinstance(models, str | os.PathLike | range) or not isinstance(models, Sequence) or not models:
-        raise ArchspecError("there are no models to put side by side", help='give a list: ["gpt2", "llama"]')
+        raise ArchspecError("there are no models to compare", help='give a list: ["gpt2", "llama"]')
     loaded = _loaded(models, specs)
     named = columns.split(",") if isinstance(columns, str) else columns
-    chosen = columns_of(
-        [name.strip() for name in named or DEFAULT],
-        [one for _, one in loaded],
-        Call(USUAL_TOKENS if tokens is None else tokens, dtype),
-    )
-    _check_used({column.name for column in chosen}, tokens, dtype)
+    chosen = columns_of([name.strip() for name in named or DEFAULT], [one for _, one in loaded], calls)
+    _check_used({column.name for column in chosen}, calls)
     if named is None and all(model.active_params == model.params for _, model in loaded):
         chosen = [column for column in chosen if column.name != "active_params"]
     rows, notes = [], list[str]()
     for name, model in loaded:
         found = {column.name: column.read(model) for column in chosen}
         rows.append({key: name if key == "model" else one.value for key, one in found.items()})
-        facts = [
-            *model.chosen,
-            *_part_notes(found),
-            *_excess(model, found, USUAL_TOKENS if tokens is None else tokens),
-        ]
+        facts = [*model.chosen, *_part_notes(found), *_call_notes(model, found, calls)]
         if dtype is None and any("bytes" in key and one.value is not None for key, one in found.items()):
             facts += filter(None, [model.dtype_note])
         notes += [text if name in text else f"{name}: {text}" for text in facts]
     return ModelTable(chosen, rows, notes)
 
 
-def _check_used(columns: set[str], tokens: int | None, dtype: str | None) -> None:
-    """Errors: :class:`ArchspecError` for tokens or a dtype that no column depends on."""
-    for name, given, needed in (("tokens", tokens, OF_CALL), ("dtype", dtype, IN_BYTES)):
-        if given is not None and not columns & {*needed}:
+def _check_used(columns: set[str], calls: Calls) -> None:
+    """Errors: :class:`ArchspecError` for lengths or a dtype that no column depends on."""
+    given = {**dict.fromkeys(calls.lengths, OF_CALL), **({} if calls.dtype is None else {"dtype": IN_BYTES})}
+    for name, needed in given.items():
+        if not columns & {*needed}:
             message = f"{name} has no effect: no column depends on it"
             raise ArchspecError(message, help=f"add a column ({', '.join(needed)}), or leave out {name}")
 
 
-def _excess(model: Model, found: dict[str, Found], tokens: int) -> list[str]:
-    """Why eager code spends more FLOPs than a model's active parameters need, of a table that has FLOPs."""
-    asked = any(found[name].value is not None for name in ("flops", "flops_per_token") if name in found)
-    return notes_of(model.forward(tokens=tokens)) if asked else []
+def _call_notes(model: Model, found: Mapping[str, Found], calls: Calls) -> Iterator[str]:
+    """Yield notes on the call of a model whose costs are shown: its length, and FLOPs of eager code."""
+    shown = [name for name in OF_CALL if name in found and found[name].value is not None]
+    if not shown:
+        return
+    call = calls.forward(model)
+    if "tokens" not in calls.lengths and call.call.tokens != USUAL_TOKENS:
+        yield f"of a call with tokens {call.call.tokens:,}: {', '.join(shown)}"
+    if shown[0].startswith("flops"):
+        yield from notes_of(call)
 
 
 def _loaded(models: Sequence[Source | Model], specs: Specs) -> list[tuple[str, Model]]:
-    """The models with their names. Errors: :class:`ArchspecError`, all at once, by the models' names."""
+    """Return the models with their names. Errors: :class:`ArchspecError` for all that cannot be loaded."""
     found, problems = list[tuple[str, Model]](), list[Problem]()
     for number, source in enumerate(models, 1):
         name = named(source)
@@ -196,8 +198,8 @@ def _loaded(models: Sequence[Source | Model], specs: Specs) -> list[tuple[str, M
 
 
 def _of_model(name: str, problem: Problem) -> Problem:
-    said = str(problem.place or "") + problem.message
-    return problem if name in said else problem._replace(message=f"{name}: {problem.message}")
+    text = str(problem.place or "") + problem.message
+    return problem if name in text else problem._replace(message=f"{name}: {problem.message}")
 
 
 def named(source: Any) -> str:
@@ -232,19 +234,15 @@ def _part_notes(found: dict[str, Found]) -> Iterator[str]:
     yield from (f"no {', '.join(keys)}: {why}" for why, keys in missing.items())
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return MISSING
     if type(value) is int:
         return f"{value:,}"
     if isinstance(value, list):
-        return ", ".join(map(_shown, value[:_MOST])) + (", …" if len(value) > _MOST else "")
+        return ", ".join(map(_cell, value[:_MAX_ITEMS])) + (", …" if len(value) > _MAX_ITEMS else "")
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _in_latex(text: str) -> str:
     return escaped(text).replace(MISSING, "--").replace("…", r"\ldots{}")
-
-
-def _in_markdown(text: str) -> str:
-    return printable(text).replace("|", "\\|")

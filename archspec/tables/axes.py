@@ -29,6 +29,7 @@ CALLS = (
     "training",
     "sensitivity",
     "diff",
+    "table",
     "sweep",
     "forward",
 )

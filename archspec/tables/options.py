@@ -142,8 +142,6 @@ OPTIONS = (
            "cache_bytes, cache_bytes_per_token, config fields, their usual symbols (d, L, h), or "
            "words for them (width, layers)", ("table",), metavar="A,B,...",
            default_help="model,params,active,L,d,h,d_ff,V"),
-    Option("tokens", "int | None", "tokens of the call whose costs are columns", ("table",), metavar="N",
-           default_help="2048"),
     Option("format", "str", "output format", ("table",), default="text",
            choices=("text", "latex", "markdown"), excludes=("json",), where=COMMAND),
     Option("format", "str", "output format", ("diff",), default="text", choices=("text", "markdown"),
@@ -254,7 +252,7 @@ OPTIONS = (
 
 def _axis_option(name: str, axis: Axis, verb: str) -> Option:
     """Return the option of one axis; comparisons and closed forms leave it open unless it is given."""
-    is_open = verb in ("formula", "sensitivity", "diff", "sweep")
+    is_open = verb in ("formula", "sensitivity", "diff", "table", "sweep")
     default = None if is_open else axis.default
     usual = axis.usual or ("" if axis.default is None else str(axis.default))
     needs = ("tokens",) if verb == "diff" and name != "tokens" else ()

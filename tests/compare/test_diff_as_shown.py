@@ -1,4 +1,4 @@
-"""`archspec.diff`: what Python gives is what the command prints; a loaded model is taken as it is."""
+"""`archspec.diff`: the report, its JSON and its costs, from Python and from the command line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_text_and_data_are_those_of_the_command(
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found.as_json()))
 
 
-def test_its_numbers_and_its_formula() -> None:
+def test_numbers_and_formula() -> None:
     found = archspec.diff("LlamaModel", "LlamaModel", set_b={"num_key_value_heads": 8})
     assert found.difference == sum(row["params"] for row in found.rows()) < 0
     values = found.forms.values
@@ -70,7 +70,7 @@ def test_html_has_every_row_and_is_escaped() -> None:
     assert "&lt;script&gt;" in found._repr_html_() and "<script>" not in found._repr_html_()
 
 
-def test_models_that_are_loaded() -> None:
+def test_loaded_models() -> None:
     a, b = archspec.load("BertModel"), archspec.load("BertModel", set={"num_hidden_layers": 6})
     assert (
         archspec.diff(a, b).as_json()
@@ -82,13 +82,31 @@ def test_models_that_are_loaded() -> None:
             archspec.diff(a, b, **options)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ArchspecError, match="past is of a call"):
+def test_costs_of_the_call_of_both_models() -> None:
+    a, b = archspec.load("BertModel"), archspec.load("BertModel", set={"num_hidden_layers": 6})
+    flops, cache = archspec.diff(a, b, tokens=100, batch=2).costs
+    assert flops == ("flops", a.forward(2, 100).flops, b.forward(2, 100).flops)
+    assert cache == ("cache_elements", 0, 0)
+    [_, cache] = archspec.diff(
+        "LlamaModel", "LlamaModel", set_b={"num_key_value_heads": 8}, tokens=2048
+    ).costs
+    assert cache == ("cache_elements", 2048 * 262_144, 2048 * 65_536)
+
+
+def test_invalid_arguments_are_refused() -> None:
+    with pytest.raises(ArchspecError, match="past has no effect without tokens"):
         archspec.diff("BertModel", "BertModel", past=4)
+    with pytest.raises(ArchspecError, match="B: the costs of Wav2Vec2Model"):
+        archspec.diff("BertModel", "Wav2Vec2Model", tokens=4)
     with pytest.raises(ArchspecError, match="names of its architectures"):
         archspec.diff("BertModel", "BertForMaskedLM", config="bert", architecture="BertModel")
     with pytest.raises(ArchspecError, match="depth is -1"):
         archspec.diff("BertModel", "BertModel", depth=-1)
+
+
+def test_past_without_tokens_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "GPT2Model", "GPT2Model", "--past", "4"]) == 2
+    assert "--past has no effect without --tokens" in capsys.readouterr().err
 
 
 def test_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Several models side by side: their columns, names and refusals, as text, LaTeX, Markdown and plain data."""
+"""Several models side by side: their columns, names and errors, as text, LaTeX, Markdown and plain data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_usual_columns() -> None:
         ("gpt-oss-20b", 20_914_757_184, 4_187_440_704, 24, 2880, 64, 2880, 201088),
     ]
     assert found.legend.startswith("L: number of layers; d: model width")
-    assert "active_params" not in archspec.table([GPT2]).columns  # it would say the same again
+    assert "active_params" not in archspec.table([GPT2]).columns  # the same as params
 
 
 def test_a_column_is_a_quantity_a_cost_a_field_a_symbol_or_a_word() -> None:
@@ -43,22 +43,57 @@ def test_a_column_is_a_quantity_a_cost_a_field_a_symbol_or_a_word() -> None:
         "embedding_params": model.embedding_params,
         "bytes": 2 * model.params,
     }
-    costs = row(model, "flops,flops_per_token,cache_bytes,cache_bytes_per_token", tokens=64, dtype="bf16")
-    call = model.forward(tokens=64)
-    assert costs["flops"] == call.flops and costs["flops_per_token"] == round(call.flops / 64)
-    assert costs["cache_bytes"] == call.cache_bytes("bf16") and costs["cache_bytes_per_token"] == 36_864
-    told = archspec.table([model], "d,flops_per_token,cache_bytes", tokens=64, dtype="bf16")
-    assert told.legend == (
-        "d: model width; FLOPs a token: of a call of 64 positions; "
-        "cache bytes: of a call of 64 positions, in bf16"
-    )
     fields = row(model, "n_embd,hidden_size,tie_word_embeddings,attn_pdrop,architecture,model_type")
     assert list(fields.values()) == [768, 768, True, 0.1, "GPT2LMHeadModel", "gpt2"]
     words = row("MixtralForCausalLM", "layers,width,heads,kv_heads,feed-forward,experts,k")
     assert list(words.values()) == [32, 4096, 32, 8, 14336, 8, 2]
 
 
-def test_fields_of_a_part_are_said_to_be_so_and_what_is_missing_why() -> None:
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        {"tokens": 64},
+        {"tokens": 64, "batch": 3},
+        {"tokens": 2, "past": 30},
+        {"tokens": 1, "batch": 5, "past": 7},
+    ],
+)
+def test_costs_are_those_of_the_call(lengths: dict[str, int]) -> None:
+    model = archspec.load(GPT2)
+    columns = "flops,flops_per_token,cache_bytes,cache_bytes_per_token"
+    call = model.forward(**lengths)
+    assert row(model, columns, dtype="bf16", **lengths) == {
+        "flops": call.flops,
+        "flops_per_token": round(call.flops / (call.call.batch * call.call.tokens)),
+        "cache_bytes": call.cache_bytes("bf16"),
+        "cache_bytes_per_token": 36_864,
+    }
+
+
+def test_the_legend_and_notes_name_the_call() -> None:
+    given = archspec.table([GPT2], "d,flops_per_token,cache_bytes", tokens=64, past=8, dtype="bf16")
+    assert given.legend == (
+        "d: model width; FLOPs per token: of a call with tokens 64, past 8; "
+        "cache bytes: of a call with tokens 64, past 8, in bf16"
+    )
+    usual = archspec.table([GPT2, "LlamaModel"], "flops")  # GPT-2 has 1,024 positions
+    assert "tokens 2,048, or the model's maximum if smaller" in usual.legend
+    assert usual.notes[0] == "gpt2: of a call with tokens 1,024: flops"
+    assert [one["flops"] for one in usual.rows] == [
+        archspec.load(name).flops(tokens=tokens).flops
+        for name, tokens in ((GPT2, 1024), ("LlamaModel", 2048))
+    ]
+
+
+def test_lengths_that_a_model_does_not_take_are_noted() -> None:
+    found = archspec.table(["T5Model", "BertModel"], "flops", tokens=8, encoder_tokens=16)
+    assert [one["flops"] is None for one in found.rows] == [False, True]
+    assert "no flops: BertModel does not attend to an encoder" in found.notes
+    with pytest.raises(archspec.ArchspecError, match="past has no effect: no column depends on it"):
+        archspec.table([GPT2], "params", past=4)
+
+
+def test_notes_name_the_part_of_a_value_and_the_reason_of_a_missing_one() -> None:
     llava = archspec.table(["LlavaForConditionalGeneration"], "L,vision_config.hidden_size,E")
     assert llava.rows == [{"L": 32, "vision_config.hidden_size": 1024, "E": None}]
     assert "LlavaForConditionalGeneration: of its text_config: L" in llava.notes
@@ -94,19 +129,19 @@ def test_models_that_cannot_be_counted_are_named_all_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "columns", "said"),
+    ("models", "columns", "message"),
     [
         ([GPT2], "hiden_size", "hiden_size is not a column: none of the models has this field"),
         ([GPT2], "params,params", "the column params is given twice"),
         ([GPT2], "params,", "an empty name is not a column"),
         ([GPT2], "B", "B is not a column"),
         (["LlavaForConditionalGeneration"], "text_config", "text_config is not a column"),
-        ([], None, "there are no models"),
-        (GPT2, None, "there are no models"),
+        ([], None, "there are no models to compare"),
+        (GPT2, None, "there are no models to compare"),
     ],
 )
-def test_what_makes_no_table(models: Any, columns: str | None, said: str) -> None:
-    with pytest.raises(archspec.ArchspecError, match=said):
+def test_invalid_tables(models: Any, columns: str | None, message: str) -> None:
+    with pytest.raises(archspec.ArchspecError, match=message):
         archspec.table(models, columns)
 
 

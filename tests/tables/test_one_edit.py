@@ -97,7 +97,7 @@ def test_a_quantity_is_counted_everywhere(quantity: Copy) -> None:
 
 
 def test_an_axis_is_an_option_everywhere(axis: Copy) -> None:
-    for verb in ("flops", "cache", "memory", "formula", "sweep", "sensitivity"):
+    for verb in ("flops", "cache", "memory", "formula", "sweep", "sensitivity", "table"):
         assert "--images N" in axis.command(verb, "--help"), verb
     assert "images" in json.loads(axis.command("flops", "--json-schema"))["properties"]
     for function in (
@@ -107,6 +107,7 @@ def test_an_axis_is_an_option_everywhere(axis: Copy) -> None:
         "Model.training",
         "Model.forward",
         "sweep",
+        "table",
     ):
         assert "images: " in axis.signature(function), function
     assert '"images"' in axis.page() and "images: number" in axis.page()
