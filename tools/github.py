@@ -1,4 +1,4 @@
-"""What action.yml runs: spec files linted as annotations, and how a branch changes the parameters of configs.
+"""The GitHub Action: annotate problems of spec files, and report how a branch changes parameter counts.
 
 `python tools/github.py lint FOLDER`; in a checkout, `… diff --base COMMIT --report FILE 'configs/*.json'`.
 """
@@ -20,13 +20,13 @@ import archspec
 from archspec.terminal import number, signed
 
 LINK = "120000"  # git's mode of a symbolic link
-MARK = "<!-- archspec -->"  # by which the action finds its own comment again
-LONGEST = 60_000  # characters of a comment; GitHub takes 65,536
+MARK = "<!-- archspec -->"  # finds the comment of an earlier run
+MAX_COMMENT = 60_000  # characters; GitHub accepts 65,536
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}  # of a workflow command
 
 
 class Config(NamedTuple):
-    """A config before and after: the model, or why it is not counted; None where there is no such file."""
+    """A config before and after: the model, the reason why it is not counted, or None for a missing file."""
 
     name: str
     before: archspec.Model | str | None
@@ -34,44 +34,48 @@ class Config(NamedTuple):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser("github.py", description="What the GitHub Action runs.")
+    parser = argparse.ArgumentParser("github.py", description="The commands of the GitHub Action.")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    lint = verbs.add_parser("lint", help="lint spec files, and say what is wrong as annotations")
-    lint.add_argument("files", nargs="+", metavar="FILE", help="spec files, or folders of them")
-    diff = verbs.add_parser("diff", help="tell how parameters of configs change since a commit")
+    lint = verbs.add_parser("lint", help="lint spec files, and print problems as annotations")
+    lint.add_argument("files", nargs="+", metavar="FILE", help="spec files, or directories of them")
+    diff = verbs.add_parser("diff", help="report how parameter counts of configs change since a commit")
     diff.add_argument(
         "patterns", nargs="+", metavar="PATTERN", help="configs, as git's glob: '**/config.json'"
     )
-    diff.add_argument("--base", required=True, metavar="COMMIT", help="the commit before")
-    diff.add_argument("--report", required=True, metavar="FILE", help="where the Markdown goes")
+    diff.add_argument("--base", required=True, metavar="COMMIT", help="the commit to compare with")
+    diff.add_argument("--report", required=True, metavar="FILE", help="the Markdown file to write")
     args = parser.parse_args(arguments)
     try:
-        return linted(args.files) if args.verb == "lint" else compared(args.base, args.patterns, args.report)
+        return (
+            lint_files(args.files)
+            if args.verb == "lint"
+            else compare_configs(args.base, args.patterns, args.report)
+        )
     except archspec.ArchspecError as error:
         print(f"::error::{_in_command(str(error))}")
         return 2
 
 
-def linted(files: list[str]) -> int:
-    """Prints the problems of spec files as annotations of their lines; returns the exit code.
+def lint_files(files: list[str]) -> int:
+    """Print the problems of spec files as annotations of their lines, and return the exit code.
 
-    The report quotes lines of the files, so the runner is told to take nothing in it for a command.
+    The report quotes lines of the files, so the runner must not execute commands in it.
     """
-    if link := next(links(files), None):
+    if link := next(symbolic_links(files), None):
         raise archspec.ArchspecError(f"{link} is a symbolic link", help="lint the file that it points to")
     found = archspec.lint(files)
     for problem in found.problems:
         place = problem.place
         where = {"file": place.source.name, "line": place.line, "col": place.column} if place else {}
-        told = ",".join(f"{key}={_in_command(str(value))}" for key, value in where.items())
-        print(f"::error {told}::{_in_command(str(problem))}")
+        location = ",".join(f"{key}={_in_command(str(value))}" for key, value in where.items())
+        print(f"::error {location}::{_in_command(str(problem))}")
     pause = secrets.token_hex(16)
     print(f"::stop-commands::{pause}\n{found}\n::{pause}::")
     return 2 if found.problems else 0
 
 
-def links(files: list[str]) -> Iterator[Path]:
-    """The symbolic links among some paths, in the folders above them, and in all folders below them."""
+def symbolic_links(files: list[str]) -> Iterator[Path]:
+    """Yield the symbolic links among some paths, above them and below them."""
     for file in map(Path, files):
         yield from (path for path in (file, *file.parents) if path.is_symlink())
         for folder, folders, names in os.walk(file):
@@ -83,11 +87,11 @@ def _in_command(text: str) -> str:
     return "".join(_ESCAPES.get(sign, sign) for sign in text)
 
 
-def compared(base: str, patterns: list[str], report: str) -> int:
-    """Writes how the configs that a branch touches change, and tells the job of it."""
+def compare_configs(base: str, patterns: list[str], report: str) -> int:
+    """Write the report on the configs that a branch changes, and set the outputs of the job."""
     configs = changes(base, patterns)
     changed = any(_params(one.before) != _params(one.after) for one in configs)
-    text = written(configs)
+    text = report_text(configs)
     Path(report).write_text(text, encoding="utf-8")
     _append("GITHUB_STEP_SUMMARY", text)
     _append("GITHUB_OUTPUT", f"changed={str(changed).lower()}\nreport={report}")
@@ -96,31 +100,33 @@ def compared(base: str, patterns: list[str], report: str) -> int:
 
 
 def _append(variable: str, text: str) -> None:
-    """Adds lines to a file that the runner reads."""
+    """Append lines to a file that the runner reads."""
     if path := os.environ.get(variable):
         with open(path, "a", encoding="utf-8") as file:
             file.write(f"{text}\n")
 
 
 def changes(base: str, patterns: list[str]) -> list[Config]:
-    """The configs that differ from a commit. Errors: :class:`ArchspecError` for no commit."""
+    """Return the configs that differ from a commit. Errors: :class:`ArchspecError` for an unknown commit."""
     if _git("cat-file", "-e", f"{base}^{{commit}}") is None:
         _git("fetch", "--quiet", "--depth=1", "origin", base)  # a shallow checkout does not have it
     globs = [f":(glob){pattern}" for pattern in patterns]
     names = _git("diff", "--name-only", "--no-renames", "-z", base, "HEAD", "--", *globs)
     if names is None:
-        raise archspec.ArchspecError(f"{base} is no commit here", help="check out with fetch-depth: 0")
+        raise archspec.ArchspecError(
+            f"{base} is not a commit in this checkout", help="check out with fetch-depth: 0"
+        )
     with tempfile.TemporaryDirectory() as folder:
         return [_config(base, name, Path(folder)) for name in names.split("\0") if name]
 
 
 def _config(base: str, name: str, folder: Path) -> Config:
-    """A config at both commits."""
+    """Return a config at both commits."""
     return Config(name, *(_side(commit, name, folder) for commit in (base, "HEAD")))
 
 
 def _side(commit: str, name: str, folder: Path) -> archspec.Model | str | None:
-    """A config at a commit, as git has it: a file of the checkout may be a link to anything."""
+    """Return a config at a commit, read from git: a file of the checkout may be a link to anything."""
     entry = _git("ls-tree", "--full-tree", "-z", commit, "--", name)
     if not entry:
         return None
@@ -131,7 +137,7 @@ def _side(commit: str, name: str, folder: Path) -> archspec.Model | str | None:
 
 
 def _model(text: str, folder: Path) -> archspec.Model | str:
-    """The model of a config's text, or why there is none."""
+    """Return the model of a config's text, or the error message."""
     path = folder / "config.json"
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
     try:
@@ -143,7 +149,7 @@ def _model(text: str, folder: Path) -> archspec.Model | str:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git prints; None where it fails."""
+    """Return the output of git; None if it fails."""
     done = subprocess.run(["git", *arguments], capture_output=True, check=False)
     return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
 
@@ -152,8 +158,8 @@ def _params(side: object) -> int | None:
     return side.params if isinstance(side, archspec.Model) else None
 
 
-def written(configs: list[Config]) -> str:
-    """The report: a line for each config, and below it what differs, as far as a comment has room for it."""
+def report_text(configs: list[Config]) -> str:
+    """Return the report: one row per config, then the differences that fit into a comment."""
     if not configs:
         return f"{MARK}\nNo config differs."
     lines = [MARK, "### Parameters", "", "| config | architecture | before | after | change |"]
@@ -161,8 +167,8 @@ def written(configs: list[Config]) -> str:
     text = "\n".join(lines)
     for one in configs:
         details = _details(one)
-        if len(text) + len(details) > LONGEST:
-            return f"{text}\n\nThere is more than a comment has room for: run `archspec diff`."
+        if len(text) + len(details) > MAX_COMMENT:
+            return f"{text}\n\nThe rest does not fit into a comment: run `archspec diff`."
         text += details
     return text
 
@@ -172,7 +178,7 @@ def _row(one: Config) -> str:
     architectures = " → ".join(dict.fromkeys(model.architecture for model in models))
     before, after = _params(one.before), _params(one.after)
     change = "" if before is None or after is None else _change(before, after)
-    return f"| {_shown(one.name)} | {architectures} | {_cell(one.before)} | {_cell(one.after)} | {change} |"
+    return f"| {_escape(one.name)} | {architectures} | {_cell(one.before)} | {_cell(one.after)} | {change} |"
 
 
 def _change(before: int, after: int) -> str:
@@ -188,24 +194,24 @@ def _cell(side: archspec.Model | str | None) -> str:
 
 
 def _details(one: Config) -> str:
-    """What differs between two models, folded; or why one has no count."""
+    """Return the folded differences between two models, or the reasons why they are not counted."""
     if isinstance(one.before, archspec.Model) and isinstance(one.after, archspec.Model):
-        told = archspec.diff(one.before, one.after).markdown().replace("@", "@\u200b")  # mentions nobody
+        text = archspec.diff(one.before, one.after).markdown().replace("@", "@\u200b")  # mentions nobody
     else:
         refused = [side for side in (one.before, one.after) if isinstance(side, str)]
-        told = "\n\n".join(map(_fenced, refused))
-    return f"\n<details><summary>{_shown(one.name)}</summary>\n\n{told}\n\n</details>\n" if told else ""
+        text = "\n\n".join(map(_fenced, refused))
+    return f"\n<details><summary>{_escape(one.name)}</summary>\n\n{text}\n\n</details>\n" if text else ""
 
 
 def _fenced(text: str) -> str:
-    """A text as Markdown that shows it as it is: the fence is longer than any in the text."""
+    """Return a text as a Markdown code block: the fence is longer than any in the text."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(4, longest + 1)
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _shown(name: str) -> str:
-    """A file's name, which may have any characters, in Markdown."""
+def _escape(name: str) -> str:
+    """Escape the name of a file, which may contain any character, for Markdown."""
     return "".join(sign if sign.isalnum() or sign in "/._-" else f"&#{ord(sign)};" for sign in name)
 
 

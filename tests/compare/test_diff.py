@@ -123,7 +123,7 @@ def test_frozen_and_buffers() -> None:
 
 
 def test_numbers_need_no_sympy() -> None:
-    told = "archspec.diff('BertModel', 'BertForMaskedLM', tokens=8).difference"
-    script = f"import sys; sys.modules['sympy'] = None; import archspec; print({told})"
+    code = "archspec.diff('BertModel', 'BertForMaskedLM', tokens=8).difference"
+    script = f"import sys; sys.modules['sympy'] = None; import archspec; print({code})"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout == "32058\n"

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from archspec.tables.verbs import VERBS
-from tools.github import LONGEST, MARK, Config, written
+from tools.github import MARK, MAX_COMMENT, Config, report_text
 
 ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -192,7 +192,7 @@ def test_the_change_of_configs_is_told(step: Callable[..., Any], tmp_path: Path)
 def test_a_commit_that_is_not_there(step: Callable[..., Any]) -> None:
     done = step("Compare", configs="configs/*.json", base="nowhere")
     assert done.returncode == 2
-    assert done.stdout.startswith("::error::nowhere is no commit here")
+    assert done.stdout.startswith("::error::nowhere is not a commit in this checkout")
 
 
 @pytest.mark.parametrize(
@@ -222,10 +222,10 @@ def test_one_comment_is_kept(
 
 def test_a_report_that_is_too_long() -> None:
     reasons = [Config(f"{number}.json", None, "x" * 20_000) for number in range(4)]
-    text = written(reasons)
-    assert text.count("<details>") == 2 and len(text) < LONGEST + 100
+    text = report_text(reasons)
+    assert text.count("<details>") == 2 and len(text) < MAX_COMMENT + 100
     assert text.endswith("run `archspec diff`.") and "| 3.json |" in text
-    assert written([]) == f"{MARK}\nNo config differs."
+    assert report_text([]) == f"{MARK}\nNo config differs."
 
 
 def blocks(page: str) -> list[Any]:
