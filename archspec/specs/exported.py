@@ -1,8 +1,7 @@
-"""The model types, classes and fields that transformers itself has, described or not: `transformers.json`.
+"""The model types, classes and fields of transformers, supported or not: `transformers.json`.
 
-`python -m tools.exported` writes it from the transformers that the specs describe, so that a count needs no
-transformers to tell a class that no spec describes, or a field that no count depends on, from one that nobody
-knows. Former fields of many model types are in `former_fields.json`; those of one are in its spec.
+`python -m tools.exported` writes it. With it, a message can distinguish an unsupported class, or a field
+without effect, from an unknown one. Former fields of many model types are in `former_fields.json`.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ FORMER = "former_fields.json"
 class Class(NamedTuple):
     """A class of one model type: the auto classes that list it, and the model type whose config it reads.
 
-    That is another one where it is the class of a part of the model: Llama4ForCausalLM, for llama4, reads the
-    config's text_config.
+    Llama4ForCausalLM, of llama4, reads the config's text_config, which is a llama4_text.
     """
 
     autos: tuple[str, ...]
@@ -31,10 +29,10 @@ class Class(NamedTuple):
 
 
 class ModelType(NamedTuple):
-    """A model type of transformers: its classes by name, and what its config class has.
+    """A model type of transformers: its classes by name, and the fields of its config class.
 
-    ``fields`` are those that not every config has, with the values that each takes, as specs write types;
-    ``activations`` those of them that have to name an activation function that transformers knows.
+    ``fields`` have types as specs write them, without the fields of every config. ``activations`` are the
+    fields that name an activation function.
     """
 
     classes: dict[str, Class]
@@ -44,17 +42,22 @@ class ModelType(NamedTuple):
 
 @cache
 def exported() -> dict[str, ModelType]:
-    """Every model type of transformers; of some it has a config class alone. none where the file is missing.
+    """Return every model type of transformers; nothing if the file is missing.
 
     >>> exported()["llama4"].classes["Llama4ForCausalLM"].reads, exported()["llama"].activations
     ('llama4_text', ('hidden_act',))
     """
-    types = _read(FILE)["types"]
-    return {name: _model_type(name, line) for name, line in types.items()}
+    found = {}
+    for name, line in _read(FILE)["types"].items():
+        classes = {
+            one: Class(tuple(of["auto"]), of.get("reads", name)) for one, of in line["classes"].items()
+        }
+        found[name] = ModelType(classes, line["fields"], tuple(line.get("activations", ())))
+    return found
 
 
 def config_fields(model_type: str) -> dict[str, str]:
-    """The fields of a model type's config, with the values that each takes; `any` where no type says it.
+    """Return the fields of a model type's config with their types; `any` for an unknown type.
 
     >>> config_fields("llama")["rms_norm_eps"], config_fields("llama")["return_dict"]
     ('float', 'any')
@@ -64,14 +67,14 @@ def config_fields(model_type: str) -> dict[str, str]:
 
 
 def former_fields(model_type: str) -> dict[str, str]:
-    """Fields that configs of a model type carry from before, with the field that says the same now, or ''.
+    """Return the fields of a model type's old configs, with the fields that replace them, or ''.
 
     >>> former_fields("gpt2")["n_ctx"], "rope_theta" in former_fields("llama")
     ('n_positions', True)
     """
     now, found = config_fields(model_type), dict[str, str]()
     for group in _read(FORMER).get("groups", ()):
-        if group.get("beside") in (None, *now):
+        if group.get("with") in (None, *now):
             found |= group["fields"]
     if shipped().has(model_type):
         found |= shipped().load(model_type).former_fields
@@ -80,16 +83,9 @@ def former_fields(model_type: str) -> dict[str, str]:
 
 @cache
 def _read(name: str) -> Any:
-    """A file of the package's folder as it is written; without model types where it is missing."""
+    """Return the content of a file of the package; one without model types if it is missing."""
     path = os.path.join(folder(), name)
     if not os.path.isfile(path):
         return {"types": {}}
     with open(path, encoding="utf-8") as file:
         return json.load(file)
-
-
-def _model_type(name: str, line: Any) -> ModelType:
-    classes = {
-        one: Class(tuple(said["auto"]), said.get("reads", name)) for one, said in line["classes"].items()
-    }
-    return ModelType(classes, line["fields"], tuple(line.get("activations", ())))

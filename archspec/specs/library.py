@@ -1,7 +1,4 @@
-"""Where specs are found: in the checkout's `formulas/`, or inside the installed package.
-
-One file a model type, named after it; parts that several specs share are in `formulas/shared/`.
-"""
+"""The library of specs: one file for each model type, and shared parts in `shared/`."""
 
 from __future__ import annotations
 
@@ -27,9 +24,9 @@ if TYPE_CHECKING:
     from archspec.specs.records import Contraction
 
 TRANSFORMERS_VERSION = "5.24.0"  # which the specs describe
-COSTS = "costs.json"  # which classes' costs have met the instrument
+COSTS = "costs.json"  # the classes whose costs are validated
 LIST_HELP = "archspec list shows the supported models"
-Beyond = Callable[[], Sequence[str]]  # folders that are looked for when nothing else describes something
+Beyond = Callable[[], Sequence[str]]  # directories to search for names that are not found before
 
 
 @cache
@@ -39,10 +36,10 @@ def shipped() -> Library:
 
 
 class Library:
-    """The specs of some folders, shared parts in `shared/` of each; the first that has one hides the others'.
+    """The specs of some directories, with shared parts in `shared/` of each; the first one wins.
 
-    Every spec knows the library that it was read from: there its sub-configs find their own specs. What
-    it extends or uses is looked for beside it first. ``beyond`` are folders that are asked for last.
+    Every spec has its library, in which its sub-configs find their specs. Specs that it extends or uses are
+    first searched in its directory. ``beyond`` returns directories that are searched last.
     """
 
     def __init__(self, *folders: str, beyond: Beyond | None = None) -> None:
@@ -86,7 +83,7 @@ class Library:
         return listed(self._every_folder())
 
     def load(self, model_type: str) -> Spec:
-        """The spec of a model type.
+        """Return the spec of a model type.
 
         Errors: :class:`UnknownArchitectureError` for a model type without a spec,
         :class:`SpecError` for a file that is wrong.
@@ -159,7 +156,7 @@ class Library:
         return self.types_of(architecture) if not found and self.widen() else found
 
     def named(self, name: str) -> tuple[str, str | None]:
-        """The model type that a name is, or has; and the architecture that the name is, if it is one.
+        """Return the model type of a name, and the architecture if the name is one.
 
         Errors: :class:`UnknownArchitectureError` for a name of neither.
         """
@@ -170,10 +167,10 @@ class Library:
         return self.model_type_of(name), name
 
     def model_type_of(self, architecture: str) -> str:
-        """The model type whose spec describes an architecture.
+        """Return the model type of an architecture.
 
-        Of several in the first folder it is the one that the architecture is named after, else the one that
-        all others need.
+        Of several in the first directory, it is the one that the architecture is named after, else the one
+        that all others need.
 
         Errors: :class:`UnknownArchitectureError` for an unknown architecture, or several equal candidates.
         """
@@ -195,14 +192,14 @@ class Library:
         return max(named, key=len) if named else needed[0]
 
     def _path(self, model_type: str) -> str:
-        """The file of a model type. Errors: :class:`UnknownArchitectureError`."""
+        """Return the path of a model type's file. Errors: :class:`UnknownArchitectureError`."""
         if not self.has(model_type):
             help_ = did_you_mean(model_type, self.model_types()) or LIST_HELP
             raise UnknownArchitectureError(f"unknown model type {model_type!r}", help=help_)
         return spec_file(model_type, self.folders)
 
     def _read(self, path: str, trail: tuple[str, ...], parsed: dict[str, Spec]) -> Spec:
-        """The spec of a file, of those that are ``parsed`` if it is there.
+        """Return the spec of a file, which is ``parsed`` once.
 
         ``trail`` are the files that extend or use it: a circle is refused.
         """

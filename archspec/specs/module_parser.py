@@ -15,7 +15,7 @@ _TIE = re.compile(r"(?:\{[^{}]*\}|[^\s{])*")
 
 
 class ModuleParser:
-    """Reads the parts of one file; problems are collected, so that one run shows them all."""
+    """Parses the parts of one file and collects their problems."""
 
     def __init__(self, text: Source, checked: bool = False) -> None:
         self.source, self.checked = text, checked
@@ -33,7 +33,7 @@ class ModuleParser:
         return modules
 
     def signature(self, key: str, place: Place, path: str) -> tuple[str, dict[str, Expression | None]]:
-        """`Name` or `Name(parameter, other=default)`, read as Python reads it."""
+        """Parse `Name` or `Name(parameter, other=default)` as Python does."""
         try:
             body = python(f"def {key if '(' in key else key + '()'}: ...", "exec").body  # type: ignore[attr-defined]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -85,7 +85,7 @@ class ModuleParser:
         )
 
     def named(self, mapping: Mapping, path: str) -> dict[str, Expression]:
-        """`name: expression`, a line each."""
+        """Parse lines of `name: expression`."""
         found = {}
         for key, value in mapping.items.items():
             if isinstance(value, Scalar) and (parsed := self.parsed(value, f"{path}.{key}")):
@@ -93,7 +93,7 @@ class ModuleParser:
         return found
 
     def cache(self, node: Mapping, path: str) -> dict[str, Expression] | None:
-        """The tensors that a module keeps by name, or None for `cache: none`."""
+        """Return the shapes of a module's cache by name, or None for `cache: none`."""
         if self.says(node, "none"):
             return None
         return {} if self.says(node, "returned") else self.shapes(self.mapping(node, "cache"), path)
@@ -104,7 +104,7 @@ class ModuleParser:
         return isinstance(value, Scalar) and self.scalar(value) == word
 
     def shapes(self, mapping: Mapping, path: str) -> dict[str, Expression]:
-        """`name: batch, size, size`, a line each."""
+        """Parse lines of `name: batch, size, size`."""
         found = {}
         for key, value in mapping.items.items():
             text = self.scalar(value)
@@ -113,7 +113,7 @@ class ModuleParser:
         return found
 
     def runs(self, mapping: Mapping, path: str) -> dict[str, Runs]:
-        """Attribute -> positions, or axes of the call -> what they are inside it."""
+        """Return the number of tokens of each attribute, or the axes of a call inside it."""
         found: dict[str, Runs] = {}
         for key, value in mapping.items.items():
             if isinstance(value, Scalar) and (parsed := self.parsed(value, f"{path}.{key}")):
@@ -136,7 +136,7 @@ class ModuleParser:
         return self.parsed(node, path) or {}
 
     def numbered(self, key: str, part: Body) -> Body:
-        """Under a key with `{…}`, a loop gives one attribute a turn: a mapping of names to constructors."""
+        """Return a loop under a key with `{…}` as a mapping of names to constructors."""
         if "{" not in key or not isinstance(part, Expression):
             return part
         if not isinstance(part.tree, ast.GeneratorExp):
@@ -151,7 +151,7 @@ class ModuleParser:
         return part._replace(tree=ast.copy_location(tree, part.tree))
 
     def ties(self, mapping: Mapping, path: str, always: bool) -> list[Tie]:
-        """`target: source`, with `{expression}` in both and `for`/`if` after the source."""
+        """Parse `target: source`, with `{expression}` in both and `for`/`if` after the source."""
         ties = []
         for target, node in mapping.items.items():
             text = self.scalar(node)
@@ -211,7 +211,7 @@ class ModuleParser:
             return None
 
     def made(self, text: str, place: Place, path: str) -> Expression | None:
-        """An expression that was put together here, read as if it stood at a place."""
+        """Return a composed text as an expression at a place."""
         return self.parsed(Scalar(text, place, False, text), path)
 
     def problem(self, message: str, place: Place, path: str, help_: str) -> None:

@@ -1,4 +1,4 @@
-"""A spec file read into records, with `extends` and `uses` resolved; all problems of a file at once."""
+"""Parse a spec file into records, with `extends` and `uses` resolved; report all of its problems at once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def parse_spec(text: Source, load: Loader, library: SpecLibrary, compiled: Node 
 
 
 class _Parser(ModuleParser):
-    """Reads one file as a whole: what it takes over of other specs first, then what it describes itself."""
+    """Parses one file: first the inherited parts, then its keys."""
 
     def __init__(self, text: Source, load: Loader, library: SpecLibrary, checked: bool) -> None:
         super().__init__(text, checked)
@@ -77,10 +77,10 @@ class _Parser(ModuleParser):
         return spec
 
     def taken_over(self, root: Mapping) -> Spec:
-        """A spec of the file's own name with what `extends` and `uses` give it, and nothing else."""
+        """Return a spec of the file's name with only the inherited parts, of `extends` and `uses`."""
         model_type = self.text(root, "model_type")
         if not model_type:
-            self.problem("the spec has no model_type", root.place, "", "a spec starts with model_type:")
+            self.problem("model_type is missing", root.place, "", "a spec starts with model_type:")
         prefix = self.text(root, "prefix") or camel_case(model_type)
         parent = next(iter(self.loaded(root, "extends")), None)
         inherited = parent.base_model_prefix if parent else model_type.replace("-", "_")
@@ -94,7 +94,7 @@ class _Parser(ModuleParser):
         return inherit(parent, spec) if parent else spec
 
     def add_fields(self, root: Mapping, spec: Spec) -> set[str]:
-        """Puts the file's fields, other names and fixed values over those taken over; gives their names."""
+        """Replace inherited fields, aliases and fixed values by the file's, and return the names of these."""
         own = self.fields(self.mapping(root, "config"))
         aliases = self.mapping(root, "attribute_map")
         fixed = self.mapping(root, "fixed").items
@@ -117,7 +117,7 @@ class _Parser(ModuleParser):
         return {*own, *aliases.items, *fixed}
 
     def with_modules(self, root: Mapping, spec: Spec) -> tuple[Spec, set[str]]:
-        """The spec with the file's own modules and architectures, whole, and the names of these modules."""
+        """Return the spec with the file's modules and architectures, and the names of these modules."""
         named = self.mapping(root, "architectures")
         described = self.modules(self.mapping(root, "modules"), spec.model_type, "modules")
         described |= self.modules(named, spec.model_type, "architectures")
@@ -135,7 +135,7 @@ class _Parser(ModuleParser):
         return spec._replace(architectures=tuple(architectures)), set(described)
 
     def without_dropped(self, root: Mapping, spec: Spec, described: set[str]) -> Spec:
-        """The spec with its readonly names, without what `drop` names, which must be the parent's."""
+        """Return the spec with its readonly names, without the inherited names in `drop`."""
         place = root.keys.get("readonly", root.place)
         spec.readonly.update(dict.fromkeys(self.names(root, "readonly"), place))
         groups: list[dict[str, Any]] = [spec.modules, spec.fields, spec.fixed, spec.readonly]
@@ -166,7 +166,7 @@ class _Parser(ModuleParser):
         return fields
 
     def field(self, name: str, node: Node, place: Place) -> Field | None:
-        """`LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` if required."""
+        """Parse `LITERAL`, `= expression`, `or expression`, `TYPE = expression`, or `TYPE` if required."""
         path = f"config.{name}"
         if isinstance(node, Scalar):
             written, equals, _ = node.raw.partition("=")
@@ -191,7 +191,7 @@ class _Parser(ModuleParser):
         return default and Field(name, (), default, False, place)
 
     def value(self, node: Node, path: str) -> Expression | None:
-        """A literal as YAML writes it (true, null, text without quotes), or `= expression`."""
+        """Parse a literal as in YAML (true, null, text without quotes), or `= expression`."""
         if isinstance(node, Sequence):
             items = [item for inner in node.items if (item := self.value(inner, path)) is not None]
             tree = ast.List([item.tree for item in items], ast.Load())

@@ -1,4 +1,4 @@
-"""A spec as frozen records that know where they stand.
+"""A spec as records with their places in the file.
 
 The grammar is in docs/spec-grammar.md; the keys of a file are :data:`KEYS`.
 """
@@ -31,7 +31,7 @@ KEYS = {
     "architectures": "the classes that load() accepts, the base model first",
     "drop": "modules and architectures of the parent that do not exist here",
     "refuse": "why this model type cannot be counted from a config alone",
-    "notes": "condition -> what the user is told when it holds",
+    "notes": "condition -> the note for the user when it holds",
     "runnable": "conditions that a config meets if its forward pass runs; `Class: condition` for one class",
     "max_length": "the most `tokens` (past ones included) and `encoder_tokens` that a call may have",
     "equal_lengths": "classes whose decoder reads the encoder's tokens again, so both have one length",
@@ -45,18 +45,8 @@ MAX_LENGTH = ("tokens", "encoder_tokens")
 FLOAT32 = ("float16", "16-bit", "always")  # the dtypes of a model whose parameters stay in float32
 CONFIGS = ("Config", "AutoConfig")  # what a default calls that is a sub-config
 OPTIONS = ("optional", "legacy", "merge", "formerly")  # of these calls; other keywords are fields
-RESERVED = (
-    "extends",
-    "where",
-    "require",
-    "tied",
-    "alias",
-    "output_embeddings",
-    "runs",
-    "ops",
-    "cache",
-    "saves",
-)
+COST_KEYS = ("runs", "ops", "cache", "saves")
+RESERVED = ("extends", "where", "require", "tied", "alias", "output_embeddings", *COST_KEYS)  # of a module
 AXES = ("batch", "tokens", "past", "context", "encoder_tokens", "new_encoder_tokens")  # of a call, by name
 RUNS = (*AXES, "times", "trained", "backward", "routed")  # what `runs:` may set inside an attribute
 TRAINING = ("element_bytes", "flash", "checkpointing")  # what `saves:` may ask of a training step
@@ -65,9 +55,9 @@ AUTO = ("AutoModel", "AutoBackbone")  # how the names of classes begin that a mo
 
 
 class Field(NamedTuple):
-    """A config field: allowed types ('' where the default tells), and its default.
+    """A config field: its allowed types (none if the default shows them), and its default.
 
-    ``falsy``: the default is for a 0 too that is given, as after Python's `or`.
+    ``falsy``: the default also replaces a given 0, as with Python's `or`.
     """
 
     name: str
@@ -79,12 +69,12 @@ class Field(NamedTuple):
 
     @property
     def only_costs(self) -> bool:
-        """Whether only costs read it, so that no count depends on it and none of its values is refused."""
+        """True if only costs read it. Counts do not depend on it, and all of its values are accepted."""
         return self.types == ("any",)
 
     @property
     def of_layers(self) -> tuple[str, ...] | None:
-        """The fields that single layers may have of their own: those of `layers[head_dim, …]`."""
+        """The fields that single layers may override: those of `layers[head_dim, …]`."""
         for kind in self.types:
             if kind.startswith(LAYERS):
                 return tuple(name.strip() for name in kind[len(LAYERS) + 1 : -1].split(","))
@@ -92,17 +82,18 @@ class Field(NamedTuple):
 
     @property
     def required(self) -> bool:
+        """True if a config has to give it."""
         return self.default is None
 
     @property
     def sub_config(self) -> ast.Call | None:
-        """The `Config(…)` or `AutoConfig(…)` that is the default of a field that is a config itself."""
+        """The `Config(…)` or `AutoConfig(…)` that is the default of a sub-config."""
         tree = self.default.tree if self.default else None
         return tree if isinstance(tree, ast.Call) and callee(tree) in CONFIGS else None
 
 
 def model_types(call: ast.Call) -> list[str]:
-    """Those that a sub-config may have: `Config(bert)`, `AutoConfig("bert" if tiny else "gpt2")`."""
+    """Return those that a sub-config may have: `Config(bert)`, `AutoConfig("bert" if tiny else "gpt2")`."""
     found, pending = [], call.args[:1]
     while pending:
         tree = pending.pop()
@@ -131,15 +122,14 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Module(NamedTuple):
-    """A module class: its parameters, its attributes in order, and what holds inside it.
+    """A module class: its parameters, its attributes in order, local names, conditions and ties.
 
-    ``layer`` is the torch layer that the class is a subclass of, whose own tensors come before the
-    attributes; ``output_embeddings`` says what `get_output_embeddings()` returns, where that is not the
-    attribute `lm_head`. ``runs`` says on how many positions attributes work, ``ops`` what is multiplied
-    beside them, ``cache`` what is kept for the next call; None says that nothing inside is handed on, and
-    ``returned`` that the class returns a cache that it does not take.
-    ``saves`` are bytes that autograd keeps: of an attribute, in place of what its layer keeps, or of another
-    tensor that the module makes.
+    ``layer`` is the torch layer that is its base class; the layer's tensors come first.
+    ``output_embeddings`` is the path that `get_output_embeddings()` returns, if not `lm_head`. ``runs`` has
+    the numbers of tokens of attributes, ``ops`` the products other than those of the layers, ``cache`` the
+    shapes of its part of the KV cache: None if no module inside has one. ``returned``: the class returns a
+    cache that it does not take. ``saves`` are the bytes that autograd keeps for an attribute, in place of its
+    layer's, or for another tensor of the module.
     """
 
     name: str
@@ -160,7 +150,7 @@ class Module(NamedTuple):
 
 
 def leaves(part: Body) -> Iterator[Expression]:
-    """The expressions of a module's body, in order."""
+    """Yield the expressions of a module's body, in order."""
     if isinstance(part, Expression):
         yield part
     else:
@@ -169,12 +159,12 @@ def leaves(part: Body) -> Iterator[Expression]:
 
 
 def runs_of(runs: Runs) -> list[Expression]:
-    """The expressions of one attribute's `runs:`."""
+    """Return the expressions of one attribute's `runs:`."""
     return [*runs.values()] if isinstance(runs, dict) else [runs]
 
 
 def cost_expressions(module: Module) -> Iterator[Expression]:
-    """The expressions of a module's `runs:`, `ops:`, `cache:` and `saves:`."""
+    """Yield the expressions of a module's `runs:`, `ops:`, `cache:` and `saves:`."""
     for runs in module.runs.values():
         yield from runs_of(runs)
     yield from module.ops
@@ -185,10 +175,9 @@ def cost_expressions(module: Module) -> Iterator[Expression]:
 class Contraction(NamedTuple):
     """An entry of the table of `ops:`, contractions.yaml: a product that is not a layer's.
 
-    It has parameters, local names, and FLOPs over the axes of a call. ``masked_flops`` is None if masks leave
-    nothing out; ``kind`` says what of the past `cache` holds; ``require`` says when the entry applies;
-    ``saves`` are the bytes that autograd keeps, None if they are unknown. An entry without FLOPs may be used
-    in `saves:` only.
+    Its FLOPs are over the axes of a call. ``masked_flops`` is None if masks do not reduce them; ``kind`` is
+    the kind of the cache; ``require`` has the conditions of its use; ``saves`` are the bytes that autograd
+    keeps, None if unknown. An entry without FLOPs may only be used in `saves:`.
     """
 
     name: str
@@ -204,7 +193,7 @@ class Contraction(NamedTuple):
 
 
 class SpecLibrary(Protocol):
-    """Where the specs of sub-configs are found (see :class:`archspec.specs.library.Library`)."""
+    """The interface of :class:`archspec.specs.library.Library`."""
 
     folders: tuple[str, ...]
 
@@ -224,9 +213,9 @@ class SpecLibrary(Protocol):
 
 
 class Spec(NamedTuple):
-    """A whole spec, with parents and shared parts merged in.
+    """A spec, with parents and shared parts merged in.
 
-    ``runnable`` has the class that a condition is for, '' for all classes.
+    ``runnable`` has the class of each condition, '' for all classes.
     """
 
     model_type: str
@@ -256,16 +245,18 @@ class Spec(NamedTuple):
     valid_config: Mapping[str, Any] = _NOTHING
 
     def reads_layer_idx(self) -> bool:
-        """Whether what a layer costs depends on which one it is."""
+        """Return True if the costs of a layer depend on its index."""
         asked = (e for m in self.modules.values() for e in (*m.where.values(), *cost_expressions(m)))
         return any("layer_idx" in names(expression.tree) for expression in asked)
 
     def module(self, name: str) -> Module | None:
+        """Return a module by its name, here or in the parent spec."""
         return self.modules.get(self.renames.get(name, name)) or self.modules.get(name)
 
 
 def camel_case(model_type: str) -> str:
-    """
+    """Return a model type as it begins the names of classes.
+
     >>> camel_case("qwen3_moe")
     'Qwen3Moe'
     """

@@ -16,7 +16,7 @@ Shape = tuple[Size, ...]
 
 
 class Leaf(NamedTuple):
-    """One tensor of a layer: its name there, its shape, and what it is."""
+    """One tensor of a layer: its name, shape and kind."""
 
     name: str
     shape: Shape
@@ -25,11 +25,11 @@ class Leaf(NamedTuple):
 
 
 class LayerError(Exception):
-    """What torch's constructor refuses."""
+    """Arguments that torch's constructor refuses."""
 
 
 def concrete(size: Size) -> Any:
-    """What decisions are taken on: a symbolic number's value, or itself where it takes note of them."""
+    """Return the value of a symbolic number for decisions, which it may record; any other value unchanged."""
     return getattr(size, "decided", size)
 
 
@@ -143,7 +143,7 @@ def multihead_attention(
     vdim: Size | None = None,
     batch_first: Any = False,
 ) -> list[Leaf]:
-    """torch's MultiheadAttention; its out_proj is a layer of its own within it."""
+    """torch's MultiheadAttention; its out_proj is a layer inside it."""
     _require(concrete(embed_dim) > 0, "embed_dim must be greater than zero")
     _divides(embed_dim, num_heads, "embed_dim")
     packed = all(size is None or concrete(size) == concrete(embed_dim) for size in (kdim, vdim))

@@ -43,7 +43,7 @@ LINES = {
         f"n_layer cannot be replaced by {value}": ["formula", GPT2, "--assume", f"n_layer={value}"]
         for value in ("{}", "1e400", 'float("inf")', 'float("nan")', "range(3)", '{"a":1}')
     },
-    "a tolerance of 1e+300 %": ["solve", GPT2, "--free", "n_layer", "--params", "1b", "--tolerance", "1e300"],
+    "tolerance: 1e+300 %": ["solve", GPT2, "--free", "n_layer", "--params", "1b", "--tolerance", "1e300"],
     "not 1000000000000": ["formula", GPT2, "--env", "align", "--width", "1000000000000"],
     "not a number of hundreds of digits": ["formula", GPT2, "--table", "latex", "--width", "9" * 400],
     "n_layer: '\\udc80' is not Unicode text": ["sweep", GPT2, "--set", "n_layer=\udc80"],
