@@ -18,16 +18,8 @@ LISTS = ("layer_types", "layers_block_type", "block_types")
 _KINDS = (
     *("full_attention", "sliding_attention", "chunked_attention", "window_attention", "indexed_attention"),
     *("compressed_sparse_attention", "heavily_compressed_attention", "minimax_m3_sparse"),
-    *(
-        "reference_sliding_attention",
-        "linear_attention",
-        "conv",
-        "moe",
-        "mlp",
-        "hybrid",
-        "hybrid_sliding",
-        "recurrent",
-    ),
+    *("reference_sliding_attention", "linear_attention", "conv", "moe", "mlp", "hybrid", "hybrid_sliding"),
+    "recurrent",
     *("mamba", "attention", "deepseek_sparse_attention", "qwen_sparse_attention"),  # former names
 )
 _WINDOWS = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}

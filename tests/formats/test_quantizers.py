@@ -12,13 +12,8 @@ from archspec.specs.library import shipped
 CLASSES = (
     *("LlamaForCausalLM", "Gemma2ForCausalLM", "GPT2LMHeadModel", "GPTNeoXForCausalLM", "FalconForCausalLM"),
     *("MixtralForCausalLM", "Qwen3MoeForCausalLM", "DeepseekV3ForCausalLM", "GraniteMoeForCausalLM"),
-    *(
-        "Llama4ForCausalLM",
-        "JambaForCausalLM",
-        "PhimoeForCausalLM",
-        "Qwen3NextForCausalLM",
-        "OlmoeForCausalLM",
-    ),
+    *("Llama4ForCausalLM", "JambaForCausalLM", "PhimoeForCausalLM", "Qwen3NextForCausalLM"),
+    "OlmoeForCausalLM",
     *("Mamba2ForCausalLM", "T5ForConditionalGeneration", "UdopForConditionalGeneration", "BertModel"),
     *("ViTForImageClassification", "CLIPModel", "WhisperForConditionalGeneration", "BridgeTowerModel"),
     *("Blip2ForConditionalGeneration", "LlavaForConditionalGeneration", "AlbertForMaskedLM"),

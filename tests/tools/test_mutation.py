@@ -15,49 +15,17 @@ from tools.mutation.idle import implied
 pytestmark = pytest.mark.reference
 
 TYPES = [
-    "albert",
-    "bart",
-    "bert",
-    "bloom",
-    "clip",
-    "deepseek_v3",
-    "distilbert",
-    "gemma2",
-    "gemma3",
-    "gpt2",
-    "gpt_neox",
-    "jamba",
+    *("albert", "bart", "bert", "bloom", "clip", "deepseek_v3", "distilbert", "gemma2", "gemma3", "gpt2"),
+    *("gpt_neox", "jamba", "llama", "llava", "mamba", "mistral", "mixtral", "opt", "qwen2", "qwen3_moe"),
+    *("roberta", "swin", "t5", "vit", "wav2vec2", "whisper"),
 ]
-TYPES += [
-    "llama",
-    "llava",
-    "mamba",
-    "mistral",
-    "mixtral",
-    "opt",
-    "qwen2",
-    "qwen3_moe",
-    "roberta",
-    "swin",
-    "t5",
-    "vit",
+HARD = [  # a line of each was hard to detect
+    *("beit", "hyperclovax", "llama4_text", "luke", "resnet", "speech_to_text", "detr"),
+    *("mistral_large4_text", "segformer"),
 ]
-TYPES += ["wav2vec2", "whisper"]
-HARD = [
-    "beit",
-    "hyperclovax",
-    "llama4_text",
-    "luke",
-    "resnet",
-    "speech_to_text",
-]  # one of their lines was hard to show
-HARD += ["detr", "mistral_large4_text", "segformer"]
 PARTS = [
-    "dbrx_ffn_config",
-    "fun_asr_nano_adaptor",
-    "gemma4_unified_vision",
-    "sam_prompt_encoder",
-    "shared/multimodal",
+    *("dbrx_ffn_config", "fun_asr_nano_adaptor", "gemma4_unified_vision", "sam_prompt_encoder"),
+    *("shared/multimodal"),
 ]
 
 

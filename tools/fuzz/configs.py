@@ -37,28 +37,10 @@ QUANTIZATIONS: tuple[tuple[str, dict[str, Any]], ...] = (  # a key of a config, 
     ("quantization", {"bits": 4, "group_size": 64}),
 )
 NOT_JSON = (
-    *(
-        "",
-        "null",
-        "[]",
-        "1",
-        "{",
-        "{}",
-        "{'a': 1}",
-        '{"a": NaN}',
-        '{"a": Infinity}',
-        '{"a": 1, "a": 2}',
-        "\x00",
-    ),
-    *(
-        '{"model_type": 1}',
-        '{"model_type": "bert", }',
-        "[" * 500,
-        "[" * 30_000,
-        '{"a": ' * 500,
-        "\ufeff{}",
-        '"\\ud800"',
-    ),
+    *("", "null", "[]", "1", "{", "{}", "{'a': 1}", '{"a": NaN}', '{"a": Infinity}', '{"a": 1, "a": 2}'),
+    "\x00",
+    *('{"model_type": 1}', '{"model_type": "bert", }', "[" * 500, "[" * 30_000, '{"a": ' * 500, "\ufeff{}"),
+    '"\\ud800"',
 )
 
 

@@ -12,23 +12,8 @@ from archspec.tables.quantities import QUANTITIES
 Random = random.Random
 Maker = Callable[[Random, "Subject"], str]
 BROKEN = (
-    *(
-        "",
-        " ",
-        "-",
-        "--",
-        "-1",
-        "0",
-        "1.5",
-        "1e400",
-        "nan",
-        "inf",
-        "9" * 400,
-        "-9e99",
-        "None",
-        "true",
-        "0x10",
-    ),
+    *("", " ", "-", "--", "-1", "0", "1.5", "1e400", "nan", "inf", "9" * 400, "-9e99", "None", "true"),
+    "0x10",
     *("é", "𝔘𝔫", "\udcff", "a\nb", "x" * 5000, "%s%n", "{0}", "'", '"', "\\", "[", "((((", "[[[[1]]]]", "{}"),
     *("\x1b[31mred", "a\r\nhelp: b", "\x9b2J", "a\u202eb", "n_layer=\x1b[1m", "x" * 10**6, "１２", "1:８"),
     *("hidden_size=1,hidden_size=2", "n_layer=" + "[" * 3000, "-" * 3000 + "1"),
