@@ -25,7 +25,7 @@ HARD = [  # a line of each was hard to detect
 ]
 PARTS = [
     *("dbrx_ffn_config", "fun_asr_nano_adaptor", "gemma4_unified_vision", "sam_prompt_encoder"),
-    *("shared/multimodal"),
+    "shared/multimodal",
 ]
 
 
