@@ -1,1 +1,1 @@
-"""Random command lines over all verbs: none may end in a traceback, a bug, or a number that is none."""
+"""Random command lines over all verbs: no line may end in a traceback, a bug, or a NaN."""

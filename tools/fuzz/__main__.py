@@ -64,7 +64,7 @@ def compared(seed: int, numbers: Iterable[int]) -> int:
 
 
 def tried(seed: int, number: int, alone: bool) -> tuple[list[str], int | None, str]:
-    """Runs one line in a folder of its own; gives the line, its exit code and what is wrong."""
+    """Run one line in a new directory; return the line, its exit code and its problem."""
     source = random.Random(f"{seed}/{number}")
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         prepare(Path(name), source)

@@ -17,7 +17,7 @@ from tools.fuzz.code_at import cases, run_python
 from tools.fuzz.running import TooSlow, limited
 
 CODED = ("params", "params", "active_params", "buffers", *COSTS)
-Found = tuple[int, list[str]]  # how many numbers were compared, and what is wrong
+Found = tuple[int, list[str]]  # the count of compared numbers, and the errors found
 
 
 def counted(architecture: str, fields: dict[str, Any]) -> int | None:
@@ -123,7 +123,7 @@ def code(architecture: str, chance: random.Random, tries: int = 24) -> Found:
 
 
 def sweep(architecture: str, chance: random.Random) -> Found:
-    """Each row of a sweep, in any order, is what `count`, `flops` and `cache` give at its point."""
+    """Compare each row of a sweep with `count`, `flops` and `cache` at its point."""
     try:
         model = archspec.load(architecture)
     except ArchspecError:
@@ -177,7 +177,7 @@ CHECKS: dict[str, Callable[[str, random.Random], Found]] = {
 
 
 def disagreements(seed: int, number: int) -> tuple[str, Found]:
-    """One check of a random class: its name and the class, and what was found."""
+    """Run one check of a random class; return its name with the class, and the result."""
     chance = random.Random(f"{seed}/{number}")
     name, architecture = chance.choice(sorted(CHECKS)), chance.choice(archspec.architectures())
     try:

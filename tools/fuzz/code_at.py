@@ -87,7 +87,7 @@ class Library:
         self.takes = [part.rpartition(" ")[::2] for part in head[1].split(", ")][:-1]
 
     def run(self, row: dict[str, Any]) -> tuple[int, int | None]:
-        """The error code, and the number if there is none."""
+        """Return the error code, and the number on success."""
         import json
 
         kinds = {"long long": ctypes.c_longlong, "double": ctypes.c_double, "bool": ctypes.c_bool}
@@ -129,7 +129,7 @@ def sql_literal(value: Any) -> str:
 
 
 def exact(model: archspec.Model, quantity: str, call: Call | Step | None) -> int:
-    """A quantity as its verb gives it. Errors: :class:`ArchspecError` where that refuses."""
+    """Return a quantity as its verb reports it. Errors: :class:`ArchspecError` if the verb refuses."""
     if call is None:
         return model.count(quantity)
     encoder_tokens = call.encoder_tokens or None
@@ -169,7 +169,7 @@ def cases(
             if not changed.keys() <= about:
                 continue  # refused, it may be, for a field that the code is not given
             if any(value is None and f"given({name})" in inputs for name, value in changed.items()):
-                continue  # the code cannot tell a null from a field that is absent
+                continue  # code cannot distinguish null from an absent field
             count = None
         yield {**changed, **(call.lengths() if call else {})}, row, count
 

@@ -125,7 +125,7 @@ def _fields(model_type: str, sound: bool) -> tuple[str, ...]:
 
 
 def prepare(folder: Path, random: Random) -> None:
-    """What command lines may find in the folder."""
+    """Write the files that command lines may read."""
     (folder / "folder").mkdir()
     (folder / "notation.yaml").write_text("V: {latex: V, meaning: vocabulary, fields: [vocab_size]}\n")
     spec = Path(__file__).parents[2] / "formulas" / "bert.yaml"

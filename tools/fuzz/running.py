@@ -1,4 +1,4 @@
-"""One command line run, and what is wrong with how it ended."""
+"""Run one command line, and check how it ended."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TooSlow(BaseException):
 
 
 class Terminal(io.TextIOWrapper):
-    """What a real terminal takes: UTF-8, and no halves of characters."""
+    """A terminal: it accepts UTF-8 without lone surrogates."""
 
     def isatty(self) -> bool:
         return True
@@ -65,7 +65,7 @@ def run(line: list[str], width: int = 0) -> Outcome:
 
 
 def run_alone(line: list[str]) -> Outcome:
-    """The line in a process of its own."""
+    """Run the line in a separate process."""
     command = [sys.executable, "-m", "archspec", *line]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120)
     return Outcome(
@@ -95,7 +95,7 @@ def limited() -> Iterator[None]:
 
 
 def wrong(line: list[str], ended: Outcome) -> str:
-    """What is wrong with how a line ended; nothing where nothing is."""
+    """Return the problem of a finished line; an empty text if it is fine."""
     verb = line[0] if line else ""
     if TooSlow.__name__ in ended.err:
         return f"takes more than {LIMIT} s"
@@ -122,7 +122,7 @@ def wrong(line: list[str], ended: Outcome) -> str:
 
 
 def _not_json(line: list[str], ended: Outcome) -> str:
-    """What `--json` printed is JSON: one value, or one a line."""
+    """Return the problem of the output of `--json`, which is one JSON value, or one per line of a sweep."""
     if "--json" not in line or ended.code == 2 or ended.out[:1] not in ("{", "["):
         return ""
     by_line = line[0] == "sweep" and "--json-schema" not in line
@@ -136,7 +136,7 @@ def _not_json(line: list[str], ended: Outcome) -> str:
 
 
 def _refuse(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _disagreement(line: list[str]) -> str:

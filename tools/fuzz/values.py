@@ -1,4 +1,4 @@
-"""What options are given: values as users write them, and broken ones."""
+"""Values of options: as users write them, and broken ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`python -m tools.mutation bert`: prints the alterations that are not found, or whose line is not named.
 
-It ends in 1 where one was not found.
+The exit code is 1 if an alteration was not found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=0, metavar="J", help="processes (one a core)")
     args = parser.parse_args(arguments)
     if bool(args.names) == args.all:
-        parser.error("say what to alter: names, or --all")
+        parser.error("give names, or --all")
     try:
         chosen = (
             [*campaign.everything(), *without_architectures()] if args.all else campaign.named(args.names)

@@ -37,7 +37,7 @@ _AXES = (
 
 
 class Answer(NamedTuple):
-    """What transformers makes of one config: rows, or the classes that refused it."""
+    """The result of transformers for one config: rows, or the classes that refused it."""
 
     architecture: str
     raw: Config
@@ -134,7 +134,7 @@ class Bench:
         return self.spec._replace(library=self.spec.library.with_spec(altered))
 
     def settings(self, altered: Spec) -> frozenset[SettingDifference]:
-        """Where the config class has other defaults; none are told where it refuses its own."""
+        """Return differences from the defaults of the config class; none if it refuses its defaults."""
         try:
             return frozenset(settings_differences(self.held(altered)))
         except Refused:
@@ -144,7 +144,7 @@ class Bench:
         return counted(self.held(altered), answer.architecture, answer.raw)
 
     def fared(self, alteration: Alteration) -> Found:
-        """Whether an alteration is found, and named."""
+        """Report whether an alteration is found, and its line named."""
         places = self.places(alteration)
         line = (alteration.place.source.name, alteration.place.line)
         named = [tuple(place.rsplit(":", 2)[:2]) for place in places or ()]
@@ -159,13 +159,13 @@ class Bench:
         )
 
     def costly(self, alteration: Alteration) -> bool:
-        """Whether an alteration changes what a call costs."""
+        """Return True if an alteration changes the costs of a call."""
         right = (answer for answer in self.told if answer.rows is not None)
         altered = self.held(alteration.spec)
         return any(costs(altered, answer) != costs(self.spec, answer) for answer in right)
 
     def hidden(self, alteration: Alteration) -> bool:
-        """Whether an alteration changes the tree for some config, though no tensor that counts."""
+        """Return True if an alteration changes the tree of some config, but no counted tensor."""
         for answer in self.told:
             before, after = (
                 self.counted(one, answer).tree for one in (self.part or self.spec, alteration.spec)
@@ -179,7 +179,7 @@ class Bench:
         return False
 
     def places(self, alteration: Alteration) -> list[str] | None:
-        """The lines named for the first config that shows an alteration; None where none does."""
+        """Return the lines named for the first config that reveals an alteration; None without one."""
         if not alteration.module:
             found = self.settings(alteration.spec) - self.known
             if any(difference.places for difference in found):
@@ -240,7 +240,7 @@ def _shapes(node: Node, prefix: str) -> Iterator[tuple[str, str, tuple[Size, ...
 
 
 def _agrees(spec: Spec, answer: Answer) -> bool:
-    """Whether the spec as it stands is right here: only then does an alteration show."""
+    """Return True if the unaltered spec is exact for this config."""
     ours = counted(spec, answer.architecture, answer.raw)
     if answer.rows is None or ours.error is not None:
         return (answer.rows is None) == (ours.error is not None)

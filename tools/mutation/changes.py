@@ -129,7 +129,7 @@ def _is_field(node: ast.expr, spec: Spec) -> bool:
 
 
 def _bare(node: ast.Call) -> bool:
-    """Whether a call is that of a layer without tensors."""
+    """Return True if a call builds a layer without tensors."""
     if any(keyword.arg in _AFFINE and ast.unparse(keyword.value) == "False" for keyword in node.keywords):
         return True
     return LEAVES.get(callee(node)) is LEAVES["Identity"]

@@ -16,7 +16,7 @@ from tools.mutation.constants import handed_on, settled
 
 
 def living(tree: ast.AST, module: Module, spec: Spec) -> Iterator[ast.AST]:
-    """The nodes of an expression that some config may come to."""
+    """Yield the nodes of an expression that some config may evaluate."""
     yield tree
     inner = list(ast.iter_child_nodes(tree))
     if isinstance(tree, ast.IfExp) and (outcome := settled(tree.test, module, spec)) is not None:
@@ -30,7 +30,7 @@ def living(tree: ast.AST, module: Module, spec: Spec) -> Iterator[ast.AST]:
 
 
 def conjuncts(tree: ast.expr) -> list[ast.expr]:
-    """What must be true for a condition to hold."""
+    """Return the parts of a condition that are joined by `and`."""
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return [part for value in tree.values for part in conjuncts(value)]
     return [tree]
@@ -64,7 +64,7 @@ def masked(name: str, spec: Spec) -> bool:
 
 
 def nothing(tree: ast.expr, module: Module, spec: Spec) -> bool:
-    """Whether an attribute is None for every config."""
+    """Return True if an attribute is None for every config."""
     outcome = settled(tree.test, module, spec) if isinstance(tree, ast.IfExp) else None
     if isinstance(tree, ast.IfExp) and outcome is not None:
         return nothing(tree.body if outcome else tree.orelse, module, spec)
@@ -129,7 +129,7 @@ def _positive(tree: ast.AST, known: set[str], spec: Spec) -> set[str]:
 
 
 def _whole_number(name: str, module: Module, spec: Spec) -> bool:
-    """Whether a name is a field's, which is a whole number that is never below zero."""
+    """Return True if a name is that of a non-negative integer field."""
     field = spec.fields.get(spec.attribute_map.get(name, name))
     if field is None or name in (*module.where, *module.parameters, *spec.fixed) or handed_on(name, spec):
         return False
