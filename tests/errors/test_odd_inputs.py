@@ -45,7 +45,7 @@ LINES = {
     },
     "tolerance: 1e+300 %": ["solve", GPT2, "--free", "n_layer", "--params", "1b", "--tolerance", "1e300"],
     "not 1000000000000": ["formula", GPT2, "--env", "align", "--width", "1000000000000"],
-    "not a number of hundreds of digits": ["formula", GPT2, "--table", "latex", "--width", "9" * 400],
+    "digits wide, not inf": ["formula", GPT2, "--table", "latex", "--width", "9" * 400],
     "n_layer: '\\udc80' is not Unicode text": ["sweep", GPT2, "--set", "n_layer=\udc80"],
     "n_layer: ['\\ud800'] is not Unicode text": ["sweep", GPT2, "--set", 'n_layer=["\\ud800"]'],
     "'\\ud800' is not Unicode text": ["sweep", GPT2, "--set", "n_layer=1,2", "--columns", "a='\\ud800'"],
