@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 from math import isfinite
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
@@ -29,6 +29,9 @@ from archspec.tables.quantities import COSTS, FORMULAS
 from archspec.tree.builder import tree_of
 from archspec.tree.counts import quantities_of
 from archspec.tree.tensors import tensors
+
+if TYPE_CHECKING:
+    from typing import Self  # Python 3.11
 
 
 class ClosedForm:

@@ -85,7 +85,7 @@ def test_numbers_texts_and_enumerations_of_other_libraries_become_plain() -> Non
     class Size(enum.IntEnum):
         SMALL = 8
 
-    class Kind(enum.StrEnum):
+    class Kind(str, enum.Enum):
         LLAMA = "llama"
 
     class Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,11 @@ from typing import Any
 import yaml
 
 from tools.site.__main__ import SITE
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"

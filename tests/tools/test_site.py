@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,11 @@ import archspec
 from tools.site.__main__ import settings
 from tools.site.architectures import Checkpoint, main_head, page
 from tools.site.pages import SECTIONS, navigation, stage
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
 
 TOOLS = Path(__file__).parents[2] / "tools/site"
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from archspec.tables.verbs import VERBS
@@ -50,6 +50,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failures else 0
 
 
+@contextlib.contextmanager
+def _inside(folder: str) -> Iterator[None]:
+    """Run the block in a directory; contextlib.chdir needs Python 3.11."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
 def compared(seed: int, numbers: Iterable[int]) -> int:
     """Compares numbers, shows those that disagree, and returns the exit code."""
     counts, wrong = Counter[str](), 0
@@ -66,7 +77,7 @@ def compared(seed: int, numbers: Iterable[int]) -> int:
 def tried(seed: int, number: int, alone: bool) -> tuple[list[str], int | None, str]:
     """Run one line in a new directory; return the line, its exit code and its problem."""
     source = random.Random(f"{seed}/{number}")
-    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+    with tempfile.TemporaryDirectory() as name, _inside(name):
         prepare(Path(name), source)
         given = line(source, Path(name))
         ended = run(given, source.choice((0, 0, 0, 30, 60, 200)))
