@@ -22,6 +22,7 @@ from archspec.reference import Row, spec_rows
 from archspec.reference.standins import stand_in
 from archspec.specs import library
 from archspec.specs.library import shipped
+from archspec.specs.search_path import installed
 from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
@@ -89,9 +90,11 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (folder / "gpt2.yaml").write_text(shipped().load("gpt2").source.text)
     (folder / "llama.yaml").write_text("model_type: llama\nmodules: [\n")
     monkeypatch.setattr(library, "folder", lambda: str(folder))
-    shipped.cache_clear()
+    for library_of_specs in (shipped, installed):
+        library_of_specs.cache_clear()
     yield folder
-    shipped.cache_clear()
+    for library_of_specs in (shipped, installed):
+        library_of_specs.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -81,7 +81,9 @@ def test_layers_of_every_kind_are_counted_as_transformers_does_or_refused(model_
 def test_a_name_that_transformers_computes_is_refused() -> None:
     with pytest.raises(ConfigError, match="layer_types: transformers computes this field"):
         Scope(shipped().load("falcon_mamba"), {"layer_types": ["linear_attention"]}).validate()
-    with pytest.raises(ConfigError, match="layer_types: is what"):  # under its other name too
+    with pytest.raises(
+        ConfigError, match="layer_types: transformers computes this field"
+    ):  # under its other name too
         Scope(shipped().load("recurrent_gemma"), {"layer_types": None}).validate()
 
 
