@@ -32,7 +32,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [  # what is given, and what of
     ("flops", {"tokens": 8, "encoder_tokens": 9}, "encoder_tokens"),
     ("cache", {"tokens": 8, "weights": "nf4"}, "weights"),
     ("memory", {"tokens": 8, "last": True}, "last"),
-    ("memory", {"tokens": 8, "past": 4}, "no cache"),
+    ("memory", {"tokens": 8, "past": 4}, "KV cache"),
     ("training", {"tokens": 8, "zero": 1}, "zero"),
     ("training", {"tokens": 8, "data_parallel": 2}, "data_parallel"),
     ("training", {"tokens": 8, "encoder_tokens": 9}, "encoder_tokens"),

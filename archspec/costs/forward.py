@@ -87,7 +87,8 @@ class Forward:
         """Errors: :class:`ArchspecError` for lengths that the architecture does not use, or lacks."""
         name, built = self.architecture, self.built
         if encoder_tokens and not built.attends:
-            raise ArchspecError(f"{name} does not attend to an encoder", help="leave out encoder_tokens")
+            message = f"encoder_tokens has no effect: {name} does not attend to an encoder"
+            raise ArchspecError(message, help="leave out encoder_tokens")
         if built.encodes and encoder_tokens is None:
             raise ArchspecError(f"{name} needs the sequence length of its encoder", help=ENCODER_HELP)
         if built.encodes and self.scope.raw.get("is_encoder_decoder") is False:

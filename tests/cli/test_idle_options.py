@@ -235,7 +235,7 @@ REFUSED = {  # line -> the option that is named
     "memory vit.json --train --tokens 64": "tokens",
     "memory vit.json --train --attention eager": "attention",
     "memory bert.json --tokens 20 --last": "last",
-    "flops bert.json --tokens 20 --encoder-tokens 9": "encoder",
+    "flops bert.json --tokens 20 --encoder-tokens 9": "encoder_tokens",
     "cache llama.json --weights nf4": "weights",
     "formula llama.json --depth 1": "--depth",
     "formula llama.json --by layer --depth 2": "--depth",

@@ -88,7 +88,7 @@ def test_the_legend_and_notes_name_the_call() -> None:
 def test_lengths_that_a_model_does_not_take_are_noted() -> None:
     found = archspec.table(["T5Model", "BertModel"], "flops", tokens=8, encoder_tokens=16)
     assert [one["flops"] is None for one in found.rows] == [False, True]
-    assert "no flops: BertModel does not attend to an encoder" in found.notes
+    assert "no flops: encoder_tokens has no effect: BertModel does not attend to an encoder" in found.notes
     with pytest.raises(archspec.ArchspecError, match="past has no effect: no column depends on it"):
         archspec.table([GPT2], "params", past=4)
 

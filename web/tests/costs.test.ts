@@ -209,7 +209,11 @@ flow(
 
 test("what has no effect is refused", async () => {
   for (const [call, training, message] of [
-    [{ encoder_tokens: 5 }, {}, "LlamaForCausalLM does not attend to an encoder"],
+    [
+      { encoder_tokens: 5 },
+      {},
+      "encoder_tokens has no effect: LlamaForCausalLM does not attend to an encoder",
+    ],
     [{ weights: "mxfp4" }, {}, "mxfp4 quantizes none of the weights of LlamaForCausalLM"],
     [{}, { zero: 3 }, "zero has no effect with data_parallel=1"],
     [{}, { data_parallel: 8 }, "data_parallel has no effect on the memory of a rank without zero"],
