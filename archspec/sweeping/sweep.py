@@ -285,15 +285,15 @@ def sweep(
     [4096, 32, 16384, 8852344832, 128]
     """
     lengths = lengths_in(locals())
-    tied = dict(tie or {})
-    named = named_columns(columns)
+    tied, named = dict(tie or {}), named_columns(columns)
     taken = {**{name: name for name in tied if name not in named}, **named}
     axes = axes_of(set)
     for name in [one.name for one in axes if one.name in taken and one.name not in tied]:
         message = f"{name} is swept, and stands in the table already"
         raise SweepError(message, help="leave it out of the columns")
-    condition = where if isinstance(where, str) else " and ".join(f"({one})" for one in where or ())
-    subject = Subject(config, axes, architecture, tied, taken, condition or None, dtype, lengths, specs)
+    several = " and ".join(f"({one})" for one in where or ()) or None
+    condition = where if isinstance(where, str) else several
+    subject = Subject(config, axes, architecture, tied, taken, condition, dtype, lengths, specs)
     check_used(names := subject_names(subject.columns, subject.where), dtype, lengths)
     if dtype is None and "bytes" in names:
         check_unquantized(subject.config, "sweeps")

@@ -635,7 +635,7 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         ([], "nothing is swept"),
         (["--set", "hidden_size=64", "--set", "hidden_size=128"], "hidden_size is set twice"),
         (["--set", "hidden_size=64", "--tie", "hidden_size=3"], "both set and tied"),
-        (["--set", "hidden_size=64", "--tie", "intermediate_size"], "there is no ="),
+        (["--set", "hidden_size=64", "--tie", "intermediate_size"], "= is missing"),
         (["--set", "hidden_size=64", "--tie", "intermediate_size=4*hiden_size"], "hiden_size is neither"),
         (["--set", "hidden_size=64", "--tie", "intermediate_size=hidden_size/3"], "is not int"),
         (["--set", "hidden_size=64", "--columns", "parms"], "did you mean params?"),
@@ -648,8 +648,8 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["--set", "hidden_size=64", "--tie", "intermediate_size= "], "there is no expression"),
         (["hidden_size=64,128"], "its values: --set hidden_size=64,128"),
         (["a.json", "--architecture", "LlamaModel", "--set", "hidden_size=64"], "two classes"),
-        (["--set", "hidden_size=64", "--rows", "-1"], "no number of rows"),
-        (["--set", "hidden_size=64", "--rows", "1000000"], "up to 100,000 are printed"),
+        (["--set", "hidden_size=64", "--rows", "-1"], "--rows -1 is out of range"),
+        (["--set", "hidden_size=64", "--rows", "1000000"], "print 0 to 100,000 rows"),
         (["--set", "hidden_size=64", "--log", "x"], "--log has no effect without --plot"),
         (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--log", "z"], "x, y or xy"),
         (
@@ -661,12 +661,15 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["--set", "hidden_size=64", "--out", "/nowhere/rows.csv"], "No such file or directory"),
         (["--set", "hidden_size=64", "--plot", "x.gif"], "no format of a picture"),
         (["--set", "hidden_size=64", "--plot", "x.png"], "no field has more than one number"),
-        (["--set", "hidden_size=64:128:64", "--plot", "x.png", "--kind", "pie"], "no kind of picture"),
+        (
+            ["--set", "hidden_size=64:128:64", "--plot", "x.png", "--kind", "pie"],
+            "argument --kind: invalid choice: 'pie'",
+        ),
         (
             ["--set", "hidden_size=64:128:64", "--plot", "x.png", "--kind", "pareto"],
             "pareto needs two columns",
         ),
-        (["--set", "hidden_size=64", "--sql", "oracle"], "no dialect"),
+        (["--set", "hidden_size=64", "--sql", "oracle"], "argument --sql: invalid choice: 'oracle'"),
         (["--set", "hidden_size=64", "--table", "t"], "--table has no effect without --sql"),
     ],
 )

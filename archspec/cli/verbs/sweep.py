@@ -91,8 +91,7 @@ def _sweep(args: Values, source: Any, architecture: str | None) -> Sweep:
         example = args.config if "=" in (args.config or "") else "num_hidden_layers=2:96"
         raise SweepError("nothing is swept", help=f"give at least one field its values: --set {example}")
     options = arguments("sweep", args, besides=("model", "architecture", "overwrite", "where"))
-    conditions = args.where if len(args.where) < 2 else [f"({condition})" for condition in args.where]
-    where = " and ".join(conditions)
+    where = args.where[0] if len(args.where) == 1 else args.where
     return sweep(source, options.pop("set"), architecture=architecture, where=where, **options)
 
 
