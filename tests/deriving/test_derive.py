@@ -285,7 +285,7 @@ def test_a_class_that_cannot_be_read_is_named(module: Callable[..., None]) -> No
             ["BertModel", "--config", "own:Config"],
             "--config is for a class of your own; BertModel has its own\nhelp: ",
         ),
-        (["BertModel", "--samples", "-1"], "--samples -1: a number of configs is not negative\nhelp: "),
+        (["BertModel", "--samples", "-1"], "--samples -1 is negative\nhelp: "),
         (["absent:Net"], "absent cannot be imported: ModuleNotFoundError: No module named 'absent'\nhelp: "),
         (["broken:Net"], "broken cannot be imported: ZeroDivisionError: division by zero\nhelp: "),
         (["own:Nett"], "own has no class 'Nett'\nhelp: did you mean Net"),
