@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from archspec.language.expression import Expression
-from archspec.specs.records import Spec
+from archspec.language.expression import Expression, names
+from archspec.specs.records import Spec, leaves
 from archspec.specs.references import reachable
 from archspec.symbolic.decisions import Condition
 from archspec.symbolic.polynomials import Poly
@@ -78,21 +78,38 @@ class Search:
         return found
 
     def sides(self) -> Iterator[Run]:
-        """Valid runs with each flag, null and text, one layer and an odd size, and without each field."""
+        """Valid runs with each flag, null and text, one layer and an odd size, and without each field.
+
+        Architectures after the first try only the sizes that their own modules read.
+        """
         paths = dict.fromkeys(path for found in self.runs for path in found.fields)
-        for path in [one for one in paths if not self.with_the_first or one[-1] == TIES]:
+        own = self._own_names()
+        for path in [one for one in paths if own is None or one[-1] == TIES or one[-1] in own]:
             there = [found for found in self.runs if path in found.fields]
             known = there[0].fields[path]._replace(given=all(found.fields[path].given for found in there))
             if known.field is None or known.field.name == WIDE:
                 continue
             values = [found.fields[path].value for found in there]
+            is_size = type(values[0]) is int
             others = choices(self.spec.library, known, self.sampler.texts(path))
             sides: list[Any] = [value for value in others if type(value) not in (int, dict)]
-            if type(values[0]) is int:  # one layer, none, an odd size
-                sides += [1, 0] if is_deep(known.field.name) else [7]
+            if is_size:  # one layer, none, enough for a pattern of layers; an odd size
+                sides += [1, 0, 3] if is_deep(known.field.name) else [7]
+            if own is not None and path[-1] != TIES:
+                sides = [7] if is_size and not is_deep(known.field.name) else []
+            ends = there if len(there) == 1 or not is_size else [there[0], there[-1]]
             for value in [side for side in sides if side not in values]:
-                starts = [Change(put(start, {path: value}), (), frozenset([path])) for start in there[:1]]
-                yield from islice(self.mended(starts, None), 1)
+                for start in ends[: 2 if is_size else 1]:
+                    change = Change(put(start, {path: value}), (), frozenset([path]))
+                    yield from islice(self.mended([change], None), 1)
+
+    def _own_names(self) -> set[str] | None:
+        """The names that modules of this architecture alone read; None for the first architecture."""
+        if not self.with_the_first:
+            return None
+        modules = reachable(self.spec, [self.spec.module(self.architecture)])
+        bodies = (module.body for name, module in modules.items() if name not in self.with_the_first)
+        return {name for body in bodies for one in leaves(body) for name in names(one.tree)}
 
     def branches(self) -> Iterator[Run]:
         """Valid runs that take each test the other way, also those that are only met behind others."""
