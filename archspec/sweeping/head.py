@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from archspec.configs.overrides import idle_fields, override_notes
 from archspec.formats.stated import assumed_note
 from archspec.reports import Block, Table
-from archspec.sweeping.costs import excess_notes, subject_names
+from archspec.sweeping.costs import BYTES
 from archspec.sweeping.engine import Engine
 
 _EXAMPLES = 4  # rows that are looked at for a note on their FLOPs
@@ -57,7 +57,7 @@ def notes_of(engine: Engine) -> Iterator[str]:
     config = subject.configured(subject.settled(subject.values([0] * len(subject.axes))))
     idle = idle_fields if subject.costs.names else override_notes
     yield from idle(subject.spec, fields, config).values()
-    if subject.dtype is None and subject_names(subject.columns, subject.where) & {"bytes", "cache_bytes"}:
+    if subject.dtype is None and subject.names & BYTES:
         yield from filter(None, [assumed_note(subject.config)])
     yield from cost_notes(engine)
 
@@ -71,8 +71,8 @@ def cost_notes(engine: Engine) -> list[str]:
     for region in kept[:_EXAMPLES]:
         values = subject.values(region.point).items()
         rows[", ".join(f"{name} = {value}" for name, value in values)] = subject.model(region.point)
-    lengths = subject.costs.said({region.tokens for region in kept})
-    return [lengths, *excess_notes(rows, subject.costs)]
+    lengths = subject.costs.lengths_note({region.tokens for region in kept})
+    return [lengths, *subject.costs.excess_notes(rows)]
 
 
 def remarks(points: int, looked: int, filtered: int, refused: Mapping[str, int]) -> Iterator[str]:

@@ -13,19 +13,15 @@ from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from archspec.errors import SweepError
-from archspec.sweeping.boxes import box_at, scattered_box
+from archspec.sweeping.boxes import scattered_box
 from archspec.sweeping.files import bytes_of
 from archspec.sweeping.table import Table
 from archspec.terminal import size
 
 MINUTE = 60.0  # seconds
 SOON = 1 << 22  # points that every format writes within a minute
-_PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the boxes that are counted for their time, as shares of the grid
-_COUNTED = 1 << 16  # points of each
-_WRITTEN = 1 << 18  # points, from all over the grid, that are written for their time and size
+_SAMPLE = 1 << 18  # points, from the whole grid, that are counted and written for an estimate
 _MOMENT, _TURNS = 1.0, 4  # seconds and boxes after which a rate says something: the first finds closed forms
 _HELP = "--yes (yes=True) goes ahead; larger steps make fewer points"
 
@@ -39,29 +35,21 @@ class Estimate(NamedTuple):
 
 
 def estimate(table: Table, sink: Callable[[Any], int]) -> Estimate:
-    """What it takes to count all points and to put their rows into a sink, from samples of both.
+    """Estimate what it takes to put all rows into a sink, from a sample of points from the whole grid.
 
-    ``sink`` takes a record batch and gives the number of its bytes.
+    ``sink`` takes a record batch and returns the number of its bytes.
     """
     engine = table.engine
-    whole = [box_at(engine.grid, share, _COUNTED) for share in _PLACES]
-    scattered = scattered_box(engine.grid, _WRITTEN)
-    with np.errstate(all="ignore"):
-        for box in whole:
-            engine.batch(box)  # finds closed forms, which takes long, and is done once
-        start = time.perf_counter()
-        for box in whole:
-            engine.batch(box)
-        counting = (time.perf_counter() - start) / sum(box.size for box in whole)
-        batch = engine.batch(scattered)
-        if (record := table.record(batch)) is not None:
-            sink(record.slice(0, 1))  # imports what it needs
-        start = time.perf_counter()
-        record = table.record(batch)
-        held = 0 if record is None else sink(record)
-        writing = (time.perf_counter() - start) / scattered.size
+    box = scattered_box(engine.grid, _SAMPLE)
+    first = table.record(engine.batch(box))  # finds the closed forms, which takes long but is done once
+    if first is not None:
+        sink(first.slice(0, 1))  # imports what it needs
+    start = time.perf_counter()
+    record = table.record(engine.batch(box))
+    written = 0 if record is None else sink(record)
+    seconds = time.perf_counter() - start
     points = engine.points
-    return Estimate(points, points * (counting + writing), points * held // scattered.size)
+    return Estimate(points, points * seconds / box.size, points * written // box.size)
 
 
 def check(expected: Estimate, what: str, free: int | None) -> None:

@@ -1,8 +1,7 @@
-"""What is swept: a config, the fields that vary, the columns that are asked for, a region at a time.
+"""The subject of a sweep: a config, the fields that vary, and the columns.
 
-A :class:`Region` is a set of the grid's points over which every column is one closed form. It is found by
-running the exact count at a point (:mod:`archspec.symbolic.counts`), and is held to the plain count of that
-point before it is used.
+A :class:`Region` is a set of points over which every column is one closed form. An exact count at one of
+them finds it (:mod:`archspec.symbolic.counts`), and its closed forms are checked there before they are used.
 """
 
 from __future__ import annotations
@@ -27,11 +26,12 @@ from archspec.language.yaml_reader import Scalar
 from archspec.models.model import Model, load
 from archspec.specs.search_path import Specs, library_of
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.costs import TOKENS, Wanted, costs_in, exact_costs, swept_costs
+from archspec.sweeping.costs import TOKENS, CallCosts, names_in
 from archspec.symbolic.decisions import Condition
 from archspec.symbolic.path_conditions import Number, Path, fixed
 from archspec.symbolic.polynomials import Space, TooLarge
 from archspec.symbolic.swept import Growing, SweptDomain, counts
+from archspec.tables.quantities import COST_COLUMNS
 from archspec.tree.counts import quantities_of
 from archspec.tree.runnable import unrunnable
 
@@ -130,12 +130,13 @@ class Subject:
         named = {where: where} if isinstance(where, str) else where or {}
         self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
         self.dtype = dtype
-        self.costs = Wanted(costs_in([*self.columns.values(), *self.where]), dict(lengths or {}))
+        self.names = names_in([*self.columns.values(), *self.where])
+        self.costs = CallCosts(self.names & {*COST_COLUMNS, TOKENS}, dict(lengths or {}))
         self.element = dtype_bytes(dtype) if dtype is not None else None
-        for name in self.ties:
-            if any(axis.name == name for axis in self.axes):
-                raise SweepError(Problem(f"{name} is both set and tied", help="leave one of the two out"))
-        for name in {axis.name for axis in self.axes} & _NOT_SWEPT.keys():
+        swept = {axis.name for axis in self.axes}
+        for name in swept & self.ties.keys():
+            raise SweepError(Problem(f"{name} is both set and tied", help="leave one of the two out"))
+        for name in swept & _NOT_SWEPT.keys():
             raise SweepError(Problem(f"{name} is not swept", help=_NOT_SWEPT[name]))
         self.library = library_of(specs)
         found, architecture = source_of(source, architecture, self.library)
@@ -222,7 +223,7 @@ class Subject:
             model = load(self.config, self.architecture, settings, self.library)
             exact = quantities_of(model.tensors())
             if self.costs.names:
-                exact |= exact_costs(model, self.costs, self.dtype or model.dtype)
+                exact |= self.costs.exact(model, self.dtype or model.dtype)
         except ArchspecError as error:
             return {}, error
         self.element = self.element or known_bytes(model.dtype)
@@ -244,7 +245,7 @@ class Subject:
             quantities = counts(scope, self.architecture)
             if self.costs.names:
                 dtype = self.dtype or dtype_of(scope.raw)
-                quantities |= swept_costs(scope, self.architecture, self.costs, dtype)
+                quantities |= self.costs.symbolic(scope, self.architecture, dtype)
             return path, (scope, quantities)
         except ArchspecError as error:
             return path, error

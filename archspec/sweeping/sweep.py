@@ -16,7 +16,7 @@ from archspec.render.html import blocks_html
 from archspec.reports import Block
 from archspec.specs.search_path import Specs
 from archspec.sweeping.axes import Columns, axes_of, named_columns
-from archspec.sweeping.costs import check_used, subject_names
+from archspec.sweeping.costs import check_used
 from archspec.sweeping.engine import Engine
 from archspec.sweeping.files import format_of, refuse_existing, whole_file, write
 from archspec.sweeping.head import Head, notes_of, plainly, remarks
@@ -294,7 +294,7 @@ def sweep(
     several = " and ".join(f"({one})" for one in where or ()) or None
     condition = where if isinstance(where, str) else several
     subject = Subject(config, axes, architecture, tied, taken, condition, dtype, lengths, specs)
-    check_used(names := subject_names(subject.columns, subject.where), dtype, lengths)
-    if dtype is None and "bytes" in names:
+    check_used(subject.names, dtype, lengths)
+    if dtype is None and "bytes" in subject.names:
         check_unquantized(subject.config, "sweeps")
     return Sweep(subject, list(named), wide)

@@ -152,10 +152,10 @@ class Table:
 
     def _explored(self) -> list[Region]:
         """The regions of the corners, and of some points at random, whatever the order of the values."""
-        lengths = [len(axis.values) for axis in self.axes]
-        random = Random(0)
-        ranks = [tuple(length - 1 for length in lengths), tuple(0 for _ in lengths)]
-        ranks += [tuple(random.randrange(length) for length in lengths) for _ in range(_EXPLORED)]
+        random, last = Random(0), tuple(len(axis.values) - 1 for axis in self.axes)
+        self.engine.visit(last)  # first, because its region often holds for fewer layers, too
+        ranks = [last, (0,) * len(last)]
+        ranks += [tuple(random.randrange(end + 1) for end in last) for _ in range(_EXPLORED)]
         orders = [_order(axis) for axis in self.axes]
         points = [tuple(order[rank] for order, rank in zip(orders, one, strict=True)) for one in ranks]
         return [self.engine.visit(point) for point in dict.fromkeys(points)]
@@ -192,7 +192,7 @@ def _array(values: Array, field: Any) -> Any:
     own = {"int64": "i", "double": "f", "bool": "b"}.get(str(field.type), "")  # these Arrow takes as they are
     if values.dtype.kind == own:
         return pa.array(values, type=field.type)
-    listed, ints = values.tolist(), list[int]()
+    listed = values.tolist()
     try:
         if all(_is_of(value, field.type) for value in listed):
             return pa.array(listed, type=field.type)
