@@ -14,7 +14,7 @@ import sympy
 import yaml
 
 import archspec
-from archspec.render.arrangements import by_component
+from archspec.render.arrangements import arrangement
 from archspec.render.growth import leading
 
 HERE = Path(__file__).parent
@@ -150,9 +150,8 @@ def page() -> str:
         width = f"{kv * heads}{'' if kv * heads == d else ' ≠ d_model'}"
         lines.append(f"| {printed:,} | {d} | {width} | {count:,} | {count / printed / 1e6 - 1:+.2%} |")
     lines += ["", "## The components of GPT-2", "", "| component | parameters |", "| --- | --- |"]
-    lines += [
-        f"| {part.label} | `{part.expr}` |" for part in by_component(archspec.formula("GPT2LMHeadModel"))
-    ]
+    parts = arrangement(archspec.formula("GPT2LMHeadModel"), "component")
+    lines += [f"| {part.label} | `{part.expr}` |" for part in parts]
     return "\n".join([*lines, *costs.lines()]) + "\n"
 
 

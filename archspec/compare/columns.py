@@ -11,7 +11,7 @@ from archspec.costs.forward import Forward
 from archspec.costs.lengths import USUAL_TOKENS
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.models.model import Model
-from archspec.render.notation import Glyph, escaped, standard
+from archspec.render.notation import Glyph, escape, standard
 from archspec.tables.axes import AXES
 from archspec.tables.quantities import QUANTITIES
 
@@ -99,7 +99,7 @@ def _column(name: str, models: Sequence[Model], calls: Calls, glyphs: Mapping[st
         in_stages = glyph.text in _OF_STAGES
         return Column(name, name, latex, meaning, lambda model: _symbol(model, fields, of_decoder, in_stages))
     if any(_has(model.scope, name) for model in models):
-        latex = f"\\texttt{{{escaped(name)}}}"
+        latex = f"\\texttt{{{escape(name)}}}"
         return Column(name, name, latex, "", lambda model: _field(model, [name]))
     raise ArchspecError(
         f"{name or 'an empty name'} is not a column: none of the models has this field",

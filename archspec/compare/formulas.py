@@ -10,7 +10,7 @@ import sympy
 from archspec.compare.alignment import Alignment, Change, key
 from archspec.errors import ArchspecError, FormulaError
 from archspec.render.code.printer import CodePrinter
-from archspec.render.order import ordered
+from archspec.render.order import sort_terms
 from archspec.tree.ties import folded
 
 if TYPE_CHECKING:
@@ -67,11 +67,13 @@ def as_python(expr: Any) -> str:
     >>> as_python(sympy.Symbol("hidden_size") ** 2 + sympy.Symbol("hidden_size"))
     'hidden_size**2 + hidden_size'
     """
-    terms = ordered(sympy.Add.make_args(sympy.expand(expr)))
-    text = CodePrinter("python").whole(sorted(terms, key=lambda term: bool(term.could_extract_minus_sign())))
+    prints = CodePrinter("python")
+    prints = CodePrinter("python")
+    terms = sort_terms(sympy.Add.make_args(sympy.expand(expr)))
+    text = prints.print_sum(sorted(terms, key=lambda term: bool(term.could_extract_minus_sign())))
     if not any(symbol.name[:2] in ("A.", "B.") for symbol in expr.free_symbols):
         return text
-    factored = CodePrinter("python").whole([sympy.factor(expr)]) if expr.is_polynomial() else text
+    factored = prints.print_sum([sympy.factor(expr)]) if expr.is_polynomial() else text
     return min(text, factored, key=len)
 
 

@@ -15,7 +15,7 @@ from archspec.costs.notes.excess import notes_of
 from archspec.errors import ArchspecError, Problem, printable
 from archspec.models.model import Model, Source, load
 from archspec.models.report import Report
-from archspec.render.notation import escaped
+from archspec.render.notation import escape
 from archspec.reports import Block, Table, markdown
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.search_path import Specs
@@ -245,4 +245,4 @@ def _cell(value: Any) -> str:
 
 
 def _in_latex(text: str) -> str:
-    return escaped(text).replace(MISSING, "--").replace("…", r"\ldots{}")
+    return escape(text).replace(MISSING, "--").replace("…", r"\ldots{}")

@@ -1,11 +1,11 @@
-"""A formula at other fields of its config: the count there, and the closed form of its branch."""
+"""A closed form at other fields of its config: the count there, and the closed form of that branch."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import sympy
 
@@ -21,10 +21,11 @@ from archspec.symbolic.closed_form import ClosedForm, exact
 from archspec.symbolic.validity.checks import exactly
 
 Fields = Mapping[str, Any]
+Form = TypeVar("Form", bound=ClosedForm)
 
 
 class Source(Protocol):
-    """What a formula's config came from: a model, which gives itself at other fields."""
+    """The origin of a formula's config, e.g. a model; ``at`` gives it with other fields."""
 
     @property
     def scope(self) -> Scope: ...
@@ -34,7 +35,7 @@ class Source(Protocol):
 
 
 class OfScope:
-    """A config that no model was loaded from."""
+    """A config that was not loaded from a model."""
 
     set_notes: tuple[str, ...] = ()
 
@@ -49,23 +50,10 @@ class OfScope:
         return OfScope(scope)
 
 
-class Placed(ClosedForm):
-    """A closed form that knows where its config came from.
-
-    ``source`` is where, ``notes`` are said of one that :func:`at` gave.
-    """
-
-    source: Source | None = None
-    notes: tuple[str, ...] = ()
-
-
-Form = TypeVar("Form", bound=Placed)
-
-
 class Spot(NamedTuple):
-    """A config at which a formula is asked for: as it is given, and as what follows from others follows.
+    """A config and call with other fields: ``given`` as they were given, ``scope`` with assumptions applied.
 
-    ``notes`` are of fields that are given, and enter no count.
+    ``notes`` name given fields without effect.
     """
 
     given: Source
@@ -74,105 +62,170 @@ class Spot(NamedTuple):
     notes: tuple[str, ...]
 
 
-def evaluated(formula: Placed, fields: Fields) -> int:
-    """The exact count at other fields, which is the formula's own number where it holds there.
+class Branch(NamedTuple, Generic[Form]):
+    """A closed form at other fields, the source of its config, and notes on both."""
 
-    Errors: :class:`ConfigError` for what transformers refuses, :class:`FormulaError` for a field that the
-    formula replaces.
+    form: Form
+    source: Source
+    notes: tuple[str, ...]
+
+
+class Branches(Generic[Form]):
+    """A closed form at other fields of its config.
+
+    Methods raise :class:`ConfigError` for a config that transformers refuses, and :class:`FormulaError` for
+    a field that the formula replaces; both name the fields.
     """
-    with _at_these(formula, fields):
-        spot = _spot(formula, fields)
-        count = exact(spot.scope, formula.architecture, formula.quantity, spot.call) * formula.scale
-        if not formula.definitions and _number(formula, _values(formula, spot)) == count:
+
+    def __init__(self, form: Form, source: Source | None) -> None:
+        self.form, self.source = form, source or OfScope(form.scope)
+
+    def count(self, fields: Fields) -> int:
+        """The exact count at other fields, without the formula."""
+        with self._named(fields):
+            return self._exact(self._spot(fields)) * self.form.scale
+
+    def evaluate(self, fields: Fields) -> int:
+        """The exact count at other fields, compared with the formula if it holds there."""
+        with self._named(fields):
+            form, spot = self.form, self._spot(fields)
+            count = self._exact(spot) * form.scale
+            if not form.definitions and _number(form, self._values(spot)) == count:
+                return count
+            try:
+                there = self._form(spot)
+            except FormulaError:
+                return count  # no closed form in that branch
+            same = there.assumptions == form.assumptions and there.definitions == form.definitions
+            if same and _number(form, there.config_values) != count:
+                raise FormulaError(f"the closed form does not give the exact {form.quantity}, {count:,}")
             return count
+
+    def at(self, fields: Fields) -> Branch[Form]:
+        """The closed form at other fields."""
+        with self._named(fields):
+            spot = self._spot(fields)
+            there = self._form(spot)
+        known = {*self.form.assumptions, *self.form.stated}
+        new = [text for text in there.assumptions if text not in known]
+        notes = (*spot.notes, *([f"another branch: {'; '.join(new)}"] if new else ()))
+        return Branch(there, spot.given, notes)
+
+    def substitute(self, fields: Fields) -> Branch[Form]:
+        """The closed form at other fields, with their values in place of their symbols."""
+        branch = self.at(fields)
+        names = tuple(canonical(self.form.scope, path) for path in fields)
+        lists = tuple(f"{name}[" for name in names)
+        form = branch.form
+        chosen = [name for name in form.symbols if name in names or name.startswith(lists)]
+        numbers = {name: form.symbols[name] for name in chosen if name not in form.definitions}
+        table = {sympy.Symbol(name): exactly(value) for name, value in numbers.items()}
+        stated = [f"{name} = {value}" for name, value in numbers.items()]
+        return branch._replace(form=form.replaced(table, stated))
+
+    def assume(self, replacement: Mapping[str, Any], texts: Iterable[str]) -> Branch[Form]:
+        """The closed form with fields replaced by expressions of others, all at once."""
+        form = self.form
+        named = {sympy.Symbol(canonical(form.scope, name)): expr for name, expr in replacement.items()}
+        if len(named) < len(replacement):
+            message = f"two of {', '.join(replacement)} are names of one field"
+            raise FormulaError(message, help="keep one of the two assumptions")
+        for symbol in named:
+            if symbol in form.replacements and symbol not in form.expr.free_symbols:
+                raise FormulaError(f"{symbol} is already replaced", help="state all assumptions at once")
+        other, stated = copy.copy(form), list(form.stated)
+        for text, expr in zip(texts, named.values(), strict=True):
+            own = sorted(symbol.name for symbol in expr.free_symbols & named.keys())
+            said = " = ".join(part.strip() for part in text.split("=", 1))
+            stated.append(f"{said}, with the config's own {' and '.join(own)}" if own else said)
+        other.replacements, other.stated = form.composed(named), stated
+        return Branches(other, self.source).at({})
+
+    def numbers(self) -> dict[str, int | float]:
+        """The numbers of the config that an assumption may read, by symbol."""
+        form = self.form
+        names = sorted({*form.config_values, *form.absent, *form.pinned} - {*form.definitions})
+        found = {name: _length_or_field(self.source.scope, form.call, name) for name in names}
+        return {name: value for name, value in found.items() if _is_number(value)}
+
+    @contextmanager
+    def _named(self, fields: Fields) -> Iterator[None]:
+        """Prefix errors with the fields."""
         try:
-            there = _of(formula, spot)
-        except FormulaError:
-            return count  # there is no closed form there
-        same = there.assumptions == formula.assumptions and there.definitions == formula.definitions
-        if same and _number(formula, there.config_values) != count:
-            raise FormulaError(f"the closed form does not give the exact {formula.quantity}, {count:,}")
-        return count
+            yield
+        except ArchspecError as error:
+            typed = [as_typed(name, as_json(value)) for name, value in fields.items()]
+            first = error.problems[0]
+            message = f"at {', '.join(typed or self.form.stated)}: {first.message}"
+            raise type(error)(Problem(message, help=first.help)) from None
+
+    def _exact(self, spot: Spot) -> int:
+        return exact(spot.scope, self.form.architecture, self.form.quantity, spot.call)
+
+    def _spot(self, fields: Fields) -> Spot:
+        """The config and the call with other fields, and with the assumptions applied."""
+        form, source = self.form, self.source
+        follows = {symbol.name: expr for symbol, expr in form.replacements.items()}
+        read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
+        for path in fields:
+            if (name := canonical(form.scope, path)) in follows.keys() - read:
+                raise FormulaError(f"{path} is replaced: this formula has {name} = {follows[name]}")
+        lengths = form.call.lengths() if form.call else {}
+        call = _call_at(form.call, {name: value for name, value in fields.items() if name in lengths})
+        fields = {name: value for name, value in fields.items() if name not in lengths}
+        given = source.at(_whole(source.scope, fields)) if fields else source
+        there = given
+        if follows:
+            known = {name: _length_or_field(given.scope, call, name) for name in read}
+            table = {sympy.Symbol(name): exactly(value) for name, value in known.items() if _is_number(value)}
+            found = {name: self._size(name, expr.xreplace(table)) for name, expr in follows.items()}
+            call = _call_at(call, {name: value for name, value in found.items() if name in lengths})
+            found = {name: value for name, value in found.items() if name not in lengths}
+            there = source.at(_whole(source.scope, {**fields, **found}))
+            for name in sorted(known.keys() - {*found, *lengths}):
+                if (other := value_at(there.scope, name)) != known[name]:
+                    raise _ambiguous(name, known[name], other, found)
+        if call is not None:
+            check_runs(there.scope, form.architecture)
+            check_lengths(there.scope, form.architecture, call)
+        return Spot(given, there.scope, call, given.set_notes if fields else ())
+
+    def _size(self, name: str, number: Any) -> int | float:
+        """The value of a replaced field. Errors: :class:`FormulaError` if it is not a whole number."""
+        if number.is_Integer:
+            return int(number)
+        if isinstance(self.form.config_values.get(name), float) and number.is_Rational:
+            return float(number)
+        raise FormulaError(
+            f"{name} = {number} is not a whole number", help="write // to round a quotient down"
+        )
+
+    def _form(self, spot: Spot) -> Form:
+        """The closed form at a config, under the assumptions of this one and in its unit."""
+        form = self.form
+        there = type(form).of(spot.scope, form.architecture, form.quantity, spot.call)
+        if form.replacements:
+            names = {symbol.name for symbol in form.replacements}
+            names |= {one.name for expr in form.replacements.values() for one in expr.free_symbols}
+            given = {name: _length_or_field(spot.given.scope, form.call, name) for name in sorted(names)}
+            there.config_values = {**there.config_values, **{n: v for n, v in given.items() if _is_number(v)}}
+            there = there.replaced(form.replacements, form.stated)
+            if there.evaluate() != (count := self._exact(spot)):
+                raise FormulaError(f"the closed form does not give the exact {form.quantity}, {count:,}")
+        return there.scaled(form.scale, form.quantity_name)
+
+    def _values(self, spot: Spot) -> dict[str, Any]:
+        """The values of the formula's symbols at a config, without those that it does not have."""
+        replaced = {symbol.name for symbol in self.form.replacements}
+        scopes = {name: spot.given.scope if name in replaced else spot.scope for name in self.form.symbols}
+        found = {name: _length_or_field(scope, spot.call, name) for name, scope in scopes.items()}
+        return {name: value for name, value in found.items() if _is_number(value)}
 
 
-def counted(formula: Placed, fields: Fields) -> int:
-    """The exact count at other fields, without a look at the formula. Errors: those of :func:`evaluated`."""
-    with _at_these(formula, fields):
-        spot = _spot(formula, fields)
-        return exact(spot.scope, formula.architecture, formula.quantity, spot.call) * formula.scale
-
-
-def at(formula: Form, fields: Fields) -> Form:
-    """The closed form at other fields. Errors: those of :func:`evaluated`."""
-    with _at_these(formula, fields):
-        spot = _spot(formula, fields)
-        there = _of(formula, spot)
-    known = {*formula.assumptions, *formula.stated}
-    new = [text for text in there.assumptions if text not in known]
-    there.notes = (*spot.notes, *([f"another branch: {'; '.join(new)}"] if new else ()))
-    return there
-
-
-@contextmanager
-def _at_these(formula: Placed, fields: Fields) -> Iterator[None]:
-    """Says with an error at which fields it is."""
-    try:
-        yield
-    except ArchspecError as error:
-        typed = [as_typed(name, as_json(value)) for name, value in fields.items()]
-        first = error.problems[0]
-        message = f"at {', '.join(typed or formula.stated)}: {first.message}"
-        raise type(error)(Problem(message, help=first.help)) from None
-
-
-def substituted(formula: Form, fields: Fields) -> Form:
-    """The closed form at other fields, with their numbers in place of their symbols."""
-    there = at(formula, fields)
-    names = tuple(canonical(formula, path) for path in fields)
-    lists = tuple(f"{name}[" for name in names)
-    chosen = [name for name in there.symbols if name in names or name.startswith(lists)]
-    numbers = {name: there.symbols[name] for name in chosen if name not in there.definitions}
-    table = {sympy.Symbol(name): exactly(value) for name, value in numbers.items()}
-    return there.replaced(table, [f"{name} = {value}" for name, value in numbers.items()])
-
-
-def under(formula: Form, replacement: Mapping[str, Any], stated: Iterable[str]) -> Form:
-    """The closed form with fields replaced by expressions of others, all at once, where it is that there.
-
-    Errors: :class:`ConfigError` for what transformers refuses at the config's values.
-    """
-    named = {sympy.Symbol(canonical(formula, name)): expr for name, expr in replacement.items()}
-    if len(named) < len(replacement):
-        message = f"two of {', '.join(replacement)} are names of one field"
-        raise FormulaError(message, help="keep one of the two assumptions")
-    for symbol in named:
-        if symbol in formula.replacements and symbol not in formula.expr.free_symbols:
-            raise FormulaError(f"{symbol} is replaced already", help="assume all of it at once")
-    other = copy.copy(formula)
-    said = [_said(text, expr, named) for text, expr in zip(stated, named.values(), strict=True)]
-    other.replacements, other.stated = formula.composed(named), [*formula.stated, *said]
-    return at(other, {})
-
-
-def numbers(formula: Placed) -> dict[str, int | float]:
-    """The numbers of the config that may stand in an assumption, by the names of their symbols."""
-    names = [*formula.config_values, *formula.absent, *formula.pinned]
-    names = [name for name in names if name not in formula.definitions]
-    found = {name: _length_or_field((formula.source or formula).scope, formula.call, name) for name in names}
-    return {name: value for name, value in found.items() if _is_number(value)}
-
-
-def _said(text: str, expr: Any, named: Mapping[Any, Any]) -> str:
-    """An assumption as it is noted: a field on the right that is replaced, too, is the config's own."""
-    own = sorted(symbol.name for symbol in expr.free_symbols & named.keys())
-    stated = " = ".join(part.strip() for part in text.split("=", 1))
-    return f"{stated}, with the config's own {' and '.join(own)}" if own else stated
-
-
-def canonical(formula: Placed, path: str) -> str:
-    """The name of a field's symbol, where other names are given: `n_embd` for `hidden_size`."""
-    scope, name, indices = formula.scope, *split_indices(path)
-    prefix = scope.origin.path if name.startswith(scope.origin.path) else ""
+def canonical(scope: Scope, path: str) -> str:
+    """The name of a field's symbol for any of its names: `n_embd` for `hidden_size`."""
+    prefix, (name, indices) = scope.origin.path, split_indices(path)
+    prefix = prefix if name.startswith(prefix) else ""
     names = name.removeprefix(prefix).split(".")
     for place, part in enumerate(names):
         names[place] = scope.canonical(part)
@@ -182,46 +235,16 @@ def canonical(formula: Placed, path: str) -> str:
 
 
 def value_at(scope: Scope, path: str) -> Any:
-    """A field's value, by its dotted path; an item of a list by its index, None where the list has none."""
+    """The value of a field by its dotted path, or of a list item; None if it does not exist."""
     field, indices = split_indices(path.removeprefix(scope.origin.path))
     try:
         scope, leaf = owner(scope, field)
     except (AttributeError, AssertionError):
-        return None  # of a part that this config does not have
+        return None  # a field of a missing sub-config
     value = scope.get(leaf) if scope.has(leaf) else scope.raw.get(leaf)
     for index in indices:
         value = value[index] if isinstance(value, list | tuple) and index < len(value) else None
     return value
-
-
-def _spot(formula: Placed, fields: Fields) -> Spot:
-    """The config and the call with other fields, and with what follows from them by the assumptions."""
-    follows = {symbol.name: expr for symbol, expr in formula.replacements.items()}
-    read = {symbol.name for expr in follows.values() for symbol in expr.free_symbols}
-    for path in fields:
-        if (name := canonical(formula, path)) in follows.keys() - read:
-            raise FormulaError(f"{path} is replaced: this formula has {name} = {follows[name]}")
-    lengths = formula.call.lengths() if formula.call else {}
-    call = _called(formula.call, {name: value for name, value in fields.items() if name in lengths})
-    fields = {name: value for name, value in fields.items() if name not in lengths}
-    source = formula.source or OfScope(formula.scope)
-    given = source.at(_whole(source.scope, fields)) if fields else source
-    there = given
-    if follows:
-        known = {name: _length_or_field(given.scope, call, name) for name in read}
-        table = {sympy.Symbol(name): exactly(value) for name, value in known.items() if _is_number(value)}
-        found = {name: _size(formula, name, expr.xreplace(table)) for name, expr in follows.items()}
-        call = _called(call, {name: value for name, value in found.items() if name in lengths})
-        found = {name: value for name, value in found.items() if name not in lengths}
-        there = source.at(_whole(source.scope, {**fields, **found}))
-        kept = {name: value for name, value in known.items() if name not in {*found, *lengths}}
-        for name, value in kept.items():
-            if (other := value_at(there.scope, name)) != value:
-                raise _ambiguous(name, value, other, found)
-    if call is not None:
-        check_runs(there.scope, formula.architecture)
-        check_lengths(there.scope, formula.architecture, call)
-    return Spot(given, there.scope, call, given.set_notes if fields else ())
 
 
 def _ambiguous(name: str, before: Any, after: Any, replaced: Fields) -> FormulaError:
@@ -234,56 +257,19 @@ def _ambiguous(name: str, before: Any, after: Any, replaced: Fields) -> FormulaE
     )
 
 
-def _size(formula: Placed, name: str, number: Any) -> int | float:
-    """What a replaced field comes to. Errors: :class:`FormulaError` where that is not a whole number."""
-    if number.is_Integer:
-        return int(number)
-    if isinstance(formula.config_values.get(name), float) and number.is_Rational:
-        return float(number)
-    raise FormulaError(f"{name} = {number} is not a whole number", help="write // to round a quotient down")
-
-
-def _of(formula: Form, spot: Spot) -> Form:
-    """The closed form at a config, under the assumptions of a formula and in its unit."""
-    there = type(formula).of(spot.scope, formula.architecture, formula.quantity, spot.call)
-    there.source = spot.given
-    if formula.replacements:
-        read = {symbol for expr in formula.replacements.values() for symbol in expr.free_symbols}
-        names = sorted(symbol.name for symbol in {*formula.replacements, *read})
-        given = {name: _length_or_field(spot.given.scope, formula.call, name) for name in names}
-        there.config_values = {**there.config_values, **{n: v for n, v in given.items() if _is_number(v)}}
-        there = there.replaced(formula.replacements, formula.stated)
-        count = exact(spot.scope, formula.architecture, formula.quantity, spot.call)
-        if there.evaluate() != count:
-            raise FormulaError(f"the closed form does not give the exact {formula.quantity}, {count:,}")
-    return there.scaled(formula.scale, formula.quantity_name)
-
-
-def _values(formula: Placed, spot: Spot) -> dict[str, Any]:
-    """What a formula's symbols are worth at a config; those that it lacks are left out."""
-    replaced = {symbol.name for symbol in formula.replacements}
-    scopes = {name: spot.given.scope if name in replaced else spot.scope for name in formula.symbols}
-    found = {name: _length_or_field(scope, spot.call, name) for name, scope in scopes.items()}
-    return {name: value for name, value in found.items() if _is_number(value)}
-
-
-def _number(formula: Placed, values: Mapping[str, Any]) -> Any:
-    """The formula's number at other values; None where it is none."""
-    if not formula.symbols.keys() <= values.keys():
-        return None
+def _number(form: ClosedForm, values: Mapping[str, Any]) -> int | None:
+    """The value of a formula at values of its symbols; None if they do not give a count."""
     try:
-        return formula.substituted({name: values[name] for name in formula.symbols})
-    except FormulaError:
+        return form.substituted({name: values[name] for name in form.symbols})
+    except (KeyError, FormulaError):
         return None
 
 
-def _called(call: Call | Step | None, lengths: Fields) -> Call | Step | None:
-    if call is None or not lengths:
-        return call
+def _call_at(call: Call | Step | None, lengths: Fields) -> Call | Step | None:
     for name, value in lengths.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise FormulaError(f"{name}: {value!r} is no length", help="write a whole number")
-    return call.at(dict(lengths))
+            raise FormulaError(f"{name}: {value!r} is not a length", help="write a whole number")
+    return call.at(dict(lengths)) if call and lengths else call
 
 
 def _length_or_field(scope: Scope, call: Call | Step | None, name: str) -> Any:

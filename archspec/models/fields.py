@@ -1,4 +1,4 @@
-"""The fields of a config, and how a count answers to each, as reports."""
+"""The fields of a config, and the sensitivity of a count to each, as reports."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from archspec.specs.records import Spec, cost_expressions, leaves
 from archspec.typing_light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from archspec.models.elsewhere import Placed
+    from archspec.models.elsewhere import Branches
+    from archspec.symbolic.closed_form import ClosedForm
 
 
-MAX_STEP = 128  # how large an increase `sensitivity` tries
+MAX_STEP = 128  # the largest increase that `sensitivity` tries
 
 
 class FieldValue(NamedTuple):
-    """A field of a config: ``field`` is its path, ``types`` are what it takes, by the spec language's names.
+    """A field of a config by its path, with the types it accepts, in the words of the spec language.
 
-    ``symbol`` is its name in formulas, which differs where the config calls it otherwise; ``given`` says
-    whether the config gives it, ``computed``, whether its default is worked out from other fields.
-    ``choices`` are the texts that its spec tells apart.
+    ``symbol`` is its name in formulas. ``given`` is True if the config sets it, ``computed`` if its default
+    depends on other fields. ``choices`` are the texts that its spec distinguishes.
     """
 
     field: str
@@ -42,10 +42,10 @@ class FieldValue(NamedTuple):
 
 
 class Fields(Report):
-    """The fields that a spec reads of a config, those of parts by their paths; :attr:`archspec.Model.fields`.
+    """The fields of a config that its spec reads, by path; :attr:`archspec.Model.fields`.
 
-    Any of them can be set: :meth:`archspec.Model.at`. Which enter a count is for a formula to say
-    (:attr:`archspec.Formula.entering`). A field of type `any` enters costs alone.
+    :meth:`archspec.Model.at` sets them, :attr:`archspec.Formula.entering` names those that change a count.
+    A field of type `any` only changes costs.
 
     >>> import archspec
     >>> fields = archspec.load({"model_type": "gpt2", "n_layer": 24}).fields
@@ -80,48 +80,41 @@ class Fields(Report):
 
     def blocks(self) -> Iterator[Block]:
         """A row for each field."""
-        yield Table("field|value|type|said by", [*map(_value_row, self.fields)])
-
-
-def _value_row(one: FieldValue) -> tuple[str, ...]:
-    said = "the config" if one.given else "other fields" if one.computed else "the default"
-    value = shortened(one.value) if isinstance(one.value, list) else json.dumps(one.value, default=str)
-    return one.field, value, " | ".join(one.types), said
+        rows = []
+        for one in self.fields:
+            origin = "the config" if one.given else "other fields" if one.computed else "the default"
+            value = one.value
+            shown = shortened(value) if isinstance(value, list) else json.dumps(value, default=str)
+            rows.append((one.field, shown, " | ".join(one.types), origin))
+        yield Table("field|value|type|said by", rows)
 
 
 def _fields(scope: Scope) -> Iterator[FieldValue]:
-    """The fields of a config that can be set, each part's in its place."""
-    for name, field in scope.spec.fields.items():
-        if name in scope.spec.fixed or name in scope.spec.readonly:
+    """The fields of a config that can be set, including those of its sub-configs."""
+    spec, path = scope.spec, scope.origin.path
+    for name, field in spec.fields.items():
+        if name in spec.fixed or name in spec.readonly:
             continue
         value = scope.get(name)
         if field.sub_config is None:
-            path = scope.origin.path + scope.given.get(name, name)
             types = field.types or default_kinds(field, field.default and scope.read(field.default))
-            follows = field.default is not None and bool(names(field.default.tree))
-            symbol = scope.origin.path + name
-            yield FieldValue(
-                path, symbol, types, value, name in scope.raw, follows, _choices(scope.spec, name)
-            )
+            computed = field.default is not None and bool(names(field.default.tree))
+            given, typed = name in scope.raw, path + scope.given.get(name, name)
+            yield FieldValue(typed, path + name, types, value, given, computed, _choices(spec, name))
         elif isinstance(value, SubConfig):
-            yield from _part(value)
-
-
-def _part(value: SubConfig) -> Iterator[FieldValue]:
-    try:
-        yield from _fields(value.scope)
-    except UnknownArchitectureError:
-        return  # a part that nothing builds needs no spec
+            try:
+                yield from _fields(value.scope)
+            except UnknownArchitectureError:
+                continue  # a sub-config that nothing builds needs no spec
 
 
 def _choices(spec: Spec, name: str) -> tuple[str, ...]:
-    """The texts that a spec holds a field to, or compares it with."""
+    """The texts that a spec compares a field with."""
     found: list[str] = []
-    for expression in _expressions(spec):
-        if name in names(expression.tree):
-            for node in ast.walk(expression.tree):
-                if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and node.left.id == name:
-                    found += filter(None, map(text_of, ast.walk(node.comparators[0])))
+    trees = [one.tree for one in _expressions(spec) if name in names(one.tree)]
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and node.left.id == name:
+            found += filter(None, map(text_of, ast.walk(node.comparators[0])))
     return tuple(dict.fromkeys(found))
 
 
@@ -134,25 +127,23 @@ def _expressions(spec: Spec) -> Iterator[Expression]:
 
 
 def _num_labels(scope: Scope) -> FieldValue:
-    """The labels of a head, which every config has."""
+    """The number of labels of a head, which every config has."""
     given = "num_labels" in scope.raw or scope.raw.get("id2label") is not None
     path = f"{scope.origin.path}num_labels"
     return FieldValue(path, path, ("int",), scope.get("num_labels"), given, computed=False, choices=())
 
 
-def entering(formula: Placed) -> Iterator[str]:
-    """The fields that enter a formula: those that it names, and those of which another value changes it.
+def entering(branches: Branches[Any]) -> Iterator[str]:
+    """The fields that a formula names, and those of which another value changes the count.
 
-    The form alone does not tell: a list decides how many layers there are of a kind, and which field made it.
+    The form alone is not enough: a field may make a list that decides how many layers of a kind there are.
     """
-    from archspec.models.elsewhere import OfScope
     from archspec.symbolic.closed_form import exact, others
 
-    source = formula.source or OfScope(formula.scope)
+    formula, source = branches.form, branches.source
     counted = exact(source.scope, formula.architecture, formula.quantity, formula.call)
 
     def changes(one: FieldValue) -> bool:
-        """Whether another value of a field, where it is taken, gives another count."""
         for value in others(one.value, one.choices):
             try:
                 there = source.at({one.field: value}).scope
@@ -164,17 +155,17 @@ def entering(formula: Placed) -> Iterator[str]:
 
     named = {name.partition("[")[0] for name in (*formula.symbols, *formula.flags)}
     for one in Fields(source.scope):
-        of_costs = "any" in one.types and formula.call is None  # no count depends on it
-        if one.symbol in named or (not of_costs and changes(one)):
+        only_costs = "any" in one.types and formula.call is None
+        if one.symbol in named or (not only_costs and changes(one)):
             yield one.field
 
 
 class Sensitivity(NamedTuple):
-    """How a quantity answers to one field at a config.
+    """The sensitivity of a quantity to one field at a config.
 
-    ``step`` is the exact change of the count for ``by`` more, the smallest increase that can be built; both
-    are None where none of those tried can be built. ``derivative`` is the partial derivative of the formula,
-    ``elasticity`` the percent that it gives for one percent more. They are None for a field without a symbol.
+    ``step`` is the exact change of the count for ``by`` more, the smallest increase that can be built.
+    ``derivative`` is the partial derivative of the formula, ``elasticity`` the percent that one percent more
+    adds; None for a field without a symbol.
     """
 
     field: str
@@ -186,10 +177,10 @@ class Sensitivity(NamedTuple):
 
 
 class Sensitivities(Report):
-    """How a quantity answers to each field at a config, made by :meth:`archspec.Model.sensitivity`.
+    """The sensitivity of a quantity to each field; returned by :meth:`archspec.Model.sensitivity`.
 
-    ``formula`` is the closed form whose partial derivatives are taken. Steps are counted, as
-    `archspec count --set` does: fields with a computed default follow, and other branches are taken.
+    Steps are counted like `archspec count --set`: computed defaults follow, and other branches are taken.
+    ``formula`` gives the derivatives.
 
     >>> import archspec
     >>> print(archspec.load("GPT2Model").sensitivity())
@@ -208,20 +199,21 @@ class Sensitivities(Report):
     note: n_head does not enter the count
     """
 
-    def __init__(self, formula: Placed) -> None:
-        self.formula = formula
+    def __init__(self, branches: Branches[Any]) -> None:
+        self._branches: Branches[Any] = branches
+        self.formula: ClosedForm = branches.form
 
     @cached_property
     def fields(self) -> list[Sensitivity]:
-        """Every field that enters, the most elastic first."""
+        """Every field that changes the count, the most elastic first."""
         from archspec.models.elsewhere import value_at
         from archspec.render.growth import slopes
 
         formula, prefix = self.formula, self.formula.scope.origin.path
         base, found, slope = formula.evaluate(), list[Sensitivity](), slopes(formula)
-        fields = [name for name in formula.symbols if name not in formula.definitions]
+        symbols = [name for name in formula.symbols if name not in formula.definitions]
         indirect = {prefix + name for name in {*formula.absent} - {*self.unused}} | {*formula.pinned}
-        for name in [*fields, *sorted(indirect - {*formula.definitions})]:
+        for name in [*symbols, *sorted(indirect - {*formula.definitions})]:
             value = formula.symbols.get(name, value_at(formula.scope, name))
             by, step = self._step(name, value, base)
             derivative = slope.get(name)
@@ -231,18 +223,16 @@ class Sensitivities(Report):
 
     def _step(self, name: str, value: int | float, base: int) -> tuple[int | None, int | None]:
         """The smallest increase of a field that can be built, and the exact change of the count."""
-        from archspec.models.elsewhere import counted
-
         for by in range(1, MAX_STEP + 1):
             try:
-                return by, counted(self.formula, {name: value + by}) - base
+                return by, self._branches.count({name: value + by}) - base
             except ArchspecError:
                 continue
         return None, None
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """The numeric fields that do not enter."""
+        """The numeric fields that do not change the count."""
         return self.formula.unused
 
     def as_json(self) -> dict[str, Any]:
@@ -258,21 +248,14 @@ class Sensitivities(Report):
         }
 
     def blocks(self) -> Iterator[Block]:
-        """The count, each field, and those that do not enter."""
+        """The count, a row for each field, and notes."""
         formula = self.formula
         yield f"{formula.quantity_name} of {formula.architecture} = {formula.evaluate():,}"
         yield ""
         head = "field|>value|>step|>change|>partial derivative|>elasticity"
-        yield Table(head, [*map(_sensitivity_row, self.fields)])
+        yield Table(head, [*map(_row, self.fields)])
         yield ""
-        yield (
-            "note: change is counted like `archspec count --set`; "
-            "step is the smallest increase that can be built"
-        )
-        yield (
-            "note: derivatives and elasticities are partial: all other symbols stay fixed, "
-            "and roundings are ignored"
-        )
+        yield from (f"note: {text}" for text in _NOTES)
         if formula.assumptions:
             yield f"note: they hold in the branch with {'; '.join(formula.assumptions)}"
         for row in self.fields:
@@ -282,7 +265,13 @@ class Sensitivities(Report):
             yield f"note: {name} does not enter the count"
 
 
-def _sensitivity_row(one: Sensitivity) -> tuple[str, ...]:
+_NOTES = (
+    "change is counted like `archspec count --set`; step is the smallest increase that can be built",
+    "derivatives and elasticities are partial: all other symbols stay fixed, and roundings are ignored",
+)
+
+
+def _row(one: Sensitivity) -> tuple[str, ...]:
     step, change = ("-", "-") if one.by is None or one.step is None else (f"+{one.by}", f"{one.step:+,}")
     slope = "-" if one.derivative is None else f"{one.derivative:,.6g}"
     elasticity = "-" if one.elasticity is None else f"{one.elasticity:.4f}"

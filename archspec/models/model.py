@@ -214,10 +214,8 @@ class Model(Costs):
         272623.0
         """
         given = lengths_in(locals())
-        from archspec.models.fields import Sensitivities
-
         formula = self.quantity(quantity, **given, **lengths).assume(*assume)
-        return Sensitivities(formula.in_bytes(dtype) if dtype else formula)
+        return (formula.in_bytes(dtype) if dtype else formula).sensitivity()
 
     def __repr__(self) -> str:
         return f"<{self.architecture} ({self.model_type}): {self.params:,} parameters>"

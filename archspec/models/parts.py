@@ -1,4 +1,4 @@
-"""Parts of a formula, and what is left of it where it is large: each prints as the formula does."""
+"""Parts of a formula and its leading terms; each prints like the formula."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import Iterable, Iterator
 from archspec.arguments import ARRANGEMENT, PARTS, checked
 from archspec.models.report import Report
 from archspec.render.arrangements import Part, arrangement
-from archspec.render.formats import PLAIN, Layout, typeset, written_part
+from archspec.render.formats import PLAIN, format_formula, typeset
 from archspec.render.growth import leading
+from archspec.render.tex.document import Layout
 from archspec.reports import Block, Table
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.typing_light import Any
 
 
 class Excerpt:
-    """Some terms of a ``formula``: ``expr`` is their sum, ``label`` their name where they have one.
+    """Some terms of a ``formula``: their sum ``expr``, their ``label``, the terms in order as ``part``."""
 
-    ``part`` are the terms in their order.
-    """
-
-    layout = PLAIN  # of its LaTeX: how it stands to its left side
+    layout = PLAIN  # of its LaTeX
     sign = "="
 
     def __init__(self, formula: ClosedForm, part: Part) -> None:
@@ -29,32 +27,35 @@ class Excerpt:
 
     @property
     def value(self) -> int:
-        """What the terms are worth at the config."""
+        """The value of the terms at the config."""
         return int(self.formula.number(self.expr))
 
     @property
     def share(self) -> float:
-        """Their part of the whole at the config."""
+        """The share of the whole at the config."""
         return self.value / max(1, self.formula.evaluate())
 
     def text(self) -> str:
-        """Plain text with `·` and powers, in the usual symbols."""
-        return written_part(self.formula, self.part, "unicode")
+        """Plain text with `·` and powers, in the standard symbols."""
+        return self._format("unicode")
 
     @checked()
     def latex(self, env: str | None = None, width: float | None = None, standalone: bool = False) -> str:
-        """LaTeX in the usual symbols, laid out as :meth:`archspec.Formula.latex` is."""
+        """LaTeX in the standard symbols, with the layout of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
-        bare = layout[:3] == PLAIN[:3]
-        return typeset(self.formula, [self.part._replace(label="") if bare else self.part], None, layout)
+        part = self.part._replace(label="") if layout.is_plain else self.part
+        return typeset(self.formula, [part], None, layout)
 
     def mathml(self) -> str:
-        """Presentation MathML in the usual symbols."""
-        return written_part(self.formula, self.part, "mathml")
+        """Presentation MathML in the standard symbols."""
+        return self._format("mathml")
 
     def python(self) -> str:
         """A Python expression over the field names."""
-        return written_part(self.formula, self.part, "python")
+        return self._format("python")
+
+    def _format(self, form: str) -> str:
+        return format_formula(self.formula, form, terms=self.part.terms)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as `archspec formula --json` prints a part."""
@@ -71,9 +72,9 @@ class Excerpt:
 
 
 class Parts(Report):
-    """The parts of a formula, made by :meth:`archspec.Formula.by`; by their number or by their label.
+    """The parts of a formula, indexed by number or label; returned by :meth:`archspec.Formula.by`.
 
-    ``formula`` is the whole, ``parts`` is a list of :class:`Excerpt`, ``layout`` is how their LaTeX is set.
+    ``formula`` is the whole, ``parts`` is a list of :class:`Excerpt`, ``layout`` the layout of their LaTeX.
 
     >>> import archspec
     >>> parts = archspec.formula("BertModel").by("component")
@@ -103,23 +104,14 @@ class Parts(Report):
 
     @checked()
     def latex(self, env: str | None = "align*", width: float | None = None, standalone: bool = False) -> str:
-        r"""LaTeX, a line or more for each part, laid out as :meth:`archspec.Formula.latex` is.
-
-        >>> import archspec
-        >>> print(archspec.formula("GPT2Model").leading("n_embd", "n_inner").by("component").latex())
-        \begin{align*}
-          N_{\mathrm{params}} &\approx N_{\text{attention}} + N_{\text{feed-forward}} \\
-          N_{\text{attention}} &\approx 4 L\,d^2 \\
-          N_{\text{feed-forward}} &\approx 2 L\,d\,d_{\mathrm{ff}}
-        \end{align*}
-        """
+        """LaTeX of the sum and of each part, with the layout of :meth:`archspec.Formula.latex`."""
         layout = self.layout._replace(env=env, width=width, standalone=standalone)
         return typeset(self.formula, [one.part for one in self.parts], None, layout)
 
     def blocks(self) -> Iterator[Block]:
         """A table of all parts."""
-        shown = [(part.label, part.text(), f"{part.value:,}", f"{part.share:.2%}") for part in self.parts]
-        yield Table("part|formula|>value|>share", shown)
+        rows = [(part.label, part.text(), f"{part.value:,}", f"{part.share:.2%}") for part in self.parts]
+        yield Table("part|formula|>value|>share", rows)
 
     def as_json(self) -> list[dict[str, Any]]:
         """Plain data, as `archspec formula --json` lists parts."""
@@ -127,10 +119,9 @@ class Parts(Report):
 
 
 class Leading(Excerpt):
-    """The terms of a formula that no other outgrows, made by :meth:`archspec.Formula.leading`.
+    """The terms of a formula that no other term outgrows; returned by :meth:`archspec.Formula.leading`.
 
-    ``growing`` are the fields that grow, ``dropped`` is what is left out, ``found`` how that was chosen.
-    :attr:`value` is the approximation's own.
+    ``growing`` are the growing fields, ``dropped`` the other terms, ``value`` the value of the approximation.
 
     >>> import archspec
     >>> form = archspec.formula("GPT2LMHeadModel").assume(n_inner="4*n_embd").leading()
@@ -143,26 +134,22 @@ class Leading(Excerpt):
     sign = "≈"
 
     def __init__(self, formula: ClosedForm, fields: Iterable[str]) -> None:
-        self.found = leading(formula, fields)
+        self._found = leading(formula, fields)
         (whole,) = arrangement(formula, "repetition")
-        super().__init__(formula, self.found.part(whole))
-        self.layout = Layout(relation=r"\approx", value=self.found.value)
-        self.growing = self.found.growing
-        self.dropped = Excerpt(formula, Part("", self.found.dropped))
+        super().__init__(formula, self._found.keep(whole))
+        self.layout = Layout(relation=r"\approx", value=self._found.value)
+        self.growing = self._found.growing
+        self.dropped = Excerpt(formula, Part.of("", self._found.dropped))
 
     @checked(parts=PARTS)
     def cut(self, parts: Iterable[Part]) -> list[Part]:
-        """What is left of each of some parts; those of which nothing is are left out."""
-        return [left for part in parts if (left := self.found.part(part)).expr != 0]
+        """The leading terms of each part; parts without any are left out, unless all are."""
+        left = [self._found.keep(part) for part in parts]
+        return [part for part in left if part.expr != 0] or [self.part]
 
     @checked(by=ARRANGEMENT)
     def by(self, by: str, depth: int = 1) -> Parts:
-        """What is left of each part of the formula; those of which nothing is are left out.
-
-        >>> import archspec
-        >>> archspec.formula("LlamaModel").leading().by("component")["attention"]
-        <attention = 2·L·d·d_h·(h + h_kv)>
-        """
+        """The leading terms of each part of the formula; parts without any are left out."""
         return Parts(self.formula, self.cut(arrangement(self.formula, by, depth)), self.layout)
 
     def as_json(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Arrangements of a closed form: by component, by module, per layer, as monomials, by powers of a symbol.
+"""Arrangements of a closed form: by component, module, layer or powers, or as a polynomial.
 
-Every arrangement is a list of labelled expressions whose sum is the formula's own expression.
+Every arrangement is a list of labelled parts that add up to the formula.
 """
 
 from __future__ import annotations
@@ -12,21 +12,14 @@ from typing import Any, NamedTuple
 import sympy
 
 from archspec.errors import FormulaError, did_you_mean
-from archspec.render.order import ordered
-from archspec.render.terms import arranged
+from archspec.render.order import sort_terms
+from archspec.render.terms import arrange_terms, factor_terms
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
 
+ARRANGEMENTS = ("repetition", "component", "layer", "polynomial", "module")
 COMPONENTS = ("embeddings", "attention", "feed-forward", "mixer", "norms", "other", "head")
-_NORMS = (
-    "LayerNorm",
-    "RMSNorm",
-    "GroupNorm",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "FrozenBatchNorm2d",
-)
+_NORM = re.compile(r"(Layer|RMS|Group|(Frozen)?Batch)Norm(\dd)?")
 _HEADS = r"(lm_head|cls|score|pooler|classifier|qa_outputs|embed_out|head|vocab_\w+)\b"
 _ATTENTION = (
     r"self_attn|self_attention|encoder_attn|cross_attn|crossattention|attn|attention\w*|\w*Attention\w*"
@@ -35,7 +28,7 @@ _MIXER = r"mixer|mamba|ssm|conv|linear_attn|rec|temporal_block"
 _FEED_FORWARD = (
     r"mlp|ffn\w*|feed_forward|intermediate|output|experts|block_sparse_moe|fc1|fc2|moe|wi|wo|DenseReluDense"
 )
-_PATTERNS = {  # the first that fits a tensor's path decides
+_PATTERNS = {  # the first pattern that matches a tensor's path gives its component
     "norms": r"(^|[._])(layer_?norm|ln_?\w*|norm\w*|\w+_norm|\w*layernorm\w*)\.(weight|bias)$",
     "attention": rf"(^|[._])({_ATTENTION})\b",
     "mixer": rf"(^|[._])({_MIXER})\b",
@@ -45,16 +38,21 @@ _PATTERNS = {  # the first that fits a tensor's path decides
 
 
 class Part(NamedTuple):
-    """A labelled part of a formula, and the terms that it is best written in."""
+    """A labelled part of a formula, and the terms in which it is written."""
 
     label: str
     expr: Any
-    terms: tuple[Any, ...] = ()
+    terms: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, label: str, expr: Any, terms: Iterable[Any] = ()) -> Part:
+        """A part with its terms in order; by default, those of the expression, factored."""
+        return cls(label, expr, tuple(sort_terms(terms)) or tuple(factor_terms(expr)))
 
 
 def component(tensor: SymbolicTensor) -> str:
-    """Which of :data:`COMPONENTS` a tensor belongs to, as authors group a model's parameters."""
-    if tensor.layer in _NORMS:
+    """The component of a tensor, one of :data:`COMPONENTS`."""
+    if _NORM.fullmatch(tensor.layer or ""):
         return "norms"
     if tensor.embedding:
         return "embeddings" if tensor.layer == "Embedding" else "head"
@@ -64,86 +62,63 @@ def component(tensor: SymbolicTensor) -> str:
 
 
 def arrangement(formula: ClosedForm, by: str, depth: int = 1) -> list[Part]:
-    """The parts of a formula by one of the arrangements below; ``depth`` is that of modules.
+    """The parts of a formula by one of :data:`ARRANGEMENTS`; ``depth`` is the depth of modules.
 
-    Errors: :class:`FormulaError` for another arrangement, and for a depth below 1.
+    Errors: :class:`FormulaError` for an unknown arrangement or a depth below 1.
     """
-    ways = {"repetition": by_repetition, "component": by_component, "layer": by_layer}
-    ways["polynomial"] = by_polynomial
     if type(depth) is not int or depth < 1:
-        raise FormulaError(f"a depth of {depth} is none", help="write 1 for the modules of the model itself")
-    if by == "module":
-        return by_module(formula, depth)
-    if by not in ways:
-        help_ = did_you_mean(str(by), ways) or f"there are {', '.join([*ways, 'module'])}"
-        raise FormulaError(f"{by} is no arrangement", help=help_)
-    if depth != 1:
-        message = f"a depth of {depth} has no effect by {by}"
+        raise FormulaError(f"invalid depth {depth}", help="write 1 for the modules of the model itself")
+    if by not in ARRANGEMENTS:
+        help_ = did_you_mean(str(by), ARRANGEMENTS) or f"choose {', '.join(ARRANGEMENTS)}"
+        raise FormulaError(f"unknown arrangement {by!r}", help=help_)
+    if depth != 1 and by != "module":
+        message = f"depth {depth} is only for arrangements by module, not by {by}"
         raise FormulaError(message, help="arrange by module, or leave out the depth")
-    return ways[by](formula)
-
-
-def by_repetition(formula: ClosedForm) -> list[Part]:
-    """The whole formula, what stands once first, then each repetition times what it repeats."""
-    return [Part("", formula.expr, tuple(arranged(formula)))]
-
-
-def by_component(formula: ClosedForm) -> list[Part]:
-    """Embeddings, attention, feed-forward, norms, head: the grouping of papers."""
-    return _grouped(formula, component, COMPONENTS)
-
-
-def by_module(formula: ClosedForm, depth: int = 1) -> list[Part]:
-    """One part for each module down to a depth, in the model's order."""
-    return _grouped(formula, lambda tensor: ".".join(tensor.name.split(".")[:-1][:depth]) or tensor.name)
-
-
-def by_layer(formula: ClosedForm) -> list[Part]:
-    """One part for each stack of layers, and one for what stands once."""
-
-    def stack(tensor: SymbolicTensor) -> str:
-        return tensor.name.split("}")[0] + "}" if "{" in tensor.name else "not repeated"
-
-    return _grouped(formula, stack)
-
-
-def by_polynomial(formula: ClosedForm) -> list[Part]:
-    """The formula as one sum of monomials."""
+    if by == "component":
+        return _group(formula, component, COMPONENTS)
+    if by == "module":
+        return _group(formula, lambda one: ".".join(one.name.split(".")[:-1][:depth]) or one.name)
+    if by == "layer":
+        return _group(formula, _layer)
+    if by == "repetition":
+        return [Part("", formula.expr, tuple(arrange_terms(formula)))]
     expr = formula.expr.expand()
-    return [Part("", expr, tuple(ordered(sympy.Add.make_args(expr))))]
+    return [Part.of("", expr, sympy.Add.make_args(expr))]
 
 
-def collected(formula: ClosedForm, name: str) -> list[Part]:
-    """The formula by powers of one symbol. Errors: :class:`FormulaError` for a name that does not enter."""
-    symbol = symbol_of(formula, name)
-    found = sympy.collect(sympy.expand(formula.expr), symbol, evaluate=False)
-    powers = sorted(found, key=lambda power: -sympy.degree(power, symbol) if power.has(symbol) else 0)
-    terms = [
-        sympy.Mul(power, found[power], evaluate=False) if power != 1 else found[power] for power in powers
-    ]
-    return [Part("", sympy.Add(*terms, evaluate=False), tuple(terms))]
+def _layer(tensor: SymbolicTensor) -> str:
+    return tensor.name.split("}")[0] + "}" if "{" in tensor.name else "not repeated"
 
 
-def _grouped(
-    formula: ClosedForm, key: Callable[[SymbolicTensor], str], order: Iterable[str] = ()
+def _group(
+    formula: ClosedForm, label_of: Callable[[SymbolicTensor], str], labels: Iterable[str] = ()
 ) -> list[Part]:
-    groups: dict[str, list[SymbolicTensor]] = {name: [] for name in order}
+    groups: dict[str, list[SymbolicTensor]] = {label: [] for label in labels}
     for tensor in formula.tensors:
-        groups.setdefault(key(tensor), []).append(tensor)
+        groups.setdefault(label_of(tensor), []).append(tensor)
     parts = []
     for label, tensors in groups.items():
-        terms = arranged(formula, tensors)
+        terms = arrange_terms(formula, tensors)
         expr = sympy.expand(sympy.Add(*terms))
         if expr != 0:
             parts.append(Part(label, expr, tuple(terms)))
-    return parts or by_repetition(formula)  # a formula of 0 is one part
+    return parts or arrangement(formula, "repetition")  # a formula of 0 is one part
 
 
-def symbol_of(formula: ClosedForm, name: str) -> Any:
-    """A symbol by its name. Errors: :class:`FormulaError` for a name that does not enter."""
+def collect_powers(formula: ClosedForm, name: str) -> list[Part]:
+    """The formula by powers of one symbol. Errors: :class:`FormulaError` for a name that is not in it."""
+    symbol = find_symbol(formula, name)
+    found = sympy.collect(sympy.expand(formula.expr), symbol, evaluate=False)
+    powers = sorted(found, key=lambda power: -sympy.degree(power, symbol) if power.has(symbol) else 0)
+    terms = [found[one] if one == 1 else sympy.Mul(one, found[one], evaluate=False) for one in powers]
+    return [Part("", sympy.Add(*terms, evaluate=False), tuple(terms))]
+
+
+def find_symbol(formula: ClosedForm, name: str) -> Any:
+    """A symbol by its name. Errors: :class:`FormulaError` for a name that is not in the formula."""
     symbol = sympy.Symbol(name)
     if symbol not in formula.expr.free_symbols:
-        entering = sorted(symbol.name for symbol in formula.expr.free_symbols)
-        help_ = did_you_mean(name, entering) or f"it has {', '.join(entering)}"
+        symbols = sorted(symbol.name for symbol in formula.expr.free_symbols)
+        help_ = did_you_mean(name, symbols) or f"its symbols are {', '.join(symbols)}"
         raise FormulaError(f"{name} does not enter the formula", help=help_)
     return symbol

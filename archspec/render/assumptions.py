@@ -1,4 +1,4 @@
-"""A closed form under assumptions: fields replaced by expressions of others, flags set either way."""
+"""Assumptions about a closed form: fields replaced by expressions of others, and flags set both ways."""
 
 from __future__ import annotations
 
@@ -23,45 +23,43 @@ from archspec.symbolic.validity.checks import exactly
 AnyForm = TypeVar("AnyForm", bound=ClosedForm)
 
 
-class _Part(str):
+class _Prefix(str):
     """The beginning of a dotted name."""
 
 
-class _Names(Evaluator):
-    """The right side of an assumption: an expression over the numbers of a config and of its parts."""
+class _FieldEvaluator(Evaluator):
+    """Evaluates the right side of an assumption over the numbers of a config and its parts."""
 
     def __init__(self, values: Mapping[str, int | float]) -> None:
         self.values, self.path = values, Assumptions()
         self.domain = Formal(self.path)
 
     def name(self, name: str, node: ast.Name) -> Any:
-        return self.known(name, node)
+        return self.lookup(name, node)
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
-        if isinstance(value, _Part):
-            return self.known(f"{value}.{name}", node)
-        return self.fail(f"`{ast.unparse(node.value)}` is a number and has no {name}", node)
+        if isinstance(value, _Prefix):
+            return self.lookup(f"{value}.{name}", node)
+        return self.fail(f"`{ast.unparse(node.value)}` is a number, without an attribute {name}", node)
 
-    def known(self, name: str, node: ast.expr) -> Any:
+    def lookup(self, name: str, node: ast.expr) -> Any:
         if name in self.values:
             return self.path.field(name, self.values[name])
         if any(other.startswith(f"{name}.") for other in self.values):
-            return _Part(name)
+            return _Prefix(name)
         items: list[Any] = []
         while (item := f"{name}[{len(items)}]") in self.values:
             items.append(self.path.field(item, self.values[item]))
-        return items or self.fail(
-            f"{name} is no number of this config", node, did_you_mean(name, self.values)
-        )
+        message = f"{name} is not a number of this config"
+        return items or self.fail(message, node, did_you_mean(name, self.values))
 
 
-def assumed(texts: Iterable[str], values: Mapping[str, int | float]) -> dict[str, Any]:
-    """Field -> the expression of others that replaces it, of texts as `intermediate_size=4*hidden_size`.
+def parse_assumptions(texts: Iterable[str], values: Mapping[str, int | float]) -> dict[str, Any]:
+    """Field -> the expression that replaces it, for texts like `intermediate_size=4*hidden_size`.
 
-    ``values`` are the numbers that may stand on the right, by name. Errors: :class:`FormulaError` with line
-    and column for an assumption that cannot be read.
+    ``values`` are the numbers allowed on the right, by name. Errors: :class:`FormulaError` with the column.
 
-    >>> assumed(["intermediate_size = 4*hidden_size"], {"hidden_size": 64})
+    >>> parse_assumptions(["intermediate_size = 4*hidden_size"], {"hidden_size": 64})
     {'intermediate_size': 4*hidden_size}
     """
     found: dict[str, Any] = {}
@@ -72,7 +70,7 @@ def assumed(texts: Iterable[str], values: Mapping[str, int | float]) -> dict[str
         place = Place(Source("--assume", text), 1, column, max(1, len(stated)))
         if not equals or not stated:
             help_ = "write field=expression, e.g. intermediate_size=4*hidden_size"
-            raise FormulaError(f"{text!r} is no assumption", help=help_)
+            raise FormulaError(f"invalid assumption {text!r}", help=help_)
         if left in found:
             raise FormulaError(f"{left} is given twice", place._replace(column=1))
         expr = _expression(Scalar(stated, place, False, stated), values)
@@ -84,19 +82,21 @@ def assumed(texts: Iterable[str], values: Mapping[str, int | float]) -> dict[str
 
 
 def _expression(text: Scalar, values: Mapping[str, int | float]) -> Any:
-    names = _Names(values)
+    """The expression of a text; None if it is not numeric, or holds only at the config's values."""
+    evaluator = _FieldEvaluator(values)
     try:
-        value = names.evaluate(parse(text))
+        value = evaluator.evaluate(parse(text))
     except EvaluationError as error:
         raise FormulaError(error.problem()) from None
     except SpecError as error:
         raise FormulaError(error.problems) from None
-    if names.path.words:  # it would hold at the config's values alone
+    if evaluator.path.words:
         return None
-    is_number = isinstance(value, Number) or (isinstance(value, int) and not isinstance(value, bool))
-    if not is_number and not (isinstance(value, float) and math.isfinite(value)):
+    if isinstance(value, Number):
+        return ClosedForm.plain(evaluator.path.shown(value))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
-    return ClosedForm.plain(names.path.shown(value) if isinstance(value, Number) else exactly(value))
+    return ClosedForm.plain(exactly(value))
 
 
 def piecewise(
@@ -104,26 +104,20 @@ def piecewise(
 ) -> list[tuple[dict[str, bool], AnyForm]]:
     """The formula for every combination of the yes/no flags that change it.
 
-    ``rebuild`` gives the formula of the same architecture with some flags set. Errors:
-    :class:`FormulaError` when more than ``limit`` flags matter.
+    ``rebuild`` sets some flags. Errors: :class:`FormulaError` if more than ``limit`` flags change it.
     """
-    matter = []
-    for name in [n for n, value in formula.flags.items() if isinstance(value, bool)]:
+    names = []
+    for name in [name for name, value in formula.flags.items() if isinstance(value, bool)]:
         try:
             if rebuild({name: not formula.flags[name]}).expr != formula.expr:
-                matter.append(name)
+                names.append(name)
         except FormulaError:
             raise
         except ArchspecError:
-            continue  # a flag that the architecture refuses is no case of its own
-    if len(matter) > limit:
-        what = f"{len(matter)} flags change this formula"
-        raise FormulaError(f"{what}: {', '.join(matter)}; set some with --set")
-    combinations = product((False, True), repeat=len(matter))  # the first flag changes fastest
-    cases = [dict(zip(matter, reversed(values), strict=True)) for values in combinations]
+            continue  # transformers refuses the other value
+    if len(names) > limit:
+        message = f"{len(names)} flags change this formula: {', '.join(names)}"
+        raise FormulaError(message, help="set some of them with --set")
+    combinations = product((False, True), repeat=len(names))
+    cases = [dict(zip(names, reversed(values), strict=True)) for values in combinations]  # first fastest
     return [(flags, rebuild(flags)) for flags in cases]
-
-
-def texts_of(fields: Mapping[str, Any]) -> list[str]:
-    """Assumptions as they are typed."""
-    return [f"{name}={value}" for name, value in fields.items()]

@@ -1,4 +1,4 @@
-"""A model's modules as the rows of a table, and as HTML for notebooks."""
+"""A model's modules as rows of a table, and reports as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -15,47 +15,39 @@ from archspec.tree.tensors import Tensor
 from archspec.tree.ties import tie_notes
 
 _MAX_ROWS = 200
-_LEFT = ' style="text-align:left"'
-_RIGHT = ' style="text-align:right"'
-_HEAD = f"<th{_LEFT}>module</th>" + "".join(
-    f"<th{_RIGHT}>{name}</th>" for name in ("params", "share", "each", "")
-)
+_INDENT = "\N{NO-BREAK SPACE}" * 4
+_LEFT, _RIGHT = ' style="text-align:left"', ' style="text-align:right"'
 
 
-def module_rows(root: Item, depth: int | None = None, times: str = "×") -> Iterator[tuple[int, list[str]]]:
-    """The level of each module, with the cells of its row: module, params, share, each copy's, marks."""
-
-    def below(item: Item, level: int, copies: int) -> Iterator[tuple[int, list[str]]]:
-        copies *= item.copies
-        name = f"({item.name}): " if item.name else ""
-        layers = f"{item.copies} {times} " if item.copies > 1 else ""
-        each = number(item.params // copies) if copies > 1 else ""
-        marks = [*item.marks]
-        if item.buffers and not item.children:
-            marks.append(f"{number(item.buffers)} in buffers")
-        numbers = [number(item.params), share(item.params, root.params), each]
-        yield level, [f"{name}{layers}{item.label}", *numbers, "; ".join(marks)]
-        for child in item.children if depth is None or level < depth else ():
-            yield from below(child, level + 1, copies)
-
-    return below(root, 0, 1)
+def module_rows(
+    item: Item, depth: int | None = None, times: str = "×", level: int = 0, copies: int = 1, total: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """The level and the cells of each module: module, params, share, params of one copy, marks."""
+    copies, total = copies * item.copies, total or item.params
+    name = f"({item.name}): " if item.name else ""
+    layers = f"{item.copies} {times} " if item.copies > 1 else ""
+    each = number(item.params // copies) if copies > 1 else ""
+    marks = [*item.marks]
+    if item.buffers and not item.children:
+        marks.append(f"{number(item.buffers)} in buffers")
+    numbers = [number(item.params), share(item.params, total), each]
+    yield level, [f"{name}{layers}{item.label}", *numbers, "; ".join(marks)]
+    for child in item.children if depth is None or level < depth else ():
+        yield from module_rows(child, depth, times, level + 1, copies, total)
 
 
 def model_html(
     architecture: str, model_type: str, root: Node, tensors: list[Tensor], notes: Sequence[str]
 ) -> str:
-    """A table with a row per module, identical layers folded; every text is escaped.
-
-    >>> import archspec
-    >>> html = archspec.load("BertModel")._repr_html_()
-    >>> "109,482,240" in html, "12 × BertLayer" in html
-    (True, True)
-    """
+    """A model as HTML: its counts, its modules with identical layers folded, its notes."""
     counts = quantities_of(tensors)
     params = counts["params"]
     usual = {"parameters": params, "elements": 0}
-    unusual = {name: one for name, one in QUANTITIES.items() if one.fact and counts[name] != usual[one.unit]}
-    facts = [f"{number(counts[name])} {quantity.fact}" for name, quantity in unusual.items()]
+    facts = [
+        f"{number(counts[name])} {one.fact}"
+        for name, one in QUANTITIES.items()
+        if one.fact and counts[name] != usual[one.unit]
+    ]
     lines = [f"<b>{escape(architecture)}</b> ({escape(model_type)}): {number(params)} parameters"]
     lines += [f"<br>{', '.join(facts)}"] if facts else []
     lines.append(modules_html(outline(root, tensors)))
@@ -64,34 +56,26 @@ def model_html(
 
 
 def modules_html(root: Item, depth: int | None = None) -> str:
-    """The table of :func:`model_html`: the first 200 modules, and how many more there are."""
-    rows = [_row(level, cells) for level, cells in module_rows(root, depth)]
-    left_out = len(rows) - _MAX_ROWS
-    shown = f"<table><thead><tr>{_HEAD}</tr></thead><tbody>{''.join(rows[:_MAX_ROWS])}</tbody></table>"
-    return shown + (f"<p>and {left_out} modules more</p>" if left_out > 0 else "")
-
-
-def _row(level: int, cells: list[str]) -> str:
-    name, *numbers = (escape(cell) for cell in cells)
-    first = f'<td style="text-align:left;padding-left:{level + 0.5:g}em">{name}</td>'
-    return f"<tr>{first}{''.join(f'<td{_RIGHT}>{cell}</td>' for cell in numbers)}</tr>"
+    """A table of the first 200 modules, and the number of the remaining ones."""
+    rows = [(_INDENT * level + name, *cells) for level, (name, *cells) in module_rows(root, depth)]
+    table = _table(Table("module|>params|>share|>each|>", rows[:_MAX_ROWS]))
+    return table + (f"<p>and {len(rows) - _MAX_ROWS} more modules</p>" if len(rows) > _MAX_ROWS else "")
 
 
 def blocks_html(blocks: Iterable[Block]) -> str:
-    """A report of tables and lines; every text is escaped.
+    """A report of tables and lines as HTML.
 
     >>> blocks_html([Table("a|>b", [("x", "1")], header=False), "note: <y>"])
     '<div><table><tbody><tr><td style="text-align:left">x</td><td style="text-align:right">1</td></tr>\
 </tbody></table><p>note: &lt;y&gt;</p></div>'
     """
-    shown = (_table(one) if isinstance(one, Table) else _line(one) for one in blocks)
-    return f"<div>{''.join(shown)}</div>"
+    return f"<div>{''.join(_table(one) if isinstance(one, Table) else _lines(one) for one in blocks)}</div>"
 
 
-def _line(text: str) -> str:
-    """Sentences as paragraphs; lines with indented ones among them, code and carets for one, as they stand.
+def _lines(text: str) -> str:
+    """Lines as paragraphs; if some are indented, as preformatted text.
 
-    >>> _line("one\\ntwo"), _line("a: 1\\n  ^"), _line("\\n")
+    >>> _lines("one\\ntwo"), _lines("a: 1\\n  ^"), _lines("\\n")
     ('<p>one</p><p>two</p>', '<pre>a: 1\\n  ^</pre>', '')
     """
     lines = [line for line in text.strip("\n").split("\n") if line.strip()]

@@ -1,7 +1,6 @@
-"""The order of a formula in every format: terms of highest order first, factors as notation.yaml lists them.
+"""The order of terms and factors in every format: terms of highest order first, factors as in notation.yaml.
 
-The order of a term is its degree in the fields that make a model large: widths, depths, vocabulary, experts.
-Numbers of heads, kernels and other small counts, `order: 0` of the notation, do not enter it.
+The order of a term is its degree in the fields that make a model large; fields with `order: 0` do not count.
 """
 
 from __future__ import annotations
@@ -16,20 +15,14 @@ from archspec.render.notation import field_of, places
 
 
 class Place(NamedTuple):
-    """Where a symbol stands among the factors of a product, and what it adds to the order of a term."""
+    """The rank of a symbol among the factors of a product, and its contribution to the order of a term."""
 
     rank: int
     name: str
     order: int
 
 
-@lru_cache(maxsize=4096)
-def place(name: str) -> Place:
-    """The place of a field, or of a symbol that is no field: a number of layers, or whatever comes last."""
-    known = places()
-    field = "num_hidden_layers" if name.startswith("L_") else field_of(name)
-    rank, order = known.get(field, (len(known), 1))
-    return Place(rank, name, order)
+_END = Place(10**6, "", 0)
 
 
 class Product(NamedTuple):
@@ -40,10 +33,19 @@ class Product(NamedTuple):
     under: list[Any]
 
 
+@lru_cache(maxsize=4096)
+def place(name: str) -> Place:
+    """The place of a symbol; numbers of layers are placed like the depth, unknown symbols last."""
+    known = places()
+    field = "num_hidden_layers" if name.startswith("L_") else field_of(name)
+    rank, order = known.get(field, (len(known), 1))
+    return Place(rank, name, order)
+
+
 def product(expr: Any) -> Product:
-    """The factors of a term, in order: a number, symbols and functions of them, sums."""
+    """The factors of a term in order: a number, symbols and functions, sums."""
     number, over, under = sympy.Integer(1), [], []
-    waiting = list(expr.args) if expr.is_Mul else [expr]
+    waiting = [expr]
     while waiting:
         factor = waiting.pop()
         if factor.is_Mul:
@@ -60,11 +62,11 @@ def product(expr: Any) -> Product:
     return Product(bool(number < 0), whole + sorted(over, key=_factor), divisor + sorted(under, key=_factor))
 
 
-def ordered(terms: Iterable[Any]) -> list[Any]:
-    """Terms of the highest order first; among equals as their symbols come, those with a minus last.
+def sort_terms(terms: Iterable[Any]) -> list[Any]:
+    """Terms of the highest order first, then by their symbols; the first term is positive if any is.
 
     >>> d, h, V = sympy.symbols("hidden_size num_attention_heads vocab_size")
-    >>> ordered([d, h * d, V * d, d**2])
+    >>> sort_terms([d, h * d, V * d, d**2])
     [hidden_size*vocab_size, hidden_size**2, hidden_size*num_attention_heads, hidden_size]
     """
 
@@ -79,14 +81,14 @@ def ordered(terms: Iterable[Any]) -> list[Any]:
     return found
 
 
-def arguments(function: Any) -> list[Any]:
-    """The arguments of a function that has no order of its own, such as max(): numbers first."""
+def sort_arguments(function: Any) -> list[Any]:
+    """The arguments of a symmetric function such as max(), numbers first."""
     return sorted(function.args, key=lambda part: (bool(part.free_symbols), *_factor(part)))
 
 
 @lru_cache(maxsize=4096)
 def order(expr: Any) -> Any:
-    """The degree of an expression when all that makes a model large grows alike."""
+    """The degree of an expression in the fields that make a model large."""
     if expr.is_Symbol:
         return place(expr.name).order
     if not expr.free_symbols:
@@ -95,35 +97,29 @@ def order(expr: Any) -> Any:
         return order(expr.base) * expr.exp if expr.exp.is_Rational else order(expr.base)
     if expr.is_Mul:
         return sum(map(order, expr.args))
-    if isinstance(expr, sympy.Sum):  # over layers: as many terms as there are layers
+    if isinstance(expr, sympy.Sum):  # over layers: the number of terms grows, too
         return order(expr.args[0]) + 1
     return max(0, *map(order, expr.args))
 
 
-_END = Place(10**6, "", 0)
-
-
 def lead(term: Any) -> list[Place]:
-    """The places of the symbols of a term's first monomial; a longer one comes before what it starts with."""
+    """The places of the symbols in a term's first monomial; the end mark sorts longer monomials first."""
     return [*sorted(_lead(term)), _END]
-
-
-def _factor(factor: Any) -> tuple[Any, ...]:
-    """Where a factor stands in a product: a sum last, a function where its first symbol would."""
-    return factor.is_Add, min(map(_place, factor.free_symbols), default=_END), sympy.default_sort_key(factor)
-
-
-def _place(symbol: Any) -> Place:
-    return place(symbol.name)
 
 
 def _lead(term: Any) -> list[Place]:
     found: list[Place] = []
     for factor in product(term).over:
         if factor.is_Add:
-            found += _lead(ordered(factor.args)[0])
+            found += _lead(sort_terms(factor.args)[0])
         elif factor.is_Pow and factor.exp.is_Integer:
             found += [_factor(factor.base)[1]] * int(factor.exp)
         elif factor.free_symbols:
             found.append(_factor(factor)[1])
     return found
+
+
+def _factor(factor: Any) -> tuple[Any, ...]:
+    """The sort key of a factor: sums last, a function at the place of its first symbol."""
+    first = min((place(symbol.name) for symbol in factor.free_symbols), default=_END)
+    return factor.is_Add, first, sympy.default_sort_key(factor)

@@ -1,29 +1,62 @@
-"""The terms of a closed form, what a repetition has together: L·(4·d² + …) + V·d."""
+"""The terms of a closed form: repetitions times their content, common factors taken: L·(4·d² + …) + V·d.
+
+A common factor is taken if that makes the sum shorter. Length is the number of written signs: symbols,
+numbers and exponents. A bracket around single symbols of one order is free; around other terms of one
+order it counts as one sign, around terms of several orders as three: 4·d² + 9·d stays as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations
+from math import gcd, lcm
+from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.render.factors import multiplied, shortest
 from archspec.render.notation import Glyph
-from archspec.render.order import ordered
+from archspec.render.order import lead, order, product, sort_terms
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.repetitions import SymbolicTensor
 from archspec.tables.quantities import FORMULAS
 
 THIN_SPACE, DOT = "\N{THIN SPACE}", "\N{DOT OPERATOR}"
-_NO_GLYPH = Glyph("", "", "")
+_MOST_PAIRED = 40  # terms up to which each pair is searched for common factors
 
 
-def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = None) -> list[Any]:
-    """The terms in order, each repetition times what it repeats, common factors taken.
+class Monomial(NamedTuple):
+    """A number times powers."""
 
-    ``tensors`` are those to add up, where not all of the formula's.
-    """
-    groups: dict[Any, list[Any]] = {}  # repetition -> what it repeats
+    number: Any
+    powers: dict[Any, int]
+
+    @property
+    def length(self) -> int:
+        signs = sum(_size(base) + (power > 1) for base, power in self.powers.items())
+        return signs + (abs(self.number) != 1 or not self.powers)
+
+    @property
+    def factors(self) -> list[Any]:
+        powers = [base**power for base, power in self.powers.items()]
+        return powers if self.number == 1 and powers else [self.number, *powers]
+
+    def divide(self, other: Monomial) -> Monomial:
+        left = {base: power - other.powers.get(base, 0) for base, power in self.powers.items()}
+        return Monomial(self.number / other.number, {base: power for base, power in left.items() if power})
+
+
+class Factoring(NamedTuple):
+    """Some terms of a sum, by index, their common factor, and the number of signs that taking it saves."""
+
+    common: Monomial
+    members: tuple[int, ...]
+    saved: int
+
+
+def arrange_terms(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = None) -> list[Any]:
+    """The terms of a formula, or of some of its tensors, in order and factored."""
+    groups: dict[Any, list[Any]] = {}  # repetition -> its content
     for tensor in formula.tensors if tensors is None else tensors:
         part = sympy.expand(FORMULAS[formula.quantity].term(tensor) * formula.scale)
         repetition = sympy.sympify(tensor.repetition)
@@ -39,29 +72,135 @@ def arranged(formula: ClosedForm, tensors: Iterable[SymbolicTensor] | None = Non
         once = formula.plain(sympy.expand(sympy.Add(*inner)))
         once = sympy.expand(once.xreplace(formula.replacements))
         times = formula.plain(repetition).xreplace(formula.replacements)
-        parts = shortest(once) if once != 0 else []
-        terms += parts if times == 1 else [multiplied([times, sum_]) for sum_ in _together(parts)]
-    return ordered(terms) or [sympy.Integer(0)]
+        parts = factor_terms(once) if once != 0 else []
+        terms += parts if times == 1 or not parts else [multiply([times, add(parts)])]
+    return sort_terms(terms) or [sympy.Integer(0)]
 
 
-def _together(parts: list[Any]) -> list[Any]:
-    return [sympy.Add(*parts, evaluate=False)] if len(parts) > 1 else parts
+def factor_terms(expr: Any) -> list[Any]:
+    """The terms of an expanded sum in order, with common factors taken if that is shorter.
+
+    >>> d, e, h, k = sympy.symbols("hidden_size head_dim num_attention_heads num_key_value_heads")
+    >>> factor_terms(2 * d * e * h + 2 * d * e * k + d)
+    [2*head_dim*hidden_size*(num_attention_heads + num_key_value_heads), hidden_size]
+    """
+    return _factor([_monomial(term) for term in sympy.Add.make_args(expr)])
 
 
-def joined(texts: Iterable[str]) -> str:
+def multiply(factors: Sequence[Any]) -> Any:
+    """A product as written: SymPy would multiply a number into a sum."""
+    flat = [part for factor in factors for part in (factor.args if factor.is_Mul else (factor,))]
+    return sympy.Mul(*flat, evaluate=False) if len(flat) > 1 else flat[0]
+
+
+def add(terms: Sequence[Any]) -> Any:
+    """A sum as written."""
+    return sympy.Add(*terms, evaluate=False) if len(terms) > 1 else terms[0]
+
+
+def join_terms(texts: Iterable[str]) -> str:
     """Printed terms as a sum."""
     return " + ".join(texts).replace("+ -", "- ")
 
 
-def between(before: Any, after: Any, symbols: Mapping[str, Glyph]) -> str:
-    """What makes two factors two: nothing at a bracket, a thin space, or a dot next to a name."""
+def separator(before: Any, after: Any, symbols: Mapping[str, Glyph]) -> str:
+    """The sign between two factors: none at a bracket, a thin space, or a dot next to a spelled-out name."""
     if before.is_Number:
         return DOT if after.is_Number or (after.is_Pow and after.base.is_Number) else ""
-    if _named(before, symbols) or _named(after, symbols):
-        return DOT
+    for factor in (before, after):
+        base = factor.base if factor.is_Pow else factor
+        if base.is_Symbol and base.name in symbols and symbols[base.name].named:
+            return DOT
     return "" if before.is_Add or after.is_Add else THIN_SPACE
 
 
-def _named(factor: Any, symbols: Mapping[str, Glyph]) -> bool:
-    base = factor.base if factor.is_Pow else factor
-    return bool(base.is_Symbol and symbols.get(base.name, _NO_GLYPH).named)
+def _factor(terms: list[Monomial]) -> list[Any]:
+    found = []
+    while (best := _best_factoring(terms)) is not None:
+        inner = _factor([terms[index].divide(best.common) for index in best.members])
+        found.append(multiply([*best.common.factors, add(inner)]))
+        terms = [term for index, term in enumerate(terms) if index not in best.members]
+    return sort_terms([*found, *(multiply(term.factors) for term in terms)])
+
+
+def _best_factoring(terms: list[Monomial]) -> Factoring | None:
+    """The factor of all terms if it has more than one sign; otherwise the factoring that saves most.
+
+    Ties go to the factoring of more terms, then to the factor that comes first in a product.
+    """
+    orders = [order(multiply(term.factors)) for term in terms]
+    if len(terms) > 1:
+        whole = _factoring(terms, orders, tuple(range(len(terms))))
+        if whole.common.powers and whole.common.length > 1 and whole.saved >= 0:
+            return whole
+    candidates: set[tuple[int, ...]] = set()
+    for powers in _shared_powers(terms):
+        members = [
+            index
+            for index, term in enumerate(terms)
+            if all(term.powers.get(base, 0) >= power for base, power in powers.items())
+        ]
+        candidates.add(tuple(members))
+        for one in {orders[index] for index in members}:
+            candidates.add(tuple(index for index in members if orders[index] == one))
+    found = (_factoring(terms, orders, members) for members in candidates if len(members) > 1)
+
+    def preference(one: Factoring) -> tuple[Any, ...]:
+        return -one.saved, -len(one.members), lead(multiply(one.common.factors)), one.members
+
+    return min((one for one in found if one.saved > 0), key=preference, default=None)
+
+
+def _shared_powers(terms: list[Monomial]) -> Iterable[dict[Any, int]]:
+    """The common powers of each pair of terms; of many terms, each base."""
+    if len(terms) > _MOST_PAIRED:
+        return [{base: 1} for base in dict.fromkeys(base for term in terms for base in term.powers)]
+    pairs = map(_common_powers, combinations(terms, 2))
+    return {frozenset(powers.items()): powers for powers in pairs if powers}.values()
+
+
+def _factoring(terms: list[Monomial], orders: list[Any], members: tuple[int, ...]) -> Factoring:
+    chosen = [terms[index] for index in members]
+    numbers = [term.number for term in chosen]
+    content = sympy.Rational(gcd(*(int(n.p) for n in numbers)), lcm(*(int(n.q) for n in numbers)))
+    sign = -1 if all(number < 0 for number in numbers) else 1
+    common = Monomial(content * sign, _common_powers(chosen))
+    inner = [term.divide(common) for term in chosen]
+    mixed = len({orders[index] for index in members}) > 1
+    bare = all(term.length == 1 and term.powers for term in inner)
+    bracket = 3 if mixed else 0 if bare else 1
+    written = common.length + bracket + sum(term.length for term in inner)
+    return Factoring(common, members, sum(term.length for term in chosen) - written)
+
+
+def _common_powers(terms: Iterable[Monomial]) -> dict[Any, int]:
+    first, *others = (term.powers for term in terms)
+    least = {base: min([power, *(other.get(base, 0) for other in others)]) for base, power in first.items()}
+    return {base: power for base, power in least.items() if power}
+
+
+def _monomial(term: Any) -> Monomial:
+    number, rest = term.as_coeff_Mul()
+    powers: dict[Any, int] = {}
+    for factor in sympy.Mul.make_args(rest) if rest != 1 else ():
+        base, power = factor.as_base_exp()
+        whole = power.is_Integer and power > 0
+        powers[base if whole else factor] = int(power) if whole else 1
+    return Monomial(number, powers)
+
+
+@lru_cache(maxsize=4096)
+def _size(expr: Any) -> int:
+    """The number of signs in an expression."""
+    if not expr.args:
+        return 1
+    if expr.is_Add:
+        mixed = len({order(term) for term in expr.args}) > 1
+        bare = all(term.is_Symbol for term in expr.args)
+        return sum(map(_size, expr.args)) + (3 if mixed else 0 if bare else 1)
+    if expr.is_Pow:
+        return _size(expr.base) + 1
+    if expr.is_Mul:
+        _, over, under = product(expr)
+        return sum(map(_size, [*over, *under]))
+    return 1 + sum(map(_size, expr.args))

@@ -31,7 +31,7 @@ def test_formula_refuses_what_is_no_quantity(capsys: pytest.CaptureFixture[str])
     ("symbol", "says"),
     [
         (["hidden_size"], "= is missing"),
-        (["hidden_size="], "there is no symbol"),
+        (["hidden_size="], "lacks a symbol"),
         (["hidden_size=h", "hidden_size=g"], "given twice"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The fields that a model says it has are those that can be set, with what the config says of them."""
+"""The fields of a model are those that can be set, with their values in the config."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Parts and leading forms of a formula print as it does, and are what the command line shows."""
+"""Parts and leading forms print like a formula and match the command line."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import sympy
@@ -25,12 +26,14 @@ def test_parts_are_those_of_the_command_and_add_up(by: str, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("by", ["repetition", "component", "module", "layer", "polynomial"])
-def test_nothing_has_one_part_that_is_0(by: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_formula_of_0_has_one_part(by: str, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["formula", "LlamaForCausalLM", "--quantity", "buffers", "--by", by]
     for way in (["--format", "latex"], ["--standalone"], ["--env", "equation"], ["--table", "latex"]):
         assert main([*command, *way]) == 0
     assert main(command) == 0
     assert "buffers of LlamaForCausalLM = 0" in capsys.readouterr().out
+    assert main([*command, "--leading", "--env", "align"]) == 0
+    assert "\\approx 0" in capsys.readouterr().out
 
 
 def test_a_leading_form_prints_as_a_formula_does() -> None:
@@ -49,22 +52,23 @@ def test_a_table_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> N
         assert capsys.readouterr().out == archspec.formula("BertModel").table(form) + "\n"
 
 
-def test_what_is_no_arrangement_is_refused() -> None:
-    formula = archspec.formula("BertModel")
-    with pytest.raises(FormulaError, match=r"(?s)layers is no arrangement.*did you mean layer"):
-        formula.by("layers")
-    with pytest.raises(FormulaError, match="a depth of 0"):
-        formula.by("module", depth=0)
-    with pytest.raises(FormulaError, match=r"a depth of 1\.5"):
-        formula.by("module", depth=1.5)  # type: ignore[arg-type]
-    with pytest.raises(FormulaError, match="None is no arrangement"):
-        formula.by(None)  # type: ignore[arg-type]
-    with pytest.raises(FormulaError, match="html is no format of tables"):
-        formula.table("html")
-    with pytest.raises(FormulaError, match="hidden does not enter"):
-        formula.collect("hidden")
-    with pytest.raises(FormulaError, match="num_attention_heads does not enter"):
-        formula.leading("num_attention_heads")
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        ("by", ("layers",), r"(?s)unknown arrangement 'layers'.*did you mean layer"),
+        ("by", ("module", 0), "invalid depth 0"),
+        ("by", ("module", 1.5), r"invalid depth 1\.5"),
+        ("by", (None,), "unknown arrangement None"),
+        ("table", ("html",), r"(?s)unknown table format 'html'.*choose markdown or latex"),
+        ("collect", ("hidden",), "hidden does not enter"),
+        ("leading", ("num_attention_heads",), "num_attention_heads does not enter"),
+    ],
+)
+def test_unknown_arrangements_and_fields_are_refused(
+    method: str, arguments: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(FormulaError, match=message):
+        getattr(archspec.formula("BertModel"), method)(*arguments)
 
 
 def test_notebooks_show_parts() -> None:

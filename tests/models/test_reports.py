@@ -53,5 +53,5 @@ def test_a_formula_is_written_as_the_command_does(form: str, capsys: pytest.Capt
 
 
 def test_a_formula_is_not_written_in_any_format() -> None:
-    with pytest.raises(archspec.ArchspecError, match="fortran is no format of formulas"):
+    with pytest.raises(archspec.ArchspecError, match="unknown formula format 'fortran'"):
         archspec.formula("GPT2Model").written("fortran")

@@ -42,7 +42,7 @@ def test_steps_are_counted_for_every_class(architecture: str) -> None:
 def test_a_step_takes_the_branch_of_the_count() -> None:
     rows = {row.field: row for row in archspec.load("MistralLarge4TextModel").sensitivity().fields}
     assert (rows["num_hidden_layers"].step, rows["num_hidden_layers"].by) == (14_746_215_360, 1)
-    # a field that has no symbol, because its number of dense layers is counted, is in the table, too
+    # the table includes a field without a symbol, whose number of dense layers is counted
     assert rows["first_k_dense_replace"].derivative is None and rows["first_k_dense_replace"].step != 0
 
 

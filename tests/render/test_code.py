@@ -1,4 +1,4 @@
-"""Generated code gives the count of any config, or refuses: another number never."""
+"""Generated code gives the count of any config or refuses; it never gives another number."""
 
 from __future__ import annotations
 
@@ -12,36 +12,29 @@ import pytest
 
 import archspec
 from archspec.errors import ArchspecError
-from archspec.render.code.printer import written_name
+from archspec.render.code.printer import identifier
 from archspec.specs.library import shipped
 from archspec.tables.quantities import COSTS
 from archspec.verifying.campaign import everything
 from tools.fuzz.code_at import CODES, Library, cases, inputs_at, run_python, sql_row
 
-OPT_350M = {
-    "hidden_size": 1024,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "ffn_dim": 4096,
-    "word_embed_proj_dim": 512,
-}
+Query = Callable[[str], Any]
+REFUSED = (CODES["condition"], None)
+OPT_350M = dict(zip(
+    ("hidden_size", "num_hidden_layers", "num_attention_heads", "ffn_dim", "word_embed_proj_dim"),
+    (1024, 24, 16, 4096, 512), strict=True,
+))  # fmt: skip
 NAMED = (
     *("OPTForCausalLM", "LlamaForCausalLM", "Qwen3NextForCausalLM", "DeepseekV3ForCausalLM", "SwinModel"),
     *("JambaForCausalLM", "T5ForConditionalGeneration", "LlavaForConditionalGeneration", "Wav2Vec2Model"),
-    *(
-        "FlaubertModel",
-        "MobileViTV2Model",
-        "Gemma3ForCausalLM",
-        "MistralLarge4TextModel",
-        "EfficientNetModel",
-        "BloomModel",
-    ),
+    *("FlaubertModel", "MobileViTV2Model", "Gemma3ForCausalLM", "MistralLarge4TextModel"),
+    *("EfficientNetModel", "BloomModel"),
 )
 SAMPLED = random.Random(14).sample(archspec.architectures(), 16)
 
 
 @pytest.fixture
-def query() -> Iterator[Callable[[str], Any]]:
+def query() -> Iterator[Query]:
     import duckdb
 
     with duckdb.connect() as connection:
@@ -50,6 +43,23 @@ def query() -> Iterator[Callable[[str], Any]]:
 
 def sql_of(formula: archspec.Formula, row: dict[str, Any]) -> str:
     return f"SELECT {formula.written('sql')} FROM (SELECT {sql_row(row)})"
+
+
+def costs_of(architecture: str, quantity: str = "flops") -> archspec.Formula:
+    return archspec.load(architecture).quantity(quantity, tokens=4)
+
+
+def runs(formula: archspec.Formula, **changed: Any) -> int | None:
+    """The count of the formula's Python code with some inputs changed; None if it refuses."""
+    assert changed.keys() <= {**formula.inputs, **formula.symbols}.keys()
+    return run_python(formula.python(), {**formula.inputs, **changed})
+
+
+def assert_refused(formula: archspec.Formula, row: dict[str, Any], folder: Path, query: Query) -> None:
+    """The code of every language refuses a row of inputs."""
+    assert formula.inputs.keys() == row.keys()
+    assert run_python(formula.python(), row) is query(sql_of(formula, row)) is None
+    assert Library(formula.written("c"), folder, formula.quantity).run(row) == REFUSED
 
 
 def check(
@@ -68,8 +78,7 @@ def check(
         found = run_python(code, row)
         assert found == count or (changed and found is None), (architecture, changed, found, count)
         if library:
-            expected = (0, count) if found is not None else (CODES["condition"], None)
-            assert library.run(row) == expected, changed
+            assert library.run(row) == ((0, count) if found is not None else REFUSED), changed
         if query:
             assert query(sql_of(formula, row)) == found, changed
         given += found is not None
@@ -77,9 +86,7 @@ def check(
 
 
 @pytest.mark.parametrize("architecture", NAMED)
-def test_code_of_every_language_is_exact_or_refuses(
-    architecture: str, tmp_path: Path, query: Callable[[str], Any]
-) -> None:
+def test_code_of_every_language_is_exact_or_refuses(architecture: str, tmp_path: Path, query: Query) -> None:
     assert check(architecture, 8, tmp_path, query) > 1
 
 
@@ -91,21 +98,26 @@ def test_code_of_a_sample_of_classes_is_exact_or_refuses(architecture: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", archspec.architectures())
-def test_code_of_every_class_is_exact_or_refuses(
-    architecture: str, tmp_path: Path, query: Callable[[str], Any]
-) -> None:
+def test_code_of_every_class_is_exact_or_refuses(architecture: str, tmp_path: Path, query: Query) -> None:
     for quantity in ("params", *COSTS):
         check(architecture, 40, tmp_path, query, quantity)
 
 
-def test_code_outside_of_its_branch_refuses(tmp_path: Path, query: Callable[[str], Any]) -> None:
+@pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "T5Model", "MistralForCausalLM", "BertModel"])
+@pytest.mark.parametrize("quantity", ["flops", "cache_elements", "training_flops"])
+def test_code_of_costs_is_exact_or_refuses(
+    architecture: str, quantity: str, tmp_path: Path, query: Query
+) -> None:
+    assert check(architecture, 24, tmp_path, query, quantity) > 1
+
+
+def test_code_outside_of_its_branch_refuses(tmp_path: Path, query: Query) -> None:
     """opt-350m has projections of its embeddings, which opt-125m does not have."""
     formula = archspec.formula("OPTForCausalLM")
     small = {**formula.inputs, **OPT_350M}
     with pytest.raises(ValueError, match="does not hold for these fields"):
         eval(formula.python(), {}, dict(small))
-    assert query(sql_of(formula, small)) is None
-    assert Library(formula.written("c"), tmp_path, "params").run(small) == (CODES["condition"], None)
+    assert_refused(formula, small, tmp_path, query)
     there = archspec.formula("OPTForCausalLM", set=OPT_350M)
     assert eval(there.python(), {}, there.inputs) == query(sql_of(there, there.inputs)) == 331_198_464
     for language in ("python", "sql", "c"):
@@ -124,15 +136,12 @@ def test_code_outside_of_its_branch_refuses(tmp_path: Path, query: Callable[[str
     ],
 )
 def test_code_refuses_what_a_layer_of_torch_refuses(
-    architecture: str, changed: dict[str, Any], tmp_path: Path, query: Callable[[str], Any]
+    architecture: str, changed: dict[str, Any], tmp_path: Path, query: Query
 ) -> None:
     formula = archspec.formula(architecture)
     with pytest.raises(ArchspecError):
         formula.evaluate(changed)
-    row = {**formula.inputs, **changed}
-    assert formula.inputs.keys() == row.keys()
-    assert run_python(formula.python(), row) is query(sql_of(formula, row)) is None
-    assert Library(formula.written("c"), tmp_path, "params").run(row) == (CODES["condition"], None)
+    assert_refused(formula, {**formula.inputs, **changed}, tmp_path, query)
 
 
 @pytest.mark.parametrize(
@@ -146,70 +155,53 @@ def test_code_refuses_what_a_layer_of_torch_refuses(
 )
 @pytest.mark.parametrize("quantity", ["flops", "training_flops", "cache_elements"])
 def test_code_of_costs_refuses_what_transformers_cannot_run(
-    architecture: str, changed: dict[str, Any], quantity: str, tmp_path: Path, query: Callable[[str], Any]
+    architecture: str, changed: dict[str, Any], quantity: str, tmp_path: Path, query: Query
 ) -> None:
-    model = archspec.load(architecture)
-    formula, broken = model.quantity(quantity, tokens=4), model.at(changed)
+    formula, broken = costs_of(architecture, quantity), archspec.load(architecture).at(changed)
     with pytest.raises(ArchspecError, match="cannot run it"):
         broken.forward(tokens=4)
+    assert runs(formula) == formula.evaluate()
     row = inputs_at(formula, broken.scope, {"batch": 1, "tokens": 4, "past": 0})
-    assert run_python(formula.python(), formula.inputs) == formula.evaluate()
-    assert run_python(formula.python(), row) is query(sql_of(formula, row)) is None
-    assert Library(formula.written("c"), tmp_path, quantity).run(row) == (CODES["condition"], None)
+    assert_refused(formula, row, tmp_path, query)
 
 
 def test_conditions_on_experts_are_not_those_of_a_dense_model() -> None:
     dense = {"mlp_only_layers": list(range(24)), "num_experts": 4, "num_experts_per_tok": 8}
     model = archspec.load("Qwen2MoeForCausalLM", set=dense)
-    formula = model.quantity("flops", tokens=4)
-    assert run_python(formula.python(), formula.inputs) == model.forward(tokens=4).flops
+    assert runs(model.quantity("flops", tokens=4)) == model.forward(tokens=4).flops
 
 
 def test_conditions_of_running_hold_for_sub_configs() -> None:
-    checks = archspec.load("Gemma3ForConditionalGeneration").quantity("flops", tokens=4).checks
     named = "(text_config_num_attention_heads % text_config_num_key_value_heads) == 0"
-    assert named in checks
+    assert named in costs_of("Gemma3ForConditionalGeneration").checks
 
 
-def test_code_without_inputs_is_valid(tmp_path: Path, query: Callable[[str], Any]) -> None:
+def test_code_without_inputs_is_valid(tmp_path: Path, query: Query) -> None:
     formula = archspec.load("SLANetSLAHead").quantity("buffers")
     assert not formula.inputs
     assert eval(formula.python(), {}, {}) == query(sql_of(formula, {})) == formula.evaluate()
     assert Library(formula.written("c"), tmp_path, "buffers").run({}) == (0, formula.evaluate())
 
 
-def test_c_code_does_not_overflow(tmp_path: Path) -> None:
+def test_code_beyond_64_bits_is_exact_and_overflows_are_errors(tmp_path: Path, query: Query) -> None:
     formula = archspec.load("LlamaForCausalLM").quantity("training_flops", tokens=10**7, batch=1000)
-    library = Library(formula.written("c"), tmp_path, "training_flops")
-    assert library.run(formula.inputs) == (0, 157_682_824_642_560_000_000_000)
+    library, exact = (
+        Library(formula.written("c"), tmp_path, "training_flops"),
+        157_682_824_642_560_000_000_000,
+    )
+    assert library.run(formula.inputs) == (0, exact) and query(sql_of(formula, formula.inputs)) == exact
     huge = {**formula.inputs, "tokens": 2**62, "batch": 2**62}
     assert library.run(huge) == (CODES["overflow"], None)
-    assert library.run({**formula.inputs, "tokens": -1}) == (CODES["condition"], None)
-
-
-def test_sql_that_overflows_is_an_error(query: Callable[[str], Any]) -> None:
-    formula = archspec.load("LlamaForCausalLM").quantity("training_flops", tokens=10**7, batch=1000)
-    assert query(sql_of(formula, formula.inputs)) == 157_682_824_642_560_000_000_000
+    assert library.run({**formula.inputs, "tokens": -1}) == REFUSED
     with pytest.raises(Exception, match=r"(?i)overflow|out of range"):
-        query(sql_of(formula, {**formula.inputs, "tokens": 2**62, "batch": 2**62}))
+        query(sql_of(formula, huge))
 
 
 def test_code_of_costs_knows_the_positions() -> None:
     formula = archspec.load("GPT2LMHeadModel").quantity("flops", tokens=8)
-    code = compile(formula.python(), "formula", "eval")
     for tokens in (8, 1024):
-        expected = archspec.load("GPT2LMHeadModel").forward(tokens=tokens).flops
-        assert run_python(code, {**formula.inputs, "tokens": tokens}) == expected
-    assert run_python(code, {**formula.inputs, "tokens": 1025}) is None
-    assert run_python(code, {**formula.inputs, "tokens": 1024, "past": 1}) is None
-
-
-@pytest.mark.parametrize("architecture", ["LlamaForCausalLM", "T5Model", "MistralForCausalLM", "BertModel"])
-@pytest.mark.parametrize("quantity", ["flops", "cache_elements", "training_flops"])
-def test_code_of_costs_is_exact_or_refuses(
-    architecture: str, quantity: str, tmp_path: Path, query: Callable[[str], Any]
-) -> None:
-    assert check(architecture, 24, tmp_path, query, quantity) > 1
+        assert runs(formula, tokens=tokens) == archspec.load("GPT2LMHeadModel").forward(tokens=tokens).flops
+    assert runs(formula, tokens=1025) is runs(formula, tokens=1024, past=1) is None
 
 
 @pytest.mark.parametrize(
@@ -217,25 +209,30 @@ def test_code_of_costs_is_exact_or_refuses(
     [
         ("LlamaForCausalLM", {"tokens": 0}),
         ("LlamaForCausalLM", {"batch": 0}),
-        ("BertModel", {"past": 1}),  # it keeps no cache
+        ("BertModel", {"past": 1}),  # a model without a cache
         ("T5Model", {"encoder_tokens": 4, "new_encoder_tokens": 5}),
     ],
 )
 def test_code_refuses_lengths_that_flops_refuses(architecture: str, lengths: dict[str, int]) -> None:
-    model = archspec.load(architecture)
-    formula = model.quantity("flops", tokens=4)
+    formula = costs_of(architecture)
     with pytest.raises(ArchspecError):
-        model.forward(**{"tokens": 4, **lengths})
-    assert formula.inputs.keys() >= lengths.keys()
-    assert run_python(formula.python(), formula.inputs) == formula.evaluate()
-    assert run_python(formula.python(), {**formula.inputs, **lengths}) is None
+        archspec.load(architecture).forward(**{"tokens": 4, **lengths})
+    assert runs(formula) == formula.evaluate() and runs(formula, **lengths) is None
 
 
-def test_code_of_activations_refuses_lengths_that_a_step_refuses() -> None:
-    formula = archspec.load("MBartForConditionalGeneration").quantity("activation_bytes", tokens=4)
-    assert run_python(formula.python(), formula.inputs) == formula.evaluate()
-    assert run_python(formula.python(), {**formula.inputs, "tokens": 1}) is None
-    assert run_python(formula.python(), {**formula.inputs, "encoder_tokens": 1}) is None
+@pytest.mark.parametrize(
+    ("formula", "changed"),
+    [
+        (lambda: costs_of("MBartForConditionalGeneration", "activation_bytes"), {"tokens": 1}),
+        (lambda: costs_of("MBartForConditionalGeneration", "activation_bytes"), {"encoder_tokens": 1}),
+        (lambda: costs_of("PhiModel"), {"num_hidden_layers": 0, "past": 7}),  # no layer has a cache
+        # the iterations of a loop over a list of lists are counted one by one
+        (lambda: archspec.formula("EvollaForProteinText2Text"), {"resampler_depth": 8}),
+    ],
+)
+def test_code_refuses_other_sizes(formula: Callable[[], archspec.Formula], changed: dict[str, int]) -> None:
+    found = formula()
+    assert runs(found) == found.evaluate() and runs(found, **changed) is None
 
 
 def test_activations_of_what_transformers_cannot_run_are_refused() -> None:
@@ -244,49 +241,33 @@ def test_activations_of_what_transformers_cannot_run_are_refused() -> None:
         model.quantity("activation_bytes")
 
 
-def test_code_refuses_a_past_without_a_layer_that_keeps_one() -> None:
-    formula = archspec.load("PhiModel").quantity("flops", tokens=4)
-    assert run_python(formula.python(), {**formula.inputs, "num_hidden_layers": 0, "past": 7}) is None
-
-
-def test_code_keeps_the_number_of_layers_in_a_list_of_lists() -> None:
-    """The turns of such a loop are counted one by one."""
-    formula = archspec.formula("EvollaForProteinText2Text")
-    assert run_python(formula.python(), formula.inputs) == formula.evaluate()
-    assert run_python(formula.python(), {**formula.inputs, "resampler_depth": 8}) is None
-
-
 def test_code_of_a_config_with_a_list_of_layers_checks_its_length() -> None:
-    config = {"model_type": "qwen3", "num_hidden_layers": 2, "layer_types": ["full_attention"] * 2}
-    formula = archspec.load(config, "Qwen3ForCausalLM").formula
-    assert run_python(formula.python(), {**formula.inputs, "num_hidden_layers": 3}) is None
-    longer = {**formula.inputs, "num_hidden_layers": 3, "len_layer_types": 3}
-    three = archspec.load(
-        {**config, "num_hidden_layers": 3, "layer_types": ["full_attention"] * 3}, "Qwen3ForCausalLM"
-    )
-    assert run_python(formula.python(), longer) == three.params
+    def qwen(layers: int) -> archspec.Model:
+        config = {"num_hidden_layers": layers, "layer_types": ["full_attention"] * layers}
+        return archspec.load({"model_type": "qwen3", **config}, "Qwen3ForCausalLM")
+
+    formula = qwen(2).formula
+    assert runs(formula, num_hidden_layers=3) is None
+    assert runs(formula, num_hidden_layers=3, len_layer_types=3) == qwen(3).params
 
 
 def test_code_under_assumptions_checks_them_too() -> None:
     formula = archspec.formula("LlamaForCausalLM").assume("intermediate_size=7*hidden_size/2")
-    code = compile(formula.python(), "formula", "eval")
-    assert run_python(code, formula.inputs) == formula.evaluate()
+    assert runs(formula) == formula.evaluate()
     fields = {"hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 224}
     other = archspec.load("LlamaForCausalLM", set=fields)
-    assert run_python(code, inputs_at(formula, other.scope)) == other.params
-    odd = {**formula.inputs, "hidden_size": 63, "num_attention_heads": 1, "num_key_value_heads": 1}
-    assert run_python(code, odd) is None
+    assert run_python(formula.python(), inputs_at(formula, other.scope)) == other.params
+    assert runs(formula, hidden_size=63, num_attention_heads=1, num_key_value_heads=1) is None
 
 
 def test_fields_that_only_decide_keep_the_values_of_the_config() -> None:
-    """Sizes alone are enough, as with `count --set`; a field that follows from others has to be given."""
+    """Sizes alone are enough, as with `count --set`; computed defaults must be given."""
     formula = archspec.formula("OPTForCausalLM")
-    assert eval(formula.python(), {}, dict(formula.symbols)) == formula.evaluate()
-    assert run_python(formula.python(), {**formula.symbols, **OPT_350M}) is None
-    tied = {**formula.symbols, "tie_word_embeddings": False}
-    assert run_python(formula.python(), tied) is None
-    without = {name: value for name, value in formula.symbols.items() if name != "ffn_dim"}
-    assert run_python(formula.python(), without) is None
+    code, sizes = formula.python(), dict(formula.symbols)
+    assert eval(code, {}, sizes) == formula.evaluate()
+    without = {name: value for name, value in sizes.items() if name != "ffn_dim"}
+    for row in ({**sizes, **OPT_350M}, {**sizes, "tie_word_embeddings": False}, without):
+        assert run_python(code, row) is None
 
 
 def test_conditions_are_expressions_over_the_inputs() -> None:
@@ -298,20 +279,20 @@ def test_conditions_are_expressions_over_the_inputs() -> None:
     assert failed == ["word_embed_proj_dim == hidden_size"]
 
 
-def test_fields_that_are_named_like_reserved_words(tmp_path: Path, query: Callable[[str], Any]) -> None:
-    """No field of a spec is a keyword of C or SQL as it is written."""
+def test_fields_that_are_named_like_reserved_words(tmp_path: Path, query: Query) -> None:
+    """No field of a spec, as it is written, is a keyword of C or SQL."""
     names = {name for kind in everything() for name in shipped().load(kind).fields}
-    listed = ", ".join(f"1 AS {name}" for name in sorted({written_name("sql", name) for name in names}))
-    query(f"SELECT {', '.join(written_name('sql', name) for name in sorted(names))} FROM (SELECT {listed})")
-    takes = ", ".join(f"int {name}" for name in sorted({written_name("c", name) for name in names}))
+    assert identifier("freeze", "sql") == '"freeze"'
+    columns = sorted({identifier(name, "sql") for name in names})
+    query(f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(f'1 AS {name}' for name in columns)})")
+    takes = ", ".join(f"int {name}" for name in sorted({identifier(name, "c") for name in names}))
     (tmp_path / "names.c").write_text(f"int f({takes}) {{ return 0; }}\n")
     subprocess.run(["cc", "-c", "names.c"], cwd=tmp_path, check=True)
 
 
-def test_numbers_that_are_not_whole_are_refused(query: Callable[[str], Any]) -> None:
+@pytest.mark.parametrize("wrong", [768.5, -768, None, "768", True])
+def test_numbers_that_are_not_whole_are_refused(wrong: Any, query: Query) -> None:
     formula = archspec.formula("GPT2Model")
-    for wrong in (768.5, -768, None, "768", True):
-        row = {**formula.inputs, "n_inner": wrong}
-        assert run_python(formula.python(), row) is None
-        if not isinstance(wrong, bool | str):
-            assert query(sql_of(formula, row)) is None
+    assert runs(formula, n_inner=wrong) is None
+    if not isinstance(wrong, bool | str):
+        assert query(sql_of(formula, {**formula.inputs, "n_inner": wrong})) is None

@@ -8,8 +8,9 @@ import pytest
 
 import archspec
 from archspec.render.code.printer import printer
-from archspec.render.notation import chosen, entries, path, spelled
-from archspec.render.terms import arranged
+from archspec.render.formats import glyphs
+from archspec.render.notation import choose_glyphs, entries, path, spell_name
+from archspec.render.terms import arrange_terms
 
 FORMULAS = {  # the highest order first, common factors taken, factors as notation.yaml lists them
     "BertModel": "L·(4·d² + 2·d·d_ff + 9·d + d_ff) + d·(V + s + t + d) + 3·d",
@@ -30,7 +31,7 @@ def test_formulas_are_as_authors_write_them(architecture: str) -> None:
 @pytest.mark.parametrize("architecture", ["DeepseekV3ForCausalLM", "JambaForCausalLM"])
 def test_the_order_is_the_same_in_every_format(architecture: str) -> None:
     formula = archspec.formula(architecture)
-    glyphs = chosen(formula.symbols)
+    symbols = choose_glyphs(formula.symbols)
 
     def met(text: str, names: dict[str, str]) -> list[str]:
         """The fields in the order in which a text names them."""
@@ -38,15 +39,15 @@ def test_the_order_is_the_same_in_every_format(architecture: str) -> None:
         pattern = "|".join(rf"(?<![A-Za-z_\\]){re.escape(mark)}(?![A-Za-z_])" for mark in marks)
         return [names[mark] for mark in re.findall(pattern, text)]
 
-    wanted = met(formula.text(), {glyph.text: name for name, glyph in glyphs.items()})
+    wanted = met(formula.text(), {glyph.text: name for name, glyph in symbols.items()})
     assert len(wanted) > 25
-    assert met(formula.latex(), {glyph.latex: name for name, glyph in glyphs.items()}) == wanted
+    assert met(formula.latex(), {glyph.latex: name for name, glyph in symbols.items()}) == wanted
     rounds = re.search("[⌈⌊]", formula.text())  # which code does by divisions, where other signs are
     for form in () if rounds else ("python", "sql", "spark"):
-        code = printer(form).whole(arranged(formula))
+        code = printer(form).print_sum(arrange_terms(formula))
         assert met(code, {name: name for name in formula.symbols}) == wanted
     shown = re.sub(r"<msub><mi>(\w+)</mi><mtext>(\w+)</mtext></msub>", r"<mi>\1_\2</mi>", formula.mathml())
-    assert met(shown, {f"<mi>{glyph.text}</mi>": name for name, glyph in glyphs.items()}) == wanted
+    assert met(shown, {f"<mi>{glyph.text}</mi>": name for name, glyph in symbols.items()}) == wanted
 
 
 def test_a_symbol_is_one_in_all_formats() -> None:
@@ -68,19 +69,17 @@ def test_names_in_latex_never_touch() -> None:
     assert latex.count(r"\texttt{") > 20
     assert not re.search(r"\\texttt\{[^}]*\}(\\,| )*(\\texttt|[A-Za-z(])", latex)
     assert not re.search(r"[A-Za-z)}](\\,| )\\texttt", latex)
-    assert spelled("depth_divisor", "").latex == r"\texttt{depth\_divisor}"
+    assert spell_name("depth_divisor").latex == r"\texttt{depth\_divisor}"
 
 
 def test_no_two_fields_share_a_symbol() -> None:
     """Fields of one meaning have one symbol; where two of them meet, the second is written out."""
-    glyphs = chosen(["v_head_dim", "linear_value_head_dim", "text_config.v_head_dim"])
-    assert [glyph.text for glyph in glyphs.values()] == ["d_v", "linear_value_head_dim", "d_v_text"]
-    assert glyphs["text_config.v_head_dim"].latex == r"d_{v,\mathrm{text}}"
+    found = choose_glyphs(["v_head_dim", "linear_value_head_dim", "text_config.v_head_dim"])
+    assert [glyph.text for glyph in found.values()] == ["d_v", "linear_value_head_dim", "d_v_text"]
+    assert found["text_config.v_head_dim"].latex == r"d_{v,\mathrm{text}}"
 
 
 def test_what_is_no_field_has_a_meaning() -> None:
-    from archspec.render.formats import glyphs
-
     found = glyphs(archspec.formula("Qwen3NextForCausalLM"))
     assert found["L_linear_attn"].meaning == "layers with layer_types[i] == 'linear_attention'"
     assert all(glyph.meaning for glyph in found.values())

@@ -18,8 +18,8 @@ from archspec.costs.activations import called_activations
 from archspec.costs.records import Call, Step
 from archspec.errors import ArchspecError
 from archspec.models.elsewhere import value_at
-from archspec.render.code.conditions import ready
-from archspec.render.code.printer import identifier, written_name
+from archspec.render.code.conditions import prepare
+from archspec.render.code.printer import identifier
 from archspec.specs.layer_types import ALLOWED
 from archspec.symbolic.closed_form import others
 
@@ -57,7 +57,7 @@ def inputs_at(
     formula: archspec.Formula, scope: Scope, lengths: dict[str, int] | None = None
 ) -> dict[str, Any]:
     """All inputs of a formula's code at a config, by their identifiers."""
-    names = ready(formula, [("", [formula.expr])]).inputs
+    names = prepare(formula).inputs
     return {
         identifier(n): (lengths or {}).get(n, field_at(scope, n) if n not in (lengths or {}) else 0)
         for n in names
@@ -113,7 +113,7 @@ class Library:
 def sql_row(row: dict[str, Any]) -> str:
     """A table of one row."""
     return (
-        ", ".join(f"{sql_literal(value)} AS {written_name('sql', name)}" for name, value in row.items())
+        ", ".join(f"{sql_literal(value)} AS {identifier(name, 'sql')}" for name, value in row.items())
         or "1 AS one"
     )
 
@@ -147,7 +147,7 @@ def cases(
     """The config and some near it: what is changed, the inputs of its code, the count or None."""
     lengths = formula.call.lengths() if formula.call else {}
     yield {}, inputs_at(formula, model.scope, lengths), exact(model, formula.quantity, formula.call)
-    inputs, about = (found := ready(formula, [("", [formula.expr])])).inputs, found.about
+    inputs, about = (found := prepare(formula)).inputs, found.fields
     fields = [one for one in model.fields if "any" not in one.types]
     fields = [one for one in fields if one.field in about or one.field.split(".")[-1] not in ALLOWED]
     read = [one for one in fields if one.field in about]

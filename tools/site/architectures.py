@@ -14,7 +14,7 @@ import yaml
 
 import archspec
 from archspec.errors import ArchspecError
-from archspec.render.formats import glyphs, written
+from archspec.render.formats import format_formula, glyphs
 from archspec.specs.library import TRANSFORMERS_VERSION, shipped
 
 ROOT = Path(__file__).parents[2]
@@ -167,7 +167,7 @@ def _legend(formula: archspec.Formula) -> str:
 
     shown = []
     for name in glyphs(formula):
-        symbol = written(formula, "mathml", terms=(sympy.Symbol(name),))
+        symbol = format_formula(formula, "mathml", terms=(sympy.Symbol(name),))
         meaning = formula.definitions.get(name, name)
         value = formula.symbols.get(name)
         shown.append(f"{symbol} <code>{escape(meaning)}</code>" + ("" if value is None else f" = {value:,}"))

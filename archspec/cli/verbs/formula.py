@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from archspec.models.formula import Formula
     from archspec.models.parts import Leading
     from archspec.render.arrangements import Part
-    from archspec.render.formats import Layout
+    from archspec.render.tex.document import Layout
 
 
 def chosen_formula(args: Values) -> Formula:
@@ -30,7 +30,7 @@ def chosen_formula(args: Values) -> Formula:
 def run(args: Values) -> int:
     """Print the formula in the format and arrangement that the options choose."""
     from archspec.render.code.printer import LANGUAGES
-    from archspec.render.formats import PLAIN, condition_note, program, tabled, typeset, written_part
+    from archspec.render.formats import PLAIN, condition_note, format_formula, parts_table, program, typeset
 
     _check_arrangement(args)
     layout = _layout(args)
@@ -45,7 +45,7 @@ def run(args: Values) -> int:
     if left is not None:
         parts = left.cut(parts)
     if args.table:
-        print(tabled(formula, parts, args.table, own, layout or PLAIN))
+        print(parts_table(formula, parts, args.table, own, layout or PLAIN))
     elif args.json:
         approximate = {} if left is None else {"leading": left.as_json()}
         values = [int(formula.number(part.expr)) for part in parts]
@@ -65,7 +65,7 @@ def run(args: Values) -> int:
     else:
         for part in parts:
             label = f"{part.label}: " if part.label else ""
-            print(label + written_part(formula, part, args.format, own))
+            print(label + format_formula(formula, args.format, own, part.terms))
         if note := condition_note(formula, args.format):
             print(note.removeprefix("\n"))
     return 0
@@ -92,7 +92,7 @@ def _layout(args: Values) -> Layout | None:
     Raises:
         FormulaError: for options of LaTeX with another format.
     """
-    from archspec.render.formats import Layout
+    from archspec.render.tex.document import Layout
 
     asked = args.env or args.standalone or args.width is not None
     other = args.json or args.format not in ("unicode", "latex") or (args.table and args.env)
@@ -109,7 +109,7 @@ def _parts(formula: Formula, args: Values) -> list[Part]:
     from archspec.render import arrangements
 
     if args.collect:
-        return arrangements.collected(formula, args.collect)
+        return arrangements.collect_powers(formula, args.collect)
     return arrangements.arrangement(formula, args.by, args.depth or 1)
 
 
@@ -128,12 +128,12 @@ def _own_symbols(args: Values) -> dict[str, str]:
 def _explain(
     formula: Formula, parts: list[Part], left: Leading | None, args: Values, own: dict[str, Glyph]
 ) -> None:
-    from archspec.render.formats import glyphs, written_part
+    from archspec.render.formats import format_formula, glyphs
 
     equals = "=" if left is None else "≈"
     for part in parts:
         name = part.label or f"{formula.quantity_name} of {formula.architecture}"
-        say(f"{name} {equals} {written_part(formula, part, args.format, own)}")
+        say(f"{name} {equals} {format_formula(formula, args.format, own, part.terms)}")
     exact = f"{formula.evaluate():,}"
     here = f"= {exact} at the values below"
     say(f"{here}\n" if left is None else f"≈ {left.value:,} at the values below, exactly {exact}\n")
@@ -155,21 +155,20 @@ def _explain(
 
 def _leading_notes(formula: Formula, left: Leading, args: Values, own: dict[str, Glyph]) -> list[str]:
     """Return which fields grow, and which terms are dropped."""
-    from archspec.render.factors import shortest
-    from archspec.render.formats import written
+    from archspec.render.formats import format_formula
 
     growing = f"growing: {', '.join(left.growing) or 'no field'}"
     if left.dropped.expr == 0:
         return [growing, "every term is dominant; nothing is dropped"]
-    terms = shortest(left.dropped.expr)
-    shown = written(formula, args.format, own, terms[:6]) + (" + …" if len(terms) > 6 else "")
+    terms = left.dropped.part.terms
+    shown = format_formula(formula, args.format, own, terms[:6]) + (" + …" if len(terms) > 6 else "")
     value = f"{left.dropped.value:,} ({left.dropped.share:.2%}) here"
     return [growing, f"dropped: {shown}, which is {value}"]
 
 
 def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph], layout: Layout | None) -> None:
     from archspec.render.code.printer import LANGUAGES
-    from archspec.render.formats import typeset_cases, written
+    from archspec.render.formats import format_formula, typeset_cases
 
     cases = formula.piecewise()
     if args.json:
@@ -183,4 +182,4 @@ def _piecewise(args: Values, formula: Formula, own: dict[str, Glyph], layout: La
             held = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
             comment = {"python": "# ", "c": "// "}.get(args.format, "-- " if args.format in LANGUAGES else "")
             between = "\n" if comment else " "
-            print(f"{comment}{held or 'always'}:{between}{written(case, args.format, own)}")
+            print(f"{comment}{held or 'always'}:{between}{format_formula(case, args.format, own)}")

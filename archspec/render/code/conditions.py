@@ -1,4 +1,4 @@
-"""The inputs of a formula's code, the conditions that it checks, and terms that every language has."""
+"""The inputs of a formula's code and the conditions that it checks, in terms that every language has."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from archspec.render.code.printer import CodePrinter, fraction, identifier, written_name
+from archspec.render.code.printer import LANGUAGES, SCALE, fraction, identifier, literal, printer
 from archspec.symbolic.closed_form import ClosedForm
 from archspec.symbolic.validity.checks import Check, exactly
-from archspec.symbolic.validity.floats import BITS
 
-SHORT = 8  # items of a list that are conditions of their own
-_SAID = (sympy.Symbol, sympy.Rational, sympy.Add, sympy.Mul, sympy.floor, sympy.ceiling)
+Parts = Sequence[tuple[str, Sequence[Any]]]
+SHORT = 8  # the longest list whose items are separate conditions
+_KINDS = (sympy.Symbol, sympy.Rational, sympy.Add, sympy.Mul, sympy.floor, sympy.ceiling)
 
 
-class Ready(NamedTuple):
-    """A formula as code can say it.
+class Code(NamedTuple):
+    """A formula as code can express it.
 
-    ``parts`` are terms over whole numbers, by their labels. Of ``floats`` the symbols stand for 1024 times
-    the field. ``checks`` and ``flags`` are what has to hold; ``inputs`` are all fields that are read, by
-    their names, with their values at the config. ``optional`` of them only decide, and stay as they are
-    in the config where other fields are set.
+    ``parts`` are labelled terms over whole numbers; the symbols of ``floats`` are 1024 times the field.
+    ``checks`` and ``flags`` must hold. ``inputs`` are all fields read, with their values at the config; the
+    ``optional`` ones only decide, and keep the config's values by default.
     """
 
     parts: tuple[tuple[str, tuple[Any, ...]], ...]
@@ -34,69 +33,96 @@ class Ready(NamedTuple):
     optional: tuple[str, ...]
 
     @property
-    def about(self) -> set[str]:
-        """The fields that the inputs are about."""
-        return set(map(_base, self.inputs))
+    def fields(self) -> set[str]:
+        """The fields that the inputs belong to."""
+        return set(map(_field, self.inputs))
 
     def identifiers(self, language: str = "python") -> dict[str, str]:
         """Each input's identifier in a language."""
-        return {name: written_name(language, name) for name in self.inputs}
+        return {name: identifier(name, language) for name in self.inputs}
+
+    def operands(self, language: str) -> dict[str, str]:
+        """Each numeric input as an operand of whole numbers."""
+        names, syntax = self.identifiers(language), LANGUAGES[language]
+        numbers = {name: syntax.number.format(name=names[name]) for name in self.whole}
+        return numbers | {name: syntax.scaled.format(name=names[name]) for name in self.floats}
+
+    def tests(self, language: str) -> list[str]:
+        """The conditions as expressions of a language."""
+        names, operands, syntax = self.identifiers(language), self.operands(language), LANGUAGES[language]
+        prints = printer(language, operands)
+        sizes = [syntax.size.format(name=names[name], operand=operands[name]) for name in self.whole]
+        if language == "python" and self.whole:
+            fields = ", ".join(names[name] for name in self.whole)
+            sizes = [f"all(type(n) is int and n >= 0 for n in ({fields},))"]
+        scaled = [syntax.fraction.format(name=names[name], operand=operands[name]) for name in self.floats]
+        checks = [prints.compare(*check) for check in self.checks]
+        flags = [_flag(language, names[name], value) for name, value in self.flags.items()]
+        return [*sizes, *flags, *checks] if language == "c" else [*sizes, *scaled, *checks, *flags]
+
+
+def _flag(language: str, name: str, value: Any) -> str:
+    """The condition that a field has a value."""
+    text = literal(language, value)
+    if language == "c":
+        if value is None or isinstance(value, bool):
+            return name if value else f"!{name}"
+        return f"{name} == {text}" if isinstance(value, int | float) else f"text_is_({name}, {text})"
+    if language == "python":
+        return f"{name} {'is' if value is None or isinstance(value, bool) else '=='} {text}"
+    return f"{name} {'IS' if value is None else '='} {text}"
 
 
 class _Conditions:
-    """The conditions of a formula; more come up as parts of it are made constants."""
+    """The conditions of a formula; more are added as fields become constants."""
 
     def __init__(self, formula: ClosedForm) -> None:
         self.formula, valid = formula, formula.validity
         self.values = {**valid.numbers, **formula.config_values, **formula.symbols}
         self.constants = {sympy.Symbol(name): exactly(formula.symbols[name]) for name in formula.definitions}
-        self.scaled = {
-            sympy.Symbol(name): sympy.Symbol(name) / 2**BITS
-            for name, value in self.values.items()
-            if isinstance(value, float)
-        }
+        floats = [sympy.Symbol(name) for name, value in self.values.items() if isinstance(value, float)]
+        self.scaled = {symbol: symbol / SCALE for symbol in floats}
         self.flags = dict(valid.flags)
         self.pinned: dict[str, None] = {}
-        entering = {symbol.name.partition("[")[0] for symbol in formula.expr.free_symbols}
+        used = {symbol.name.partition("[")[0] for symbol in formula.expr.free_symbols}
         for name in [name for name in self.flags if name.startswith("len(")]:
-            self._list(name[4:-1], self.flags[name], entering)
-        self.pin(check.left for check in valid.checks if _is_value(check))
+            self._merge_list(name[4:-1], self.flags[name], used)
+        self.pin(check.left for check in valid.checks if _fixes_value(check))
         self.pin(sympy.Symbol(name) for name, value in self.flags.items() if isinstance(value, float))
-        self.checks = [self.said(check) for check in valid.checks if not _is_value(check)]
+        self.checks = [self.check(*check) for check in valid.checks if not _fixes_value(check)]
         for replaced, expr in formula.replacements.items():
             over, under = sympy.together(expr).as_numer_denom()
             if under != 1:
-                self.checks.append(self.said(Check("==", sympy.Mod(over, under), sympy.Integer(0))))
+                self.checks.append(self.check("==", sympy.Mod(over, under), sympy.Integer(0)))
             if expr.free_symbols and not isinstance(self.values.get(replaced.name), float):
-                self.checks.append(self.said(Check(">=", expr, sympy.Integer(0))))
+                self.checks.append(self.check(">=", expr, sympy.Integer(0)))
 
-    def _list(self, name: str, length: int, entering: set[str]) -> None:
-        """A long list whose items only decide is one flag."""
+    def _merge_list(self, name: str, length: int, used: set[str]) -> None:
+        """Make a long list one flag if its items only decide."""
         items = [f"{name}[{index}]" for index in range(length)]
-        if length > SHORT and name not in entering and all(item in self.values for item in items):
+        if length > SHORT and name not in used and all(item in self.values for item in items):
             del self.flags[f"len({name})"]
             self.flags[name] = [self.values[item] for item in items]
             self.constants |= {sympy.Symbol(item): exactly(self.values[item]) for item in items}
 
-    def said(self, check: Check) -> Check:
-        """A condition under what the formula replaces, over whole numbers."""
-        return Check(check.op, self.expr(check.left, True), self.expr(check.right, True))
+    def check(self, op: str, left: Any, right: Any) -> Check:
+        """A condition with the formula's replacements made, over whole numbers."""
+        return Check(op, self.express(left, whole=True), self.express(right, whole=True))
 
-    def expr(self, expr: Any, constant: bool = False) -> Any:
-        """An expression that every language can say exactly: what none can say is a constant."""
+    def express(self, expr: Any, whole: bool = False) -> Any:
+        """An expression that every language has; other parts (everything, if ``whole``) are constants."""
         expr = sympy.sympify(expr).xreplace(self.formula.replacements).xreplace(self.constants)
         scaled = expr.xreplace(self.scaled)
-        if sayable(scaled):
+        if is_expressible(scaled):
             return scaled
-        if not constant and isinstance(expr, sympy.Add | sympy.Mul):
-            inner = [self.expr(arg) for arg in expr.args]
-            return expr.func(*inner, evaluate=False)
+        if not whole and isinstance(expr, sympy.Add | sympy.Mul):
+            return expr.func(*map(self.express, expr.args), evaluate=False)
         self.pin(expr.free_symbols)
         table = {symbol: exactly(self.values[symbol.name]) for symbol in expr.free_symbols}
         return sympy.sympify(self.formula.number(expr.xreplace(table))).doit()
 
     def pin(self, symbols: Iterable[Any]) -> None:
-        """Makes fields constants, which is a condition."""
+        """Make fields constants, which is a condition."""
         for symbol in sorted(symbols, key=str):
             if symbol in self.formula.replacements:
                 self.pin(self.formula.replacements[symbol].free_symbols)
@@ -105,53 +131,43 @@ class _Conditions:
             self.constants[symbol] = exactly(self.values[symbol.name])
 
 
-def _is_value(check: Check) -> bool:
-    return bool(check.op == "==" and check.left.is_Symbol and check.right.is_Integer)
-
-
-def ready(formula: ClosedForm, parts: Sequence[tuple[str, Sequence[Any]]]) -> Ready:
-    """The parts of a formula with all that their code has to check."""
+def prepare(formula: ClosedForm, parts: Parts | None = None) -> Code:
+    """A formula, or its parts, with everything that its code must check."""
+    parts = [("", [formula.expr])] if parts is None else parts
     found = _Conditions(formula)
-    listed_terms = [(label, list(map(found.expr, listed))) for label, listed in parts]
-    table = {
-        symbol: value * 2 ** (BITS * (symbol in found.scaled)) for symbol, value in found.constants.items()
-    }
-    terms = [(label, tuple(term.xreplace(table) for term in listed)) for label, listed in listed_terms]
-    checks = [_cleared(Check(op, *(side.xreplace(table) for side in sides))) for op, *sides in found.checks]
-    for _, listed in terms:
-        over, under = fraction(listed)
+    expressed = [(label, [*map(found.express, terms)]) for label, terms in parts]
+    table = {one: value * (SCALE if one in found.scaled else 1) for one, value in found.constants.items()}
+    labelled = [(label, tuple(term.xreplace(table) for term in terms)) for label, terms in expressed]
+    checks = [_clear(op, *(side.xreplace(table) for side in sides)) for op, *sides in found.checks]
+    for _, terms in labelled:
+        over, under = fraction(terms)
         if under != 1:
             checks.append(Check("==", sympy.Mod(over, under), sympy.Integer(0)))
-    checks = _tidy(checks)
+    checks = _simplify(checks)
     positive = {check.left for check in checks if check.op == ">" and check.right == 0}
     checks = [check for check in checks if check.op != "!=" or check.right != 0 or check.left not in positive]
-    for name in found.pinned:
-        found.flags[name] = found.values[name]
-    exprs = [*(term for _, listed in terms for term in listed), *(side for one in checks for side in one[1:])]
+    flags = found.flags | {name: found.values[name] for name in found.pinned}
+    exprs = [term for _, terms in labelled for term in terms] + [side for one in checks for side in one[1:]]
     names = sorted({symbol.name for expr in exprs for symbol in expr.free_symbols})
     floats = tuple(name for name in names if isinstance(found.values[name], float))
-    entering = {symbol.name for _, listed in parts for term in listed for symbol in term.free_symbols}
-    inputs = {**{name: found.values[name] for name in names}, **found.flags}
-    return Ready(
-        tuple(terms),
-        tuple(checks),
-        found.flags,
-        tuple(name for name in names if name not in floats),
-        floats,
-        dict(sorted(inputs.items())),
-        tuple(
-            name for name in inputs if name not in entering and _base(name) not in formula.validity.computed
-        ),
-    )
+    whole = tuple(name for name in names if name not in floats)
+    inputs = dict(sorted(({name: found.values[name] for name in names} | flags).items()))
+    needed = {symbol.name for _, terms in parts for term in terms for symbol in term.free_symbols}
+    optional = [n for n in inputs if n not in needed and _field(n) not in formula.validity.computed]
+    return Code(tuple(labelled), tuple(checks), flags, whole, floats, inputs, tuple(optional))
 
 
-def _base(name: str) -> str:
-    """The field that an input is about: `len(depths)` and `depths[0]` are about `depths`."""
+def _field(name: str) -> str:
+    """The field of an input: `depths` for `len(depths)` and `depths[0]`."""
     return name.removeprefix("len(").rstrip(")").partition("[")[0]
 
 
-def _tidy(checks: Iterable[Check]) -> list[Check]:
-    """Conditions without constants and doubles; of limits of one expression, the lowest."""
+def _fixes_value(check: Check) -> bool:
+    return bool(check.op == "==" and check.left.is_Symbol and check.right.is_Integer)
+
+
+def _simplify(checks: Iterable[Check]) -> list[Check]:
+    """Conditions without constants and duplicates; of several limits of one expression, the lowest."""
     found: dict[Any, Check] = {}
     for op, left, right in checks:
         if not left.free_symbols | right.free_symbols:
@@ -170,50 +186,17 @@ def _tidy(checks: Iterable[Check]) -> list[Check]:
     return list(found.values())
 
 
-def _cleared(check: Check) -> Check:
-    """A comparison without fractions of 1024: both sides times it."""
-    op, left, right = check
-    times = sympy.Integer(1)
-    for side in (left, right):
-        under = sympy.together(side).as_numer_denom()[1]
-        times = sympy.ilcm(times, under) if under.is_Integer else times
-    return check if times == 1 else Check(op, sympy.expand(left * times), sympy.expand(right * times))
+def _clear(op: str, left: Any, right: Any) -> Check:
+    """A comparison without fractions."""
+    divisors = (sympy.together(side).as_numer_denom()[1] for side in (left, right))
+    times = sympy.ilcm(1, *(divisor for divisor in divisors if divisor.is_Integer))
+    return Check(op, *(side if times == 1 else sympy.expand(side * times) for side in (left, right)))
 
 
-def sayable(expr: Any) -> bool:
-    """Return True for arithmetic of whole numbers that every language has, or for a fraction of such."""
+def is_expressible(expr: Any) -> bool:
+    """Return True for arithmetic of whole numbers that every language has, or a fraction of such."""
     if isinstance(expr, sympy.Pow):
-        exponent = expr.exp
-        return bool(exponent.is_Integer) and -1 <= exponent <= 64 and exponent != 0 and sayable(expr.base)
+        return expr.exp in (-1, *range(1, 65)) and is_expressible(expr.base)
     if isinstance(expr, sympy.Min | sympy.Max | sympy.Mod):
-        return all(sayable(arg) and fraction([arg])[1] == 1 for arg in expr.args)
-    return isinstance(expr, _SAID) and all(map(sayable, expr.args))
-
-
-def conditions(formula: ClosedForm) -> list[str]:
-    """The conditions of a formula as Python expressions over the identifiers of its fields."""
-    return python_conditions(ready(formula, [("", [formula.expr])]))
-
-
-def python_conditions(found: Ready) -> list[str]:
-    """The conditions that Python code checks, as texts."""
-    names = found.identifiers()
-    shown = {**names, **{name: f"int({names[name]}*{2**BITS})" for name in found.floats}}
-    printer = CodePrinter("python", shown)
-    texts = []
-    if found.whole:
-        sizes = ", ".join(names[name] for name in found.whole)
-        texts.append(f"all(type(n) is int and n >= 0 for n in ({sizes},))")
-    texts += [f"{names[name]} >= 0 and {names[name]}*{2**BITS} % 1 == 0" for name in found.floats]
-    texts += [printer.compared(*check) for check in found.checks]
-    return texts + [_flag(names[name], value) for name, value in found.flags.items()]
-
-
-def _flag(name: str, value: Any) -> str:
-    return f"{name} is {value}" if value is None or isinstance(value, bool) else f"{name} == {value!r}"
-
-
-def inputs_of(formula: ClosedForm) -> dict[str, Any]:
-    """The identifiers that code of a formula reads, with their values at the config."""
-    found = ready(formula, [("", [formula.expr])])
-    return {identifier(name): value for name, value in found.inputs.items()}
+        return all(is_expressible(arg) and fraction([arg])[1] == 1 for arg in expr.args)
+    return isinstance(expr, _KINDS) and all(map(is_expressible, expr.args))

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
 import sympy
 from sympy.printing.str import StrPrinter
 
 from archspec.errors import FormulaError
-from archspec.render.notation import spelled
-from archspec.render.order import arguments, ordered, product
-from archspec.render.terms import joined
+from archspec.render.notation import spell_name
+from archspec.render.order import product, sort_arguments, sort_terms
+from archspec.render.terms import join_terms
+from archspec.symbolic.validity.floats import BITS
 
-LANGUAGES = ("python", "c", "sql", "spark")  # `sql` is DuckDB's
-# Integers of 38 digits in each dialect of SQL, beyond which there is an error, or NULL: nothing bounds the
-# columns of a table that a formula is for, and 64 bits wrap around in Spark where ANSI mode is off.
-INTEGERS = {"sql": "HUGEINT", "spark": "DECIMAL(38, 0)"}
-_SIGNS = {"==": "=", "!=": "<>"}
-_C_WORDS = (  # reserved words of C that may be names of fields, in lines that are split
+SCALE = 2**BITS  # fields of type float are multiples of its inverse
+_C_WORDS = (  # keywords that may be names of fields
     "asm auto bool break case char const continue default do double else enum extern false float for goto "
     "if inline int linux long NULL register restrict return short signed sizeof static strcmp struct switch "
     "true typedef typeof union unix unsigned void volatile while"
@@ -34,62 +32,100 @@ _SQL_WORDS = (
 )
 
 
-class CodePrinter(StrPrinter):  # type: ignore[misc]
-    """An exact integer expression of Python or SQL; `quotient` writes floor division.
+class Language(NamedTuple):
+    """The syntax of a language: templates with {placeholders}.
 
-    ``shown`` is how some symbols are written, where not by their names.
+    ``size`` tests that a field is a whole number, ``fraction`` that it is a multiple of 1/1024. ``number``
+    and ``scaled`` (times 1024) are the operands of such fields. ``reserved`` words are ``renamed``.
     """
 
-    def __init__(self, language: str, shown: Mapping[str, str] | None = None) -> None:
+    floor: str
+    remainder: str
+    minimum: str
+    maximum: str
+    number: str
+    scaled: str
+    size: str
+    fraction: str
+    reserved: str = ""
+    renamed: str = ""
+
+
+def _sql(integer: str, divide: str, renamed: str) -> Language:
+    """A dialect of SQL with integers of 38 digits: 64 bits wrap around in Spark if its ANSI mode is off.
+
+    A dividend is made divisible before the exact division, because Spark's DIV returns 64 bits.
+    """
+    remainder = "((({over} % {under}) + {under}) % {under})"
+    return Language(
+        floor=f"CAST(({{over}} - {remainder}) {divide} {{under}} AS {integer})",
+        remainder=remainder,
+        minimum="LEAST",
+        maximum="GREATEST",
+        number=f"CAST({{name}} AS {integer})",
+        scaled=f"CAST({{name}}*{SCALE} AS {integer})",
+        size="{name} >= 0 AND {name} = {operand}",
+        fraction=f"{{name}} >= 0 AND {{name}}*{SCALE} = {{operand}}",
+        reserved=_SQL_WORDS,
+        renamed=renamed,
+    )
+
+
+LANGUAGES = {  # `sql` is DuckDB's; Python tests all sizes at once, and C fractions before it scales them
+    "python": Language(
+        *("({over} // {under})", "({over} % {under})", "min", "max", "{name}", f"int({{name}}*{SCALE})"),
+        *("", f"{{name}} >= 0 and {{name}}*{SCALE} % 1 == 0"),
+    ),
+    "c": Language(
+        *("div_(e_, {over}, {under})", "mod_(e_, {over}, {under})", "min_", "max_", "{name}"),
+        *("{name}_scaled_", "{name} >= 0", "", _C_WORDS, "{name}_field"),
+    ),
+    "sql": _sql("HUGEINT", "//", '"{name}"'),
+    "spark": _sql("DECIMAL(38, 0)", "/", "`{name}`"),
+}
+
+
+class CodePrinter(StrPrinter):  # type: ignore[misc]
+    """Prints exact integer expressions; ``operands`` are the texts of symbols not written by their names."""
+
+    def __init__(self, language: str, operands: Mapping[str, str] | None = None) -> None:
         super().__init__({"order": "none"})
-        self.language, self.shown = language, shown or {}
+        self.language, self.syntax, self.operands = language, LANGUAGES[language], operands or {}
 
-    def _print_Symbol(self, expr: Any) -> str:
-        return self.shown.get(expr.name, str(expr.name))
-
-    def whole(self, terms: Sequence[Any]) -> str:
+    def print_sum(self, terms: Sequence[Any]) -> str:
         """A sum of terms that may have fractional coefficients but is an integer."""
         over, under = fraction(terms)
-        if under == 1:
-            return joined(str(self._print(term)) for term in terms)
-        return self.quotient(self._print(over), self._print(under))
+        return self.add(terms) if under == 1 else self.floor(self._print(over), self._print(under))
 
-    def compared(self, op: str, left: Any, right: Any) -> str:
+    def compare(self, op: str, left: Any, right: Any) -> str:
         """A comparison of two expressions."""
-        op = _SIGNS.get(op, op) if self.language in INTEGERS else op
+        op = {"==": "=", "!=": "<>"}.get(op, op) if self.language in ("sql", "spark") else op
         return f"{self._print(left)} {op} {self._print(right)}"
 
-    def quotient(self, over: str, under: str) -> str:
-        """Floor division. In SQL what is divided is made divisible first; then `//` of DuckDB, and `/` of
-        Spark's decimals, which its DIV makes 64 bits of, are exact.
-        """
-        over, under = _grouped(over), _grouped(under)
-        if self.language == "python":
-            return f"({over} // {under})"
-        operator = "//" if self.language == "sql" else "/"
-        return f"CAST(({over} - {self.rest(over, under)}) {operator} {under} AS {INTEGERS[self.language]})"
+    def add(self, terms: Iterable[Any]) -> str:
+        """A sum of terms in their order."""
+        return join_terms(str(self._print(term)) for term in terms)
 
-    def rest(self, over: str, under: str) -> str:
-        """A remainder with the sign of what it is divided by."""
-        if self.language == "python":
-            return f"({over} % {under})"
-        return f"((({over} % {under}) + {under}) % {under})"
+    def floor(self, over: str, under: str) -> str:
+        """Floor division."""
+        return self.syntax.floor.format(over=_bracket(over), under=_bracket(under))
+
+    def _print_Symbol(self, expr: Any) -> str:
+        return self.operands.get(expr.name, str(expr.name))
 
     def _print_floor(self, expr: Any) -> str:
         over, under = sympy.together(expr.args[0]).as_numer_denom()
-        if under == 1:
-            return str(self._print(over))
-        return self.quotient(self._print(over), self._print(under))
+        return str(self._print(over)) if under == 1 else self.floor(self._print(over), self._print(under))
 
     def _print_ceiling(self, expr: Any) -> str:
         over, under = sympy.together(expr.args[0]).as_numer_denom()
-        return self.quotient(self._print(over + under - 1), self._print(under))
+        return self.floor(self._print(over + under - 1), self._print(under))
 
     def _print_Mod(self, expr: Any) -> str:
         left, right = (sympy.together(arg).as_numer_denom() for arg in expr.args)
         under = sympy.ilcm(left[1], right[1]) if (left[1] * right[1]).is_Integer else left[1] * right[1]
-        over = (self._print(sympy.expand(side[0] * under / side[1])) for side in (left, right))
-        found = self.rest(*map(_grouped, over))
+        over, by = (_bracket(self._print(sympy.expand(n * under / m))) for n, m in (left, right))
+        found = self.syntax.remainder.format(over=over, under=by)
         return found if under == 1 else f"({found}/{self._print(under)})"
 
     def _print_Mul(self, expr: Any) -> str:
@@ -99,7 +135,7 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         return f"-{text}" if negative else text
 
     def _print_Add(self, expr: Any, order: Any = None) -> str:
-        return joined(self._print(term) for term in ordered(expr.args))
+        return self.add(sort_terms(expr.args))
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         base = self.parenthesize(expr.base, 60)
@@ -108,61 +144,39 @@ class CodePrinter(StrPrinter):  # type: ignore[misc]
         return "*".join([base] * int(expr.exp))
 
     def _print_Min(self, expr: Any) -> str:
-        return self._called("LEAST" if self.language in INTEGERS else "min", arguments(expr))
+        return self._call(self.syntax.minimum, map(self._print, sort_arguments(expr)))
 
     def _print_Max(self, expr: Any) -> str:
-        return self._called("GREATEST" if self.language in INTEGERS else "max", arguments(expr))
+        return self._call(self.syntax.maximum, map(self._print, sort_arguments(expr)))
 
-    def _called(self, function: str, args: Sequence[Any]) -> str:
-        return f"{function}({', '.join(map(self._print, args))})"
+    def _call(self, function: str, arguments: Iterable[str]) -> str:
+        return f"{function}({', '.join(arguments)})"
 
 
 class CPrinter(CodePrinter):
-    """Calls of functions of C that check each step for an overflow of 128 bits."""
+    """Prints calls of C functions that check each step for an overflow of 128 bits."""
 
-    def __init__(self, shown: Mapping[str, str] | None = None) -> None:
-        super().__init__("c", shown)
-
-    def whole(self, terms: Sequence[Any]) -> str:
-        over, under = fraction(terms)
-        if under == 1:
-            return self._sum(terms)
-        return self.quotient(self._print(over), self._print(under))
-
-    def quotient(self, over: str, under: str) -> str:
-        return f"div_(e_, {over}, {under})"
-
-    def rest(self, over: str, under: str) -> str:
-        return f"mod_(e_, {over}, {under})"
-
-    def _sum(self, terms: Sequence[Any]) -> str:
-        ahead = sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))
-        text = str(self._print(ahead[0]))
-        for term in ahead[1:]:
+    def add(self, terms: Iterable[Any]) -> str:
+        first, *others = sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))
+        text = str(self._print(first))
+        for term in others:
             negative = term.could_extract_minus_sign()
             text = f"{'sub_' if negative else 'add_'}(e_, {text}, {self._print(-term if negative else term)})"
         return text
 
-    def _print_Add(self, expr: Any, order: Any = None) -> str:
-        return self._sum(ordered(expr.args))
+    def floor(self, over: str, under: str) -> str:
+        return self.syntax.floor.format(over=over, under=under)
+
+    def _multiply(self, factors: Iterable[str]) -> str:
+        return reduce(lambda before, factor: f"mul_(e_, {before}, {factor})", factors)
 
     def _print_Mul(self, expr: Any) -> str:
         negative, over, under = product(expr)
-        factors = [self._print(factor) for factor in over] or ["1"]
-        if negative:
-            factors.insert(0, "-1")
-        text = str(factors[0])
-        for factor in factors[1:]:
-            text = f"mul_(e_, {text}, {factor})"
-        for factor in under:
-            text = self.quotient(text, self._print(factor))
-        return text
+        text = self._multiply([*["-1"] * negative, *map(self._print, over)])
+        return reduce(self.floor, map(self._print, under), text)
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
-        base = text = str(self._print(expr.base))
-        for _ in range(int(expr.exp) - 1):
-            text = f"mul_(e_, {text}, {base})"
-        return text
+        return self._multiply([str(self._print(expr.base))] * int(expr.exp))
 
     def _print_Integer(self, expr: Any) -> str:
         value = int(expr)
@@ -173,16 +187,18 @@ class CPrinter(CodePrinter):
         text = f"((wide_){abs(value) >> 64}ULL << 64 | {abs(value) % 2**64}ULL)"
         return text if value > 0 else f"-{text}"
 
-    def _called(self, function: str, args: Sequence[Any]) -> str:
-        text = str(self._print(args[0]))
-        for arg in args[1:]:
-            text = f"{function}_({text}, {self._print(arg)})"
-        return text
+    def _call(self, function: str, arguments: Iterable[str]) -> str:
+        return reduce(lambda before, argument: f"{function}({before}, {argument})", arguments)
 
 
-def printer(language: str, shown: Mapping[str, str] | None = None) -> CodePrinter:
+def printer(language: str, operands: Mapping[str, str] | None = None) -> CodePrinter:
     """The printer of one of :data:`LANGUAGES`."""
-    return CPrinter(shown) if language == "c" else CodePrinter(language, shown)
+    return (CPrinter if language == "c" else CodePrinter)(language, operands)
+
+
+def _bracket(text: str) -> str:
+    """An operand, in brackets unless it is a name, a number or a call of CAST."""
+    return text if re.fullmatch(r"[\w.]+|CAST\([\w.]+ AS [A-Z]+(\(38, 0\))?\)", text) else f"({text})"
 
 
 def fraction(terms: Sequence[Any]) -> tuple[Any, Any]:
@@ -194,48 +210,40 @@ def fraction(terms: Sequence[Any]) -> tuple[Any, Any]:
     return sympy.expand(over), under
 
 
-def _grouped(text: str) -> str:
-    """An operand: in brackets where it is not a name, a number or a call of CAST."""
-    return text if re.fullmatch(r"[\w.]+|CAST\([\w.]+ AS [A-Z]+(\(38, 0\))?\)", text) else f"({text})"
-
-
 def literal(language: str, value: Any) -> str:
-    """A plain value in Python or SQL; in SQL, a mapping or a list of several kinds is its JSON text."""
+    """A plain value; in SQL and C, mappings and lists of mixed types are JSON texts."""
     if language == "python":
         return repr(value)
-    if value is None or isinstance(value, bool):
+    if isinstance(value, bool | None):
         return str(value).upper().replace("NONE", "NULL")
-    if isinstance(value, float):
-        return f"CAST('{value!r}' AS DOUBLE)"
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, float):
+        return repr(value) if language == "c" else f"CAST('{value!r}' AS DOUBLE)"
     kinds = {type(item) for item in value} if isinstance(value, list) else set()
-    if len(kinds) == 1 and kinds <= {bool, int, str}:
+    if language != "c" and len(kinds) == 1 and kinds <= {bool, int, str}:
         items = ", ".join(literal(language, item) for item in value)
         return f"array({items})" if language == "spark" else f"[{items}]"
     text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
     if language == "spark":
         return json.dumps(text)
-    return "'" + text.replace("'", "''") + "'"
+    return _c_text(text) if language == "c" else "'" + text.replace("'", "''") + "'"
 
 
-def written_name(language: str, name: str) -> str:
-    """A field's identifier in a language: reserved words are quoted in SQL, and longer in C.
-
-    >>> written_name("c", "asm"), written_name("sql", "freeze"), written_name("spark", "n_embd")
-    ('asm_field', '"freeze"', 'n_embd')
-    """
-    text = identifier(name)
-    if language == "c":
-        return f"{text}_field" if text in _C_WORDS.split() else text
-    quote = {"sql": '"', "spark": "`"}.get(language, "") if text.lower() in _SQL_WORDS.split() else ""
-    return f"{quote}{text}{quote}"
+def _c_text(text: str) -> str:
+    """A string literal of C: special characters as octal escapes of UTF-8."""
+    plain = {ord(sign): sign for sign in map(chr, range(32, 127)) if sign not in '"\\?'}
+    return '"' + "".join(plain.get(byte, f"\\{byte:03o}") for byte in text.encode()) + '"'
 
 
-def identifier(name: str) -> str:
+def identifier(name: str, language: str = "python") -> str:
     """A field's name as an identifier: `text_config.hidden_size` -> `text_config_hidden_size`.
 
-    >>> identifier("conv_dim[0]"), identifier("_attn_mode")
-    ('conv_dim_0', '_attn_mode')
+    Reserved words are quoted in SQL and get a suffix in C.
+
+    >>> identifier("conv_dim[0]"), identifier("_attn_mode"), identifier("asm", "c")
+    ('conv_dim_0', '_attn_mode', 'asm_field')
     """
-    return ("_" if name.startswith("_") else "") + spelled(name, "").text
+    text = "_" * name.startswith("_") + spell_name(name).text
+    word, syntax = text if language == "c" else text.lower(), LANGUAGES[language]
+    return syntax.renamed.format(name=text) if word in syntax.reserved.split() else text

@@ -1,6 +1,6 @@
 """A formula in LaTeX in lines of a width, broken between its terms, outer ones before inner ones.
 
-Widths are in digits of the font, of 5pt each at 10pt: LaTeX's article is 69 wide, a column of two 48.
+Widths are in digits of the font, 5pt each at 10pt: LaTeX's article is 69 wide, one of two columns 48.
 """
 
 from __future__ import annotations
@@ -12,24 +12,28 @@ from typing import Any, NamedTuple
 from archspec.arguments import described
 from archspec.errors import FormulaError
 from archspec.render.notation import Glyph
-from archspec.render.order import ordered, product
-from archspec.render.tex.printer import TexPrinter, bracket
+from archspec.render.order import product, sort_terms
+from archspec.render.printers import TexPrinter, bracket_size
 
 COLUMN = 69  # the text of LaTeX's article
-WIDEST = 1_000_000  # that is asked for: no formula is as wide
-LEAST = 16  # of a formula, however little room a label or a left side leaves
-_DOT = r" \cdot "
-ALIGNED = 2.0  # what the environment leaves beside its lines
+WIDEST = 1_000_000
+LEAST = 16  # for a formula, even if a label or a left side leaves less
+ALIGNED = 2.0  # the margin of `aligned`
 INDENT = 2.0  # of \quad
-_SMALL = 0.75  # of a subscript
+_DOT = r" \cdot "
 _TOKENS = re.compile(
     r"\\texttt\{(?P<name>[^{}]*)\}|[_^](?P<one>[^{])|[_^]\{(?P<many>(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
     r"|\\(?P<command>[A-Za-z]+|[,_{}]) ?|(?P<sign>[+-])|(?P<letter>[A-Za-z])|(?P<other>[^ {}&$])"
 )
 _COMMANDS = {
-    r"mathrm": 0.0,
-    "text": 0.0,
-    "frac": 0.0,
+    **dict.fromkeys(("mathrm", "text", "frac"), 0.0),
+    **dict.fromkeys(("lfloor", "rfloor", "lceil", "rceil"), 0.9),
+    "bigl": 0.2,
+    "bigr": 0.2,
+    "Bigl": 0.4,
+    "Bigr": 0.4,
+    "biggl": 0.7,
+    "biggr": 0.7,
     "quad": INDENT,
     ",": 0.35,
     "cdot": 1.45,
@@ -37,41 +41,27 @@ _COMMANDS = {
     "land": 2.4,
     "max": 4.0,
     "min": 3.8,
-    "lfloor": 0.9,
-    "rfloor": 0.9,
-    "lceil": 0.9,
-    "rceil": 0.9,
-    "bigl": 0.2,
-    "bigr": 0.2,
-    "Bigl": 0.4,
-    "Bigr": 0.4,
-    "biggl": 0.7,
-    "biggr": 0.7,
     "_": 1.0,
 }
 _WIDE = {"m": 1.8, "w": 1.5, "M": 2.1, "N": 1.85}
 
 
 class Line(NamedTuple):
-    """A line of a formula and how far it is indented."""
+    """A line of a formula and its indentation."""
 
     depth: int
     text: str
 
 
 def check_width(most: float | None) -> None:
-    """Errors: :class:`FormulaError` for lines that are too short for a formula, or longer than any."""
+    """Errors: :class:`FormulaError` for an invalid line width."""
     if most is not None and not LEAST <= most <= WIDEST:
         message = f"a line of a formula is {LEAST} to {WIDEST:,} digits wide, not {described(most)}"
-        raise FormulaError(message, help="give a width in that range; 48 is a column of two")
+        raise FormulaError(message, help="give a width in that range; 48 is one of two columns")
 
 
 def width(latex: str) -> float:
-    r"""About how wide LaTeX is when it is set.
-
-    >>> round(width(r"2 V\,d"), 1), round(width(r"L_{\mathrm{dense}}"), 1)
-    (4.0, 6.0)
-    """
+    r"""The approximate width of LaTeX when typeset."""
     return sum(map(_token, _TOKENS.finditer(latex)))
 
 
@@ -80,7 +70,7 @@ def _token(found: re.Match[str]) -> float:
     if kind == "name":
         return 1.05 * len(text.replace("\\", ""))
     if kind in ("one", "many"):
-        return _SMALL * width(text) + 0.1
+        return 0.75 * width(text) + 0.1  # smaller type
     if kind == "command":
         return _COMMANDS.get(text, 1.1)
     if kind == "letter":
@@ -90,20 +80,21 @@ def _token(found: re.Match[str]) -> float:
     return 0.6 if text in "(),.;:'" else 1.0
 
 
-def broken(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float | None = None) -> list[Line]:
-    """A sum in lines that are at most so wide, where there are signs enough to break at; in one without."""
+def break_lines(terms: Sequence[Any], symbols: Mapping[str, Glyph], most: float | None = None) -> list[Line]:
+    """A sum in lines of at most a width if it has enough signs to break at; by default, in one line."""
     printer = TexPrinter(symbols)
-    if most is None or width(printer.terms(terms)) <= most:
-        return [Line(0, printer.terms(terms))]
-    layout = _Layout(printer, most)
-    layout.sum(terms, 0, "")
-    return [*layout.done, layout.line]
+    text = printer.terms(terms)
+    if most is None or width(text) <= most:
+        return [Line(0, text)]
+    lines = _Lines(printer, most)
+    lines.sum(terms, 0, "")
+    return [*lines.done, lines.line]
 
 
-class _Layout:
-    """Lines that are being filled: a term that is too long for one is broken within its last bracket.
+class _Lines:
+    """Lines of a sum: a term longer than a line is broken within its last bracket.
 
-    A long term that ends in a bracket has a line of its own.
+    A long term that ends in a bracket is on its own line.
     """
 
     def __init__(self, printer: TexPrinter, most: float) -> None:
@@ -112,7 +103,7 @@ class _Layout:
         self.line = Line(0, "")
 
     def sum(self, terms: Sequence[Any], depth: int, tail: str) -> None:
-        """Adds terms; ``tail`` are the brackets that close behind the last of them."""
+        """Add terms; ``tail`` are the brackets that close after the last of them."""
         full = False  # the line takes no more terms
         for index, term in enumerate(terms):
             negative = product(term).negative
@@ -120,12 +111,12 @@ class _Layout:
             lead = f" {sign} " if index else "-" if negative else ""
             close = tail if index == len(terms) - 1 else ""
             text = self.printer._print(term).removeprefix("-") + close
-            alone = _bracketed(term) and width(text) > self.most / 2
+            alone = _ends_in_bracket(term) and width(text) > self.most / 2
             if index and (full or alone or not self.fits(lead + text)):
                 self.done.append(self.line)
                 self.line, lead = Line(depth, ""), f"{sign} "
             elif depth and not self.fits(lead + text) and width(text) + depth * INDENT <= self.most:
-                self.done.append(self.line)  # rather behind the bracket than within the next one
+                self.done.append(self.line)  # better after the bracket than within the next one
                 self.line = Line(depth, "")
             lines = len(self.done)
             if self.fits(lead + text) or not self.split(term, lead, depth, close):
@@ -133,19 +124,19 @@ class _Layout:
             full = alone or len(self.done) > lines
 
     def split(self, term: Any, lead: str, depth: int, tail: str) -> bool:
-        """Adds a term with its last bracket broken; whether it has one."""
-        if not _bracketed(term):
+        """Add a term with its last bracket broken; return False for a term without one."""
+        if not _ends_in_bracket(term):
             return False
         *front, inner = product(term).over
-        size = bracket(self.printer._print(inner))
-        before = self.printer.factors(front) + self.printer.between(front[-1], inner) if front else ""
+        size = bracket_size(self.printer._print(inner))
+        before = self.printer.factors(front) + self.printer.separator(front[-1], inner) if front else ""
         self.put(f"{lead}{before}{size}(")
         close = f"{size[:-1]}r)" if size else ")"
-        self.sum(ordered(inner.args), depth + 1, close + tail)
+        self.sum(sort_terms(inner.args), depth + 1, close + tail)
         return True
 
     def put(self, text: str) -> None:
-        """Adds text; where it is too long for the line, in several that break at the dots of its products."""
+        """Add text; if it is too long for a line, break it at the dots of its products."""
         for index, factor in enumerate(_factors(text)):
             if index and not self.fits(factor):
                 self.done.append(self.line)
@@ -157,18 +148,13 @@ class _Layout:
         return self.line.depth * INDENT + width(self.line.text + text) <= self.most
 
 
-def _bracketed(term: Any) -> bool:
-    """Whether a term ends in a bracket that it can be broken in."""
+def _ends_in_bracket(term: Any) -> bool:
     _, over, under = product(term)
     return bool(over[-1].is_Add and not under)
 
 
 def _factors(text: str) -> list[str]:
-    r"""LaTeX in parts that a line may break between: each `\cdot` that is not within braces starts one.
-
-    >>> _factors(r"a \cdot b + \frac{c \cdot d}{2}")
-    ['a', ' \\cdot b + \\frac{c \\cdot d}{2}']
-    """
+    r"""LaTeX split before each `\cdot` outside of braces."""
     first, *others = text.split(_DOT)
     found = [first]
     for part in others:
