@@ -7,7 +7,7 @@ import sys
 
 from archspec.costs import parallel
 from archspec.specs.library import shipped
-from archspec.verifying.costs.parallel import plans_of, text, verify_ranks, verify_steps
+from archspec.verifying.costs.ranks import plans_of, text, verify_ranks, verify_steps
 from archspec.verifying.costs.record import in_scope
 
 

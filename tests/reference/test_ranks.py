@@ -8,7 +8,7 @@ import pytest
 
 from archspec.costs.parallel import Ranks
 from archspec.reference import Refused
-from archspec.reference.training import own_plans, rank_shapes
+from archspec.reference.ranks import own_plans, rank_shapes
 
 pytestmark = pytest.mark.reference
 

@@ -46,3 +46,12 @@ def shown(difference: Difference) -> str:
     where = difference.places[0] if difference.places else "?"
     what = f"transformers {difference.expected}, the spec {difference.found}"
     return f"{where}: {difference.kind} {difference.name}: {what} at {difference.config}"
+
+
+def altered_file(folder: Path, model_type: str, old: str, new: str) -> Spec:
+    """A spec with one text replaced, loaded from a file in a folder."""
+    text = Path(shipped().files()[model_type]).read_text(encoding="utf-8")
+    assert old in text
+    path = folder / f"{model_type}.yaml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return shipped().load_file(str(path))

@@ -1,4 +1,4 @@
-"""`archspec verify --costs`: FLOPs by module and the cache, held to what torch counts."""
+"""`archspec verify --costs`: FLOPs by module and the cache, validated against torch's count."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from archspec.terminal import progress
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from archspec.verifying.costs.comparison import CostOutcome
+    from archspec.verifying.costs.instruments import Comparison
+    from archspec.verifying.costs.verify import CostOutcome
 
 _SHOWN = 3
 
 
 def run(args: Values, jobs: int) -> int:
-    """Names, --all or --changed; --coverage writes formulas/costs.json, --check says what of it is stale."""
+    """Verify classes; --coverage writes formulas/costs.json, --check lists stale classes."""
     from archspec.verifying import campaign
     from archspec.verifying.costs import record
 
@@ -53,82 +54,69 @@ def run(args: Values, jobs: int) -> int:
             record.run(scope, args.samples, args.seed, jobs, done)
     for line in _report(seen):
         print(line)
-    both = (one for outcome in seen for one in (outcome, outcome.training) if one)
-    return 1 if not args.coverage and any(one.verdict == "wrong" for one in both) else 0
+    verdicts = [one.verdict for outcome in seen for one in (outcome.forward, outcome.training) if one]
+    return 1 if not args.coverage and "wrong" in verdicts else 0
 
 
 def _formulas(scope: dict[str, tuple[str, ...]]) -> int:
-    """The closed forms of classes at their default configs; 1 where one gives another number."""
-    from archspec.verifying.costs import record, symbolic
-    from archspec.verifying.costs.closed_forms import without_closed_form
-    from archspec.verifying.costs.comparison import runnable
+    """Check the closed forms of exact classes at their default configs; return 1 if one is wrong."""
+    from archspec.verifying.costs import formulas, record
+    from archspec.verifying.costs.cases import Case, runnable
 
-    found = dict.fromkeys((*symbolic.AGREE, symbolic.NEITHER), 0)
-    wrong = 0
-    given = record.recorded().items()
-    pairs = [(name, one) for name, line in given for one in line.exact if one in scope.get(name, ())]
-    for model_type, architecture in pairs:
-        raw = runnable({"model_type": model_type}, architecture)
-        for missing in without_closed_form(shipped().load(model_type), architecture, raw):
-            wrong += 1
-            print(f"{architecture} ({model_type}): {missing.quantity} of {missing.call}: {missing.why}")
-        how = symbolic.compared(shipped().load(model_type), architecture, raw)
-        if how in found:
-            found[how] += 1
-        else:
-            wrong += 1
-            print(f"{architecture} ({model_type}): {how}")
-    print(", ".join(f"{count} {how}" for how, count in found.items()), f"and {wrong} wrong", sep=" ")
+    counts, wrong = dict.fromkeys((*formulas.AGREE, formulas.NEITHER), 0), 0
+    for model_type, line in record.recorded().items():
+        for architecture in (one for one in line.exact if one in scope.get(model_type, ())):
+            raw = runnable({"model_type": model_type}, architecture)
+            case = Case(shipped().load(model_type), architecture, raw)
+            missing = formulas.without_closed_form(case)
+            problems = [f"{one.quantity} of {one.call}: {one.why}" for one in missing]
+            how = formulas.agreement_if_symbolic(case)
+            if how in counts:
+                counts[how] += 1
+            else:
+                problems.append(how)
+            wrong += len(problems)
+            for problem in problems:
+                print(f"{architecture} ({model_type}): {problem}")
+    print(f"{', '.join(f'{count} {how}' for how, count in counts.items())} and {wrong} wrong")
     return 1 if wrong else 0
 
 
 def _report(outcomes: list[CostOutcome]) -> Iterator[str]:
     for outcome in sorted(outcomes, key=lambda one: (one.model_type, one.architecture)):
         name = f"{outcome.architecture} ({outcome.model_type})"
-        if outcome.verdict == "unavailable":
-            yield f"{name}: not measured: {outcome.unavailable}"
-        yield from _differences(name, outcome)
-        if outcome.training and outcome.training.verdict == "unavailable":
-            yield f"{name}: training not measured: {outcome.training.unavailable}"
+        yield from _comparison(name, "", outcome.forward)
         if outcome.training:
-            yield from _differences(name, outcome.training)
-        yield from _activations(name, outcome)
-    yield f"{_counted(outcomes)}: FLOPs by module and the cache"
+            yield from _comparison(name, "training ", outcome.training)
+        for kind, found in outcome.activations.items():
+            if found.verdict == "unavailable":
+                yield f"{name}: activations with {kind} are not supported: {found.unavailable}"
+            yield from _differences(name, found)
+    yield f"{_totals([one.forward for one in outcomes])}: FLOPs by module and the cache"
     if trained := [outcome.training for outcome in outcomes if outcome.training]:
-        yield f"{_counted(trained)}: training FLOPs by module"
-    kinds = [result for outcome in outcomes for result in outcome.activations.values()]
-    exact, steps = sum(result.exact for result in kinds), sum(result.compared for result in kinds)
+        yield f"{_totals(trained)}: training FLOPs by module"
+    kinds = [found for outcome in outcomes for found in outcome.activations.values()]
+    exact, steps = sum(one.verdict == "exact" for one in kinds), sum(one.compared for one in kinds)
     yield f"kept activations: {exact} of {len(kinds)} kinds of training exact at {steps:,} points"
 
 
-def _differences(name: str, outcome: CostOutcome) -> Iterator[str]:
-    for difference in outcome.differences[:_SHOWN]:
-        where = difference.name or "the model"
-        told = f"transformers {difference.expected}, the spec {difference.found}"
-        yield f"{name}: {difference.kind} of {where}: {told}"
-    if outcome.differences:
-        yield f"    at {json.dumps(outcome.differences[0].config, default=str)}"
-        yield f"    in {outcome.differences[0].call}"
+def _comparison(name: str, what: str, found: Comparison) -> Iterator[str]:
+    if found.verdict == "unavailable":
+        yield f"{name}: {what}not measured: {found.unavailable}"
+    yield from _differences(name, found)
 
 
-def _counted(outcomes: list[CostOutcome]) -> str:
-    counts = dict.fromkeys(("exact", "wrong", "unavailable"), 0)
-    for outcome in outcomes:
-        counts[outcome.verdict] += 1
-    points = sum(outcome.compared for outcome in outcomes)
-    shown = f"{counts['exact']} exact, {counts['wrong']} wrong, {counts['unavailable']} not measured"
-    return f"{shown}, {points:,} points"
+def _differences(name: str, found: Comparison) -> Iterator[str]:
+    for one in found.differences[:_SHOWN]:
+        where = one.name or "the model"
+        yield f"{name}: {one.quantity} of {where}: transformers {one.expected}, the spec {one.found}"
+    if found.differences:
+        yield f"    at {json.dumps(found.differences[0].config, default=str)}"
+        yield f"    in {found.differences[0].at}"
 
 
-def _activations(name: str, outcome: CostOutcome) -> Iterator[str]:
-    """The kinds of training in which a class's activations are not given, and why."""
-    for kind, result in outcome.activations.items():
-        if result.unavailable:
-            yield f"{name}: activations with {kind} are not given: {result.unavailable}"
-        for difference in result.differences[:_SHOWN]:
-            where = difference.module or "the model"
-            told = f"transformers {difference.expected}, the spec {difference.found}"
-            yield f"{name}: activations with {kind} are not given: {where}: {told}"
-        if result.differences:
-            yield f"    at {json.dumps(result.differences[0].config, default=str)}"
-            yield f"    in {result.differences[0].step}"
+def _totals(found: list[Comparison]) -> str:
+    verdicts = [one.verdict for one in found]
+    exact, wrong, unavailable = (verdicts.count(one) for one in ("exact", "wrong", "unavailable"))
+    points = sum(one.compared for one in found)
+    return f"{exact} exact, {wrong} wrong, {unavailable} not measured, {points:,} points"

@@ -1,1 +1,1 @@
-"""Costs held to what torch counts of transformers' own code."""
+"""Validation of costs against torch's count of transformers' code."""

@@ -1,6 +1,6 @@
-"""Losses validated against torch's saved_tensors_hooks: formulas/losses.json, and how it is written.
+"""Losses validated against torch's saved_tensors_hooks; the text of formulas/losses.json.
 
-Each class is given labels, and what is kept then and is not kept without them is compared with the losses of
+What a class keeps with labels, and does not keep without, is compared with each loss of
 formulas/contractions.yaml. The class has the loss that agrees at every point.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from archspec.configs.scope import Scope
 from archspec.costs.activations import PIPELINE, TENSOR, WHOLE, loss_saved
 from archspec.costs.builder import CostBuilder
 from archspec.costs.parallel import Ranks
@@ -19,11 +18,12 @@ from archspec.costs.records import KERNELS, Step, training_axes
 from archspec.errors import ArchspecError
 from archspec.reference import Refused, Unavailable, versions
 from archspec.reference.costs import encodes
-from archspec.reference.saved import loss_bytes, takes_labels, trained
-from archspec.reference.training import rank_loss
+from archspec.reference.ranks import rank_loss
+from archspec.reference.saved import loss_bytes, takes_labels
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
 from archspec.verifying.comparison import Config
+from archspec.verifying.costs.cases import ENCODER_TOKENS, Case
 from archspec.verifying.costs.record import recorded
 
 _LENGTHS = ((2, 64), (1, 40), (3, 17))  # sequences and tokens
@@ -32,10 +32,8 @@ _STEPS = (
     *(Step(*lengths, 0, "bfloat16", "eager") for lengths in _LENGTHS[:2]),
     *(Step(2, 17, 0, "float32", attention) for attention in KERNELS),
 )
-_MEMORY = 33  # encoder positions
-_LEAST = 4  # points
+_LEAST_POINTS = 4
 _DRAWN = 2  # random configs
-_SUFFIX = "_loss"
 _RANKS = {
     TENSOR: (Ranks(tensor=2), Ranks(tensor=4)),
     PIPELINE: (Ranks(pipeline=2, stage=1), Ranks(tensor=2, pipeline=2, stage=1)),
@@ -47,12 +45,11 @@ _LABELS: tuple[Config, ...] = (  # of sequence classification
     {"num_labels": 4, "problem_type": "multi_label_classification"},
     {"num_labels": 1, "problem_type": "single_label_classification"},
 )
-_WIDTH, _TIES = "hidden_size", "tie_word_embeddings"
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers")
 
 
 def classes() -> Iterator[tuple[str, str, list[str]]]:
-    """The classes whose activations are exact, with the kinds of attention that they are exact for."""
+    """The classes with exact activations, and the kinds of attention for which they are exact."""
     for model_type, line in recorded().items():
         names = dict.fromkeys(name for found in line.activations.values() for name in found)
         for name in names:
@@ -60,88 +57,83 @@ def classes() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def verify_loss(spec: Spec, architecture: str, kernels: list[str], drawn: int = _DRAWN) -> str | None:
-    """The name of the loss that keeps what a class keeps of its loss, at every point; None without one."""
+    """The name of the loss that keeps as much as the class at every point; None if there is none."""
     if not takes_labels(architecture, spec.model_type):
         return None
     left, compared = known_losses(), 0
     for number, raw in enumerate(_configs(spec, architecture, drawn)):
+        case = Case(spec, architecture, raw)
         steps = [one for one in _STEPS if one.attention in kernels]
-        for expected, step in _measured(spec, architecture, raw, steps[:2] if number else steps):
-            left = [name for name in left if _found(Scope(spec, raw), architecture, step, name) == expected]
+        for expected, step in _measured(case, steps[:2] if number else steps):
+            left = [name for name in left if _predicted(case, step, name) == expected]
             compared += 1
         if not left or not compared:
             return None
-    return left[0] if len(left) == 1 and compared >= _LEAST else None
+    return left[0] if len(left) == 1 and compared >= _LEAST_POINTS else None
 
 
 def known_losses() -> list[str]:
     """The names of losses in formulas/contractions.yaml."""
-    return [name for name in shipped().contractions() if name.endswith(_SUFFIX)]
+    return [name for name in shipped().contractions() if name.endswith("_loss")]
 
 
 def verify_ranks_loss(spec: Spec, architecture: str, kernels: list[str], loss: str) -> list[str]:
-    """The kinds of ranks of which one keeps as much of the loss as one rank alone: tensor, pipeline."""
-    raw = next(_configs(spec, architecture, 0))
-    return [kind for kind, ranks in _RANKS.items() if _same(spec, architecture, raw, kernels[0], loss, ranks)]
+    """The kinds of ranks (tensor, pipeline) on which a rank keeps as much of the loss as a single device."""
+    case = Case(spec, architecture, next(_configs(spec, architecture, 0)))
 
-
-def _same(
-    spec: Spec, architecture: str, raw: Config, attention: str, loss: str, ranked: tuple[Ranks, ...]
-) -> bool:
-    for ranks, lengths in zip(ranked, _LENGTHS, strict=False):
-        step = Step(*lengths, 0, "bfloat16", attention)
+    def agrees(ranks: Ranks, lengths: tuple[int, int]) -> bool:
+        step = Step(*lengths, 0, "bfloat16", kernels[0])
         try:
-            expected = rank_loss(architecture, raw, spec.model_type, ranks, step)
+            expected = rank_loss(architecture, case.config, spec.model_type, ranks, step)
         except (Refused, Unavailable):
             return False
-        if _found(Scope(spec, raw), architecture, step, loss) != expected:
-            return False
-    return True
+        return _predicted(case, step, loss) == expected
+
+    return [
+        kind
+        for kind, ranked in _RANKS.items()
+        if all(agrees(*point) for point in zip(ranked, _LENGTHS, strict=False))
+    ]
 
 
 def _configs(spec: Spec, architecture: str, drawn: int) -> Iterator[Config]:
-    """The default config with two layers, others with other labels, random narrow ones."""
+    """The default config with two layers, the same with other labels, and random narrow configs."""
     default: Config = {"model_type": spec.model_type} | {name: 2 for name in _LAYERS if name in spec.fields}
     yield default
     if architecture.endswith("ForSequenceClassification"):
         yield from ({**default, **more} for more in _LABELS)
     random = Random(f"{spec.model_type} {architecture}")
     for _ in range(drawn):
-        sizes = {"vocab_size": random.randrange(300, 3000), _WIDTH: random.choice((64, 128, 256))}
-        sizes |= {_TIES: random.random() < 0.5, "num_labels": random.randrange(2, 9)}
+        sizes = {"vocab_size": random.randrange(300, 3000), "hidden_size": random.choice((64, 128, 256))}
+        sizes |= {"tie_word_embeddings": random.random() < 0.5, "num_labels": random.randrange(2, 9)}
         if architecture.endswith("ForQuestionAnswering"):
-            del sizes["num_labels"]  # there are two
-        yield {
-            **default,
-            **{name: one for name, one in sizes.items() if name in (*spec.fields, "num_labels")},
-        }
+            del sizes["num_labels"]  # always two
+        given = {name: size for name, size in sizes.items() if name in (*spec.fields, "num_labels")}
+        yield {**default, **given}
 
 
-def _measured(spec: Spec, architecture: str, raw: Config, steps: list[Step]) -> Iterator[tuple[int, Step]]:
-    """The elements that a loss keeps, for each step that runs."""
-    models: dict[tuple[str, str], Any] = {}
+def _measured(case: Case, steps: list[Step]) -> Iterator[tuple[int, Step]]:
+    """The bytes that the loss keeps, for each step that runs."""
     for step in steps:
-        key = step.attention, step.dtype
         try:
-            if key not in models:
-                models[key] = trained(architecture, raw, spec.model_type, step)
-            step = step._replace(encoder_tokens=_MEMORY if encodes(models[key]) else 0)
-            yield loss_bytes(models[key], step), step
+            model = case.trained(step)
+            step = step._replace(encoder_tokens=ENCODER_TOKENS if encodes(model) else 0)
+            yield loss_bytes(model, step), step
         except (Refused, Unavailable):
             continue
 
 
-def _found(scope: Scope, architecture: str, step: Step, name: str) -> int | None:
-    """The elements that a loss keeps by its spec; None if it does not fit the class."""
-    builder = CostBuilder(scope, training_axes(step))
+def _predicted(case: Case, step: Step, name: str) -> int | None:
+    """The bytes that a loss keeps by its spec; None if the loss does not fit the class."""
+    builder = CostBuilder(case.scope, training_axes(step))
     try:
-        return int(loss_saved(builder, builder.build(architecture), name).nbytes)
+        return int(loss_saved(builder, builder.build(case.architecture), name).nbytes)
     except ArchspecError:
         return None
 
 
 def text(found: dict[str, dict[tuple[str, str], str]]) -> str:
-    """The file: ranks -> loss -> model type -> classes; a line for each loss."""
+    """The text of the file: ranks -> loss -> model type -> classes, one line for each loss."""
     lines = []
     for ranks in (WHOLE, TENSOR, PIPELINE):
         by_loss: dict[str, dict[str, list[str]]] = {}

@@ -11,7 +11,8 @@ import pytest
 from archspec.cli.main import main
 from archspec.costs.records import Call
 from archspec.verifying.costs import record
-from archspec.verifying.costs.comparison import CostDifference, CostOutcome
+from archspec.verifying.costs.instruments import Comparison, CostDifference
+from archspec.verifying.costs.verify import CostOutcome
 
 pytestmark = pytest.mark.reference
 
@@ -87,7 +88,7 @@ def test_training_steps_are_told_beside_calls(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     difference = CostDifference({}, Call(2, 5), "training flops", "pooler.dense", 3, 9)
-    outcome = CostOutcome("BertModel", "bert", 8, (), training=CostOutcome("", "", 2, (difference,)))
+    outcome = CostOutcome("BertModel", "bert", Comparison(8), Comparison(2, (difference,)))
     monkeypatch.setattr(record, "run", lambda *given: given[-1]([outcome]))
     assert main(["verify", "--costs", "BertModel"]) == 1
     lines = capsys.readouterr().out.splitlines()

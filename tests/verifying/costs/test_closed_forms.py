@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from archspec.specs.library import shipped
-from archspec.verifying.costs import closed_forms
-from archspec.verifying.costs.closed_forms import without_closed_form
+from archspec.verifying.costs import formulas
+from archspec.verifying.costs.cases import Case
+from archspec.verifying.costs.formulas import without_closed_form
 
 PAIRS = (
     *(("llama", "LlamaForCausalLM"), ("mistral", "MistralModel"), ("llama4_text", "Llama4ForCausalLM")),
@@ -18,12 +19,12 @@ PAIRS = (
 @pytest.mark.parametrize(("model_type", "architecture"), PAIRS)
 def test_every_call_has_a_closed_form(model_type: str, architecture: str) -> None:
     raw = {"model_type": model_type}
-    assert list(without_closed_form(shipped().load(model_type), architecture, raw)) == []
+    assert list(without_closed_form(Case(shipped().load(model_type), architecture, raw))) == []
 
 
 def test_one_that_gives_another_number_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = closed_forms.ClosedForm.substituted
-    monkeypatch.setattr(closed_forms.ClosedForm, "substituted", lambda form, values: whole(form, values) + 1)
-    first = next(without_closed_form(shipped().load("llama"), "LlamaModel", {"num_hidden_layers": 1}))
+    whole = formulas.ClosedForm.substituted
+    monkeypatch.setattr(formulas.ClosedForm, "substituted", lambda form, values: whole(form, values) + 1)
+    first = next(without_closed_form(Case(shipped().load("llama"), "LlamaModel", {"num_hidden_layers": 1})))
     assert first.quantity == "flops"
     assert "does not give the exact flops" in first.why

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 
 import archspec
+from archspec.costs.records import Call
 from archspec.errors import ArchspecError
 from archspec.specs.index import Entry, whole_digests
 from archspec.specs.library import Library
 from archspec.verifying.costs import record
-from archspec.verifying.costs.comparison import Call, CostDifference, CostOutcome
+from archspec.verifying.costs.instruments import Comparison, CostDifference
+from archspec.verifying.costs.verify import CostOutcome
 
-WRONG = CostDifference({}, Call(1, 1), "flops", "model.layers.0", 1, 2)
-_EXACT = CostOutcome("A", "toy", 8, ())
-_WRONG = CostOutcome("A", "toy", 8, (WRONG,))
+EXACT = Comparison(8)
+WRONG = Comparison(8, (CostDifference({}, Call(1, 1), "flops", "model.layers.0", 1, 2),))
 
 
 @pytest.mark.reference
@@ -43,11 +44,11 @@ def test_a_digest_is_of_the_contractions_that_a_spec_names(tmp_path: Path) -> No
 
 
 def test_a_gap_names_the_module() -> None:
-    assert record.gap(CostOutcome("Toy", "toy", 3, (WRONG,))) == "flops of model.layers.0"
-    unavailable = record.gap(CostOutcome("Toy", "toy", 0, (), "it has no forward"))
+    assert record.gap(CostOutcome("Toy", "toy", WRONG)) == "flops of model.layers.0"
+    unavailable = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable="it has no forward")))
     assert unavailable == "transformers' code does not run here, on shapes alone: it has no forward"
     undescribed = "toy.yaml:9:3: config: undescribed is described where `False` (in ToyModel.ops)\n  ops: x"
-    refused = record.gap(CostOutcome("Toy", "toy", 0, (), undescribed))
+    refused = record.gap(CostOutcome("Toy", "toy", Comparison(unavailable=undescribed)))
     assert refused == "not described: ToyModel's products (toy.yaml:9)"
 
 
@@ -79,9 +80,9 @@ def test_a_line_without_training_is_read_and_written(file: Path) -> None:
 
 def test_a_line_says_whose_gradients_are_exact() -> None:
     outcomes = [
-        _EXACT._replace(training=_EXACT, held=("static",)),
-        _EXACT._replace(architecture="B", training=_WRONG, held=("masked", "static")),
-        _WRONG._replace(architecture="C"),
+        CostOutcome("A", "toy", EXACT, EXACT, further=("static",)),
+        CostOutcome("B", "toy", EXACT, WRONG, further=("masked", "static")),
+        CostOutcome("C", "toy", WRONG),
     ]
     found = record.line_of("a", outcomes)
     gaps = {"C": "flops of model.layers.0"}
@@ -93,9 +94,9 @@ def test_a_line_says_whose_gradients_are_exact() -> None:
 @pytest.mark.reference
 def test_working_sets_are_held_without_the_rest() -> None:
     line = record.Line("a", ("LlamaModel",), {"LlamaForCausalLM": "flops of the model"})
-    found = record._with_working_sets("llama", line, 1, 0)
+    found = record.with_working_sets("llama", line, 1, 0)
     assert found == line._replace(working_set=("LlamaModel",))
-    assert record._with_working_sets("llama", line._replace(working_set=()), 1, 0).working_set == ()
+    assert record.with_working_sets("llama", line._replace(working_set=()), 1, 0).working_set == ()
 
 
 @pytest.mark.parametrize("missing", ["training", "masked", "static"])

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from altering import altered_file
 
 from archspec.specs.library import shipped
 from archspec.specs.records import Spec
-from archspec.verifying.costs.comparison import CostOutcome, at_config
-from archspec.verifying.costs.training import compared_step, verify_with_training
+from archspec.verifying.costs.cases import Case
+from archspec.verifying.costs.instruments import TRAINING, Comparison, compare
 
 pytestmark = pytest.mark.reference
 _HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8}
@@ -29,15 +30,8 @@ _CANINE = {"model_type": "canine", "hidden_size": 16, "num_attention_heads": 2, 
 _ROUTED = {"model_type": "mixtral", "num_hidden_layers": 1, **_HEADS, "output_router_logits": True}
 
 
-def at(spec: Spec, architecture: str, raw: dict[str, Any]) -> CostOutcome:
-    return at_config(spec, architecture, raw, compared_step, trains=True)
-
-
-def test_exact() -> None:
-    found = verify_with_training(shipped().load("llama"), "LlamaForCausalLM", samples=1)
-    assert found.training is not None
-    assert found.training.verdict == "exact"
-    assert all(raw in found.configs for raw in found.training.configs)
+def at(spec: Spec, architecture: str, raw: dict[str, Any]) -> Comparison:
+    return compare(TRAINING, [Case(spec, architecture, raw)])
 
 
 @pytest.mark.parametrize(
@@ -70,11 +64,8 @@ def test_what_has_other_gradients(model_type: str, architecture: str, raw: dict[
 def test_a_pooler_that_is_read_or_not_is_found(
     tmp_path: Path, architecture: str, old: str, new: str, name: str
 ) -> None:
-    text = Path(shipped().files()["bert"]).read_text(encoding="utf-8")
-    assert old in text
-    path = tmp_path / "bert.yaml"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-    found = at(shipped().load_file(str(path)), architecture, {"model_type": "bert", "num_hidden_layers": 1})
+    spec = altered_file(tmp_path, "bert", old, new)
+    found = at(spec, architecture, {"model_type": "bert", "num_hidden_layers": 1})
     first = found.differences[0]
-    assert (first.kind, first.name) == ("training flops", name)
-    assert {first.expected, first.found} == {2 * 768**2 * first.call.batch * k for k in (1, 3)}
+    assert (first.quantity, first.name) == ("training flops", name)
+    assert {first.expected, first.found} == {2 * 768**2 * first.at.batch * k for k in (1, 3)}

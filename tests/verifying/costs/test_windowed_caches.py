@@ -23,7 +23,7 @@ from archspec.errors import ArchspecError
 from archspec.reference.costs import encodes, instance, measured
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.specs.library import shipped
-from archspec.verifying.costs.comparison import runnable
+from archspec.verifying.costs.cases import runnable
 
 RECORD = json.loads((Path(shipped().folder) / "costs.json").read_text())["types"]
 WINDOW = 16

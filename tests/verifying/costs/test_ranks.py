@@ -11,10 +11,10 @@ import pytest
 from archspec.costs import parallel
 from archspec.costs.parallel import Ranks, parts
 from archspec.reference import versions
-from archspec.reference.training import own_plans
+from archspec.reference.ranks import own_plans
 from archspec.specs.files import folder
 from archspec.specs.library import shipped
-from archspec.verifying.costs.parallel import (
+from archspec.verifying.costs.ranks import (
     RankOutcome,
     plans_of,
     step_is_exact,
@@ -52,7 +52,7 @@ def test_a_wrong_part_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_the_last(*given: Any) -> Any:
         return parts(*given)[:-1]
 
-    monkeypatch.setattr("archspec.verifying.costs.parallel.parts", without_the_last)
+    monkeypatch.setattr("archspec.verifying.costs.ranks.parts", without_the_last)
     outcome = verify_ranks(shipped().load("llama"), "LlamaForCausalLM")
     assert {one.name for one in outcome.differences} >= {"lm_head.weight"}
     assert outcome.kinds == []

@@ -1,0 +1,176 @@
+"""The part of a model on one rank, over a process group without other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from archspec.costs.parallel import Plan, Ranks
+from archspec.costs.records import Call, Step
+from archspec.reference.classes import config_of, model_class
+from archspec.reference.construction import built
+from archspec.reference.costs import instance
+from archspec.reference.meta import local
+from archspec.reference.saved import loss_bytes, saved, trained
+from archspec.reference.training import measured_training
+from archspec.reference.verdicts import Refused, Unavailable
+
+
+@contextmanager
+def ranked(build: Callable[[], Any], ranks: Ranks) -> Iterator[Any]:
+    """A model on meta, shared out as transformers loads a checkpoint; ``ranks.stage`` says on which rank.
+
+    Of ranks that share tensors or experts it is the first, whose parts are the largest. Stages come last:
+    transformers begins with them, and then finds nothing to cut in the layers that are on other stages.
+
+    Errors: :class:`Refused` with what transformers raised, :class:`Unavailable`.
+    """
+    from transformers.distributed.pipeline_parallel import apply_pipeline_parallelism
+    from transformers.initialization import no_tie_weights
+
+    try:
+        with no_tie_weights():
+            model = build()
+    except Refused as error:  # says nothing of ranks
+        raise Unavailable(str(error)) from error
+    with _meshes(ranks) as (distributed, manager):
+        try:
+            model = type(model).maybe_distribute_model(model, distributed, manager)
+            if ranks.pipeline > 1:
+                model = apply_pipeline_parallelism(model, manager.get_mesh("pp"))
+            if ranks.stage == ranks.pipeline - 1:
+                model.tie_weights(recompute_mapping=False)  # as loading ends
+        except Exception as error:  # whatever it raises is its refusal
+            raise Refused(str(error)) from error
+        yield model
+
+
+def rank_shapes(
+    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks
+) -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter on a rank, a tied one by its first name.
+
+    Errors: :class:`Refused`, :class:`Unavailable`.
+    """
+    with ranked(
+        lambda: built(model_class(architecture, model_type), config_of(model_type, raw)), ranks
+    ) as model:
+        return {name: tuple(local(one).shape) for name, one in model.named_parameters()}
+
+
+def rank_flops(
+    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, call: Call
+) -> dict[str, int]:
+    """FLOPs of each module on a rank; as torch counts a layer's for all ranks, this one's part of its weight.
+
+    Errors: :class:`Refused`, :class:`Unavailable`.
+    """
+    with ranked(lambda: instance(architecture, raw, model_type, trains=True), ranks) as model:
+        found = measured_training(model, call)
+        for name, module in model.named_modules():
+            weight = getattr(module, "weight", None)
+            if name in found and weight is not None and local(weight) is not weight:
+                found[name] = found[name] * local(weight).numel() // weight.numel()
+        return found
+
+
+def rank_saved(
+    architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step
+) -> dict[str, int]:
+    """Bytes that each module keeps on a rank after a forward; of a stage without the head.
+
+    What a stage is sent counts as what the layer before gives. Errors: as of :func:`rank_flops`.
+    """
+    with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
+        if ranks.pipeline == 1:
+            return saved(model, step)
+        stage, given = model.base_model, None
+        if ranks.stage:
+            given = _sent(model, step)
+        return {
+            f"{model.base_model_prefix}.{name}".rstrip("."): nbytes
+            for name, nbytes in saved(stage, step, given).items()
+        }
+
+
+def _sent(model: Any, step: Step) -> dict[str, Any]:
+    """The tensors that the previous stage sends.
+
+    Errors: :class:`Unavailable` for a config without the width that transformers reads.
+    """
+    import torch
+
+    if not hasattr(model.config, "hidden_size"):
+        raise Unavailable("the config has no hidden_size, which sets the width between stages")
+    shape = step.batch, step.tokens, model.config.hidden_size
+    dtype = getattr(torch, step.dtype)
+    return {"inputs_embeds": torch.empty(shape, device="meta", dtype=dtype, requires_grad=True)}
+
+
+def rank_loss(architecture: str, raw: dict[str, Any], model_type: str, ranks: Ranks, step: Step) -> int:
+    """Bytes that are kept of the loss on a rank of tensors, or on the last stage.
+
+    Errors: as of :func:`rank_flops`.
+    """
+    with ranked(lambda: trained(architecture, raw, model_type, step), ranks) as model:
+        if ranks.pipeline == 1:
+            return loss_bytes(model, step)
+        model.forward = model.forward.__wrapped__  # without its messages to other stages
+        return loss_bytes(model, step, _sent(model, step))
+
+
+def own_plans(architecture: str, model_type: str) -> dict[str, Plan]:
+    """The plans that each class in a model adds, by its name; none where the whole has none.
+
+    Errors: :class:`Refused`, :class:`Unavailable`, also where two models of a class have other plans.
+    """
+    model = built(model_class(architecture, model_type), config_of(model_type, {}))
+    if not model._tp_plan and not model._ep_plan:
+        return {}
+    found: dict[str, Plan] = {}
+    for module in model.modules():
+        if not hasattr(module, "init_parallel_plans"):
+            continue
+        plan = Plan(*(_without_children(module, name) for name in ("_tp_plan", "_ep_plan")))
+        if found.setdefault(type(module).__name__, plan) != plan:
+            raise Unavailable(f"two {type(module).__name__} with other plans")
+    return found
+
+
+def _without_children(module: Any, name: str) -> dict[str, str]:
+    inner = {
+        f"{child}.{pattern}"
+        for child, one in module.named_children()
+        for pattern in getattr(one, name, None) or ()
+    }
+    return {pattern: style for pattern, style in getattr(module, name).items() if pattern not in inner}
+
+
+@contextmanager
+def _meshes(ranks: Ranks) -> Iterator[tuple[Any, Any]]:
+    """transformers' config and meshes of some ranks, over a process group that talks to nobody."""
+    import torch.distributed as dist
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    from transformers.distributed import DistributedConfig
+    from transformers.distributed.utils import TransformersDeviceMesh
+
+    try:
+        given = DistributedConfig(tp_size=ranks.tensor, ep_size=ranks.expert, fsdp_size=ranks.data)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    world = ranks.tensor * ranks.pipeline * ranks.data
+    stage = ranks.stage * ranks.tensor * ranks.data
+    dist.init_process_group(backend="fake", rank=stage, world_size=world, store=FakeStore())
+    try:
+        shapes = {
+            ("pp", "dp_replicate", "fsdp", "tp"): (ranks.pipeline, 1, ranks.data, ranks.tensor),
+            ("pp", "dp_replicate", "efsdp", "ep"): (ranks.pipeline, 1, given.efsdp_size, ranks.expert),
+        }
+        meshes = [
+            dist.init_device_mesh("cpu", shape, mesh_dim_names=names) for names, shape in shapes.items()
+        ]
+        given.fsdp_size = 1  # the ranks are there, and share out nothing but experts
+        yield given, TransformersDeviceMesh(*meshes)
+    finally:
+        dist.destroy_process_group()

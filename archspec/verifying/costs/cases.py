@@ -1,0 +1,136 @@
+"""Cases to compare costs at: configs that both sides build, and the calls of each.
+
+The calls are a prefill, a decode step, or several tokens on a past. They are below, at and above the windows
+and chunks of the config.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from archspec.configs.scope import Scope
+from archspec.costs.forward import Forward
+from archspec.costs.records import Call, Step
+from archspec.reference.costs import instance
+from archspec.reference.saved import trained
+from archspec.specs.records import Spec
+from archspec.verifying.comparison import Config
+from archspec.verifying.verifier import TRIES, Verifier
+
+ENCODER_TOKENS = 33
+_CALLS = (Call(1, 1), Call(2, 5), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 3, 67), Call(1, 1, 600))
+_CALLS_OF_MANY_LAYERS = (Call(2, 67), Call(1, 5), Call(2, 3, 9))
+_TRAINING_CALLS = (Call(2, 67), Call(3, 17), Call(1, 130))
+_DEPTH, _SHALLOW = "num_hidden_layers", 6  # patterns of layers repeat after at most 6
+_BOUNDS = ("window", "chunk", "block")  # in the names of fields at which FLOPs or caches change
+_LONGEST, _LONGEST_STEP = 5000, 300  # tokens
+_DRAWN = 6  # configs drawn for each one that is to run
+_NEEDED: dict[str, Config] = {  # the cache does not report its length without an attention layer
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8}},
+    "bamba": {"attn_layer_indices": [1]},
+    "lfm2_moe": {"num_hidden_layers": 3, "layer_types": ["conv", "full_attention", "conv"]},
+    "granitemoehybrid": {
+        "num_hidden_layers": 3,
+        "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+    },
+}
+
+
+class Case:
+    """One architecture at one config, with the reference models that were built for it."""
+
+    def __init__(self, spec: Spec, architecture: str, config: Config) -> None:
+        self.spec, self.architecture, self.config = spec, architecture, config
+        self._models: dict[Any, Any] = {}
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.spec, self.config)
+
+    def forward(self, call: Call) -> Forward:
+        """The costs by the spec. Errors: :class:`ArchspecError`."""
+        return Forward(self.scope, self.architecture, *call)
+
+    def model(self, trains: bool = False) -> Any:
+        """The reference model. Errors: :class:`Refused`, :class:`Unavailable`."""
+        if trains not in self._models:
+            self._models[trains] = instance(self.architecture, self.config, self.spec.model_type, trains)
+        return self._models[trains]
+
+    def trained(self, step: Step) -> Any:
+        """The reference model in training mode. Errors: :class:`Refused`, :class:`Unavailable`."""
+        key = step.dtype, step.attention, step.checkpointing
+        if key not in self._models:
+            self._models[key] = trained(self.architecture, self.config, self.spec.model_type, step)
+        return self._models[key]
+
+
+def configs(spec: Spec, architecture: str, samples: int, seed: int) -> Iterator[Config]:
+    """The default config, the same with few layers, then random ones that both sides build.
+
+    There are more than ``samples``, as some do not run. The last are default configs with one field of a
+    random config each; most of these run.
+    """
+    default = {"model_type": spec.model_type}
+    verifier = Verifier(spec, architecture, samples, seed)
+    yield runnable(default, architecture)
+    yield runnable({**default, _DEPTH: _SHALLOW}, architecture)
+    given = 0
+    for _ in range(TRIES * samples):
+        verifier.draw()
+        yield from (runnable(raw, architecture) for raw in verifier.valid[given:])
+        given = len(verifier.valid)
+        if given >= _DRAWN * samples:
+            break
+    for raw in verifier.valid:
+        yield from (runnable({**default, name: value}, architecture) for name, value in raw.items())
+
+
+def runnable(raw: Config, architecture: str) -> Config:
+    """Add what a call needs and the constructor does not; question answering has exactly two labels."""
+    for name, value in _NEEDED.get(raw["model_type"], {}).items():
+        raw = {**raw, name: {**raw.get(name, {}), **value} if isinstance(value, dict) else value}
+    if architecture.endswith("ForQuestionAnswering"):
+        return {name: raw[name] for name in raw if name not in ("num_labels", "id2label", "label2id")}
+    return raw
+
+
+def shallow(spec: Spec, raws: Iterable[Config]) -> list[Config]:
+    """The configs with few layers; all configs if none has."""
+    found = list(raws)
+    return [raw for raw in found if not _is_deep(Scope(spec, raw))] or found
+
+
+def _is_deep(scope: Scope) -> bool:
+    """Return True if a config has more layers than are needed to show each kind of layer."""
+    depth = scope.get(_DEPTH) if scope.has(_DEPTH) else 0
+    return type(depth) is int and depth > _SHALLOW
+
+
+def calls(scope: Scope, encodes: bool) -> Iterator[Call]:
+    """The calls to compare at; only a few for a deep config."""
+    values = [scope.get(name) for name in scope.spec.fields if any(word in name for word in _BOUNDS)]
+    bounds = sorted({bound for bound in values if type(bound) is int and 1 < bound < _LONGEST})
+    around = [Call(1, bound + more) for bound in bounds for more in (-1, 0, 1)]
+    after = [Call(1, tokens, bound - 1 + more) for bound in bounds for more in (0, 1) for tokens in (1, 3)]
+    chosen = _CALLS_OF_MANY_LAYERS if _is_deep(scope) else dict.fromkeys((*_CALLS, *around, *after))
+    for call in chosen:
+        yield from _encoding(call) if encodes else (call,)
+
+
+def training_calls(scope: Scope, encodes: bool) -> Iterator[Call]:
+    """The calls without a past that are short enough for a training step, and some more."""
+    yield from (call for call in calls(scope, encodes) if not call.past and call.tokens <= _LONGEST_STEP)
+    for call in _TRAINING_CALLS:
+        yield from _encoding(call) if encodes else (call,)
+
+
+def with_encoder(call: Call, encoder_tokens: int) -> Call:
+    return call._replace(encoder_tokens=encoder_tokens, new_encoder_tokens=0 if call.past else encoder_tokens)
+
+
+def _encoding(call: Call) -> Iterator[Call]:
+    yield with_encoder(call, ENCODER_TOKENS)
+    if not call.past:  # classifiers take only equal lengths; this also tests the encoder at its own bounds
+        yield with_encoder(call, call.tokens)

@@ -1,0 +1,97 @@
+"""Closed forms of costs, validated against the exact counts and torch's polynomials in symbolic lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import sympy
+
+from archspec.configs.scope import Scope
+from archspec.costs.lengths import usual_lengths
+from archspec.costs.records import Call
+from archspec.errors import ArchspecError, ConfigError, FormulaError
+from archspec.reference.costs import encodes
+from archspec.reference.symbolic_costs import symbolic_flops
+from archspec.reference.verdicts import Refused, Unavailable
+from archspec.symbolic.closed_form import ClosedForm, exact
+from archspec.verifying.costs.cases import Case, calls, with_encoder
+
+QUANTITIES = ("flops", "masked_flops", "cache_elements", "training_flops")
+AGREE = ("polynomials", "points")
+NEITHER = "not over symbols"
+_CALL, _ENCODER_TOKENS = Call(2, 80), 48
+_LENGTHS = sympy.symbols("batch tokens encoder_tokens")
+_POINTS = (80, 83, 96)  # tokens, for floor divisions by chunk sizes
+
+
+class NoClosedForm(NamedTuple):
+    """A quantity of a call that has no closed form, and the reason."""
+
+    quantity: str
+    call: Call
+    why: str
+
+
+def without_closed_form(case: Case) -> Iterator[NoClosedForm]:
+    """The quantities whose closed form does not give the exact count, without calls that are refused."""
+    try:
+        scope = case.scope
+        compared = list(calls(scope, "encoder_tokens" in usual_lengths(scope, case.architecture)))
+    except ArchspecError:
+        return
+    for call in compared:
+        for quantity in QUANTITIES:
+            try:
+                exact(scope, case.architecture, quantity, call)
+            except ArchspecError:
+                continue  # a refused quantity has no closed form either
+            try:
+                ClosedForm.of(scope, case.architecture, quantity, call)
+            except ConfigError:
+                return  # a required field is missing
+            except FormulaError as error:
+                yield NoClosedForm(quantity, call, str(error))
+
+
+def agreement(case: Case) -> str:
+    """How FLOPs agree with torch: as `polynomials`, at `points`, or a text with both expressions.
+
+    Errors: :class:`Unavailable`, :class:`ArchspecError` if one side has no expression.
+    """
+    model = case.model()
+    call = with_encoder(_CALL, _ENCODER_TOKENS) if encodes(model) else _CALL
+    theirs = symbolic_flops(model, call)
+    ours = closed_form(case.scope, case.architecture, call)
+    if theirs.free_symbols - set(_LENGTHS):  # lengths that depend on values, e.g. the tokens of an expert
+        raise Unavailable("torch counts over symbols of its own")
+    if theirs.free_symbols != ours.free_symbols:  # torch fixed a length, e.g. in a loop over tokens
+        same, how = _substituted(ours, _CALL.tokens) == _substituted(theirs, _CALL.tokens), "points"
+    elif all(one.is_polynomial(*_LENGTHS) for one in (ours, theirs)):
+        same, how = sympy.expand(ours - theirs) == 0, "polynomials"
+    else:
+        same = all(_substituted(ours, tokens) == _substituted(theirs, tokens) for tokens in _POINTS)
+        how = "points"
+    return how if same else f"the spec gives {ours}, torch {theirs}"
+
+
+def agreement_if_symbolic(case: Case) -> str:
+    """The agreement, or `not over symbols` if there is none."""
+    try:
+        return agreement(case)
+    except (ArchspecError, Refused, Unavailable):
+        return NEITHER
+
+
+def closed_form(scope: Scope, architecture: str, call: Call) -> Any:
+    """The closed form of FLOPs at a config's numbers, in the lengths of a first call."""
+    found = ClosedForm.of(scope, architecture, "flops", call)
+    encoder_tokens = sympy.Symbol("encoder_tokens") if call.encoder_tokens else 0
+    lengths = {"past": 0, "encoder_tokens": encoder_tokens, "new_encoder_tokens": encoder_tokens}
+    numbers = {name: value for name, value in found.symbols.items() if name not in Call._fields}
+    table = {sympy.Symbol(name): sympy.sympify(value) for name, value in {**numbers, **lengths}.items()}
+    return sympy.expand(found.expr.xreplace(table).doit())
+
+
+def _substituted(expr: Any, tokens: int) -> Any:
+    return expr.subs(dict(zip(_LENGTHS, (_CALL.batch, tokens, _ENCODER_TOKENS), strict=True)))

@@ -1,0 +1,261 @@
+"""The table of instruments: how each cost is measured on the reference model and predicted from the spec."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+from typing import Any, NamedTuple
+
+from archspec.costs.activations import StepActivations
+from archspec.costs.forward import own_flops
+from archspec.costs.records import ELEMENT_BYTES, KERNELS, Call, Step
+from archspec.costs.working_set import working_set
+from archspec.errors import ArchspecError
+from archspec.reference.costs import NO_CACHE, encodes, measured
+from archspec.reference.masks import let_through
+from archspec.reference.memory import measured_peak, reserved
+from archspec.reference.saved import recomputed, saved
+from archspec.reference.training import measured_training
+from archspec.reference.verdicts import Refused, Unavailable
+from archspec.tree.node import Node
+from archspec.verifying.comparison import Config
+from archspec.verifying.costs.cases import ENCODER_TOKENS, Case, calls, training_calls, with_encoder
+
+RECOMPUTED = "(recomputed)"  # the name of a difference in what the largest recomputed layer keeps
+_EXPERT = re.compile(r"expert_\d+")
+_STEP_LENGTHS = ((2, 64), (3, 17), (1, 40))  # sequences and tokens
+_SHORT_ENCODER = 9  # tokens
+_MASKED_CALLS = (Call(2, 5), Call(1, 16), Call(1, 17), Call(1, 67), Call(1, 3, 15))
+_STATIC_CALLS = (Call(2, 5), Call(1, 17))
+ALLOCATING_CALLS = (Call(2, 5), Call(1, 15), Call(1, 67), Call(1, 600), Call(2, 1, 9), Call(1, 1, 600))
+Row = tuple[str, str, Any, Any]  # quantity, module, expected, found
+
+
+class CostDifference(NamedTuple):
+    """A quantity of a module that differs from the reference model at one point of one config."""
+
+    config: Config
+    at: Any  # a call, a training step, or ranks
+    quantity: str
+    name: str
+    expected: Any
+    found: Any
+
+
+class Comparison(NamedTuple):
+    """The points that were compared, the first differences, and why other points could not be measured."""
+
+    compared: int = 0
+    differences: tuple[CostDifference, ...] = ()
+    unavailable: str = ""
+    configs: tuple[Config, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """exact, wrong, or unavailable."""
+        return "wrong" if self.differences else "exact" if self.compared else "unavailable"
+
+
+class Instrument(NamedTuple):
+    """How one quantity is compared.
+
+    ``points`` lists the calls or steps of the nth case, ``rows`` the modules that differ at a point.
+    ``strict``: a case counts only if every point can be measured, and the first case must.
+    """
+
+    points: Callable[[Case, int], Iterable[Any]]
+    rows: Callable[[Case, Any], Iterable[Row]]
+    strict: bool = False
+
+
+def compare(instrument: Instrument, cases: Iterable[Case], enough: int | None = None) -> Comparison:
+    """Compare at every point of every case, up to the first point that differs or ``enough`` cases."""
+    total = Comparison()
+    for number, case in enumerate(cases):
+        found = _compare_case(instrument, case, number)
+        total = Comparison(
+            total.compared + found.compared,
+            found.differences,
+            total.unavailable or found.unavailable,
+            (*total.configs, case.config) if found.compared else total.configs,
+        )
+        undecided = instrument.strict and not total.compared
+        if found.differences or undecided or len(total.configs) == enough:
+            break
+    return total
+
+
+def _compare_case(instrument: Instrument, case: Case, number: int) -> Comparison:
+    compared, unavailable, takes_past = 0, "", True
+    try:
+        for point in instrument.points(case, number):
+            if getattr(point, "past", 0) and not takes_past:
+                continue
+            try:
+                rows = tuple(CostDifference(case.config, point, *row) for row in instrument.rows(case, point))
+            except (Unavailable, ArchspecError) as error:
+                if instrument.strict and isinstance(error, Unavailable):
+                    raise
+                unavailable = unavailable or str(error)
+                takes_past = NO_CACHE not in str(error)
+                continue
+            if rows:
+                return Comparison(compared, rows)
+            compared += 1
+    except (Refused, Unavailable) as error:
+        return Comparison(unavailable=str(error))
+    return Comparison(compared, (), unavailable)
+
+
+def unequal(expected: dict[str, int], found: dict[str, int]) -> Iterator[tuple[str, int, int]]:
+    """The modules whose FLOPs differ; experts are summed, as values decide which of them run."""
+    theirs, ours = Counter[str](), Counter[str]()
+    for total, own in ((theirs, expected), (ours, found)):
+        for path, flops in own.items():
+            total[_EXPERT.sub("expert_0", path)] += flops
+    for path in dict.fromkeys((*theirs, *ours)):
+        if theirs[path] != ours[path]:
+            yield path, theirs[path], ours[path]
+
+
+def unequal_bytes(
+    tree: Node, expected: dict[str, int], found: dict[str, int]
+) -> Iterator[tuple[str, int, int]]:
+    """The modules that keep other bytes; those that the spec leaves out count for the module around them."""
+    theirs: Counter[str] = Counter()
+    for path, nbytes in expected.items():
+        theirs[_nearest_module(tree, path)] += nbytes
+    for path in dict.fromkeys((*theirs, *found)):
+        if theirs[path] != found.get(path, 0):
+            yield path, theirs[path], found.get(path, 0)
+
+
+def _nearest_module(tree: Node, path: str) -> str:
+    found: list[str] = []
+    node: Node | None = tree
+    for part in path.split("."):
+        node = node.children.get(part) if node is not None else None
+        if node is None or node.layer in ("Identity", "Dropout"):
+            break
+        found.append(part)
+    return ".".join(found)
+
+
+def _forward_rows(case: Case, call: Call) -> Iterator[Row]:
+    theirs, ours = measured(case.model(), call), case.forward(call)
+    yield from (("flops", *row) for row in unequal(theirs.flops, ours.flops_by_module))
+    kept = Counter((tensor.shape, tensor.dtype or "bfloat16") for tensor in ours.cache)
+    given = Counter((shape, theirs.dtypes[path]) for path, shape in theirs.cache.items())
+    if kept != given:
+        yield "cache", "", dict(given - kept), dict(kept - given)
+
+
+def _training_rows(case: Case, call: Call) -> Iterator[Row]:
+    theirs = measured_training(case.model(trains=True), call)
+    ours = case.forward(call).step_flops_by_module
+    yield from (("training flops", *row) for row in unequal(theirs, ours))
+
+
+def _masked_rows(case: Case, call: Call) -> Iterator[Row]:
+    """Compare the FLOPs that masks let through, without experts: values decide which of them run."""
+    ours = case.forward(call)
+    computed, through = let_through(case.model(), call)
+    found: Counter[str] = Counter()
+    for path, cost in own_flops(ours.tree):
+        found[path] += cost.masked
+    for expected, own in ((computed, ours.flops_by_module), (through, found)):
+        one, other = (
+            Counter({path: flops for path, flops in flops_of.items() if "expert_" not in path})
+            for flops_of in (expected, own)
+        )
+        if one != other:
+            yield "masked flops", "", dict(one - other), dict(other - one)
+
+
+def _static_rows(case: Case, call: Call) -> Iterator[Row]:
+    ours = case.forward(call)
+    if not ours.cache:
+        raise Unavailable("there is no cache")
+    found = Counter((kept.shape, kept.dtype or "bfloat16") for kept in ours.allocated("static"))
+    expected = reserved(case.model(), call)
+    if expected != found:
+        yield "static cache", "", dict(expected - found), dict(found - expected)
+
+
+def _short_calls(chosen: tuple[Call, ...]) -> Callable[[Case, int], Iterator[Call]]:
+    def points(case: Case, _: int) -> Iterator[Call]:
+        encoding = encodes(case.model())
+        yield from (with_encoder(call, _SHORT_ENCODER) if encoding else call for call in chosen)
+
+    return points
+
+
+FORWARD = Instrument(lambda case, _: calls(case.scope, encodes(case.model())), _forward_rows)
+TRAINING = Instrument(
+    lambda case, _: training_calls(case.scope, encodes(case.model(trains=True))), _training_rows
+)
+MASKED = Instrument(_short_calls(_MASKED_CALLS), _masked_rows)
+STATIC = Instrument(_short_calls(_STATIC_CALLS), _static_rows)
+
+
+def working_set_instrument(parts: set[str]) -> Instrument:
+    """Compare peak temporary memory; ``parts`` collects the parts that were the largest at a point."""
+
+    def points(case: Case, number: int) -> Iterable[tuple[Call, bool]]:
+        return product(_short_calls(ALLOCATING_CALLS)(case, number), (False, True))
+
+    def rows(case: Case, point: tuple[Call, bool]) -> Iterator[Row]:
+        call, last = point
+        ours = working_set(case.forward(call), last)
+        if ours is None:
+            raise Unavailable("peak temporary memory is not supported")
+        theirs = measured_peak(case.model(), call, last).working_set
+        parts.add(ours.part)
+        if theirs != ours.bytes:
+            yield "working set", ours.part, theirs, ours.bytes
+
+    return Instrument(points, rows)
+
+
+def _activation_instrument(attention: str, checkpointing: bool) -> Instrument:
+    def points(_: Case, number: int) -> Iterator[Step]:
+        """All dtypes and lengths at the first config, one point at each of the others."""
+        dtypes = list(ELEMENT_BYTES)
+        chosen = [(dtype, lengths) for dtype in dtypes for lengths in _STEP_LENGTHS]
+        if number:
+            chosen = [(dtypes[number % 2], _STEP_LENGTHS[number % 3])]
+        for dtype, lengths in chosen:
+            yield Step(*lengths, 0, dtype, attention, checkpointing)
+
+    def rows(case: Case, step: Step) -> Iterator[Row]:
+        model = case.trained(step)
+        step = step._replace(encoder_tokens=ENCODER_TOKENS) if encodes(model) else step
+        ours = StepActivations(case.scope, case.architecture, step)
+        found = ours.by_module
+        quantity = f"activations with {step.kind}"
+        yield from ((quantity, *row) for row in unequal_bytes(ours.tree, saved(model, step), found))
+        if checkpointing:
+            yield from _recomputed_rows(quantity, ours, model)
+
+    return Instrument(points, rows, strict=True)
+
+
+def _recomputed_rows(quantity: str, ours: StepActivations, model: Any) -> Iterator[Row]:
+    try:
+        found = ours.recomputed_bytes
+    except ArchspecError:
+        return  # archspec refuses this number for the class
+    expected = recomputed(model, ours.step)
+    if expected != found:
+        yield quantity, RECOMPUTED, expected, found
+
+
+ACTIVATIONS = {
+    Step(2, 64, 0, "bfloat16", attention, checkpointing).kind: _activation_instrument(
+        attention, checkpointing
+    )
+    for attention in KERNELS
+    for checkpointing in (False, True)
+}

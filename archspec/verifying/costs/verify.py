@@ -1,0 +1,166 @@
+"""Validation of an architecture's costs: every instrument of the table, at the configs that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from math import prod
+from operator import itemgetter
+from typing import NamedTuple
+
+from archspec.configs.scope import Scope
+from archspec.costs.working_set import working_set
+from archspec.errors import ArchspecError
+from archspec.reference.verdicts import Refused, Unavailable
+from archspec.specs.records import Spec
+from archspec.verifying.comparison import Config, counted
+from archspec.verifying.costs.cases import Case, configs, shallow
+from archspec.verifying.costs.instruments import (
+    ACTIVATIONS,
+    ALLOCATING_CALLS,
+    FORWARD,
+    MASKED,
+    STATIC,
+    TRAINING,
+    Comparison,
+    Instrument,
+    compare,
+    working_set_instrument,
+)
+
+FURTHER = ("masked", "static", "working_set")
+_LEAST_POINTS = 6
+_TRAINING_DRAWS = 4  # configs for each one that is to run
+_NARROW = 16  # tokens: windows are made this short, with calls around them
+_WINDOWS = ("sliding_window", "attention_chunk_size")
+_FURTHER_CONFIGS, _SMALLEST = 2, 6
+_THIN = {
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 1,
+    "intermediate_size": 8,
+    "vocab_size": 60,
+}
+_LARGEST: tuple[Config, ...] = (  # in each, another part is the largest: a norm, queries, keys, MLP, head
+    {**_THIN, "head_dim": 8},
+    {**_THIN, "head_dim": 64},
+    {**_THIN, "num_key_value_heads": 4},
+    {**_THIN, "intermediate_size": 4096},
+    {**_THIN, "vocab_size": 9000},
+)
+_PARTS = {"mlp", "self_attn", "post_attention_layernorm"}  # each must be the largest at some point
+
+
+class CostOutcome(NamedTuple):
+    """How the costs of an architecture compare with the reference model.
+
+    ``activations`` has a comparison for each kind of training; ``further`` lists those of FURTHER that agree.
+    """
+
+    architecture: str
+    model_type: str
+    forward: Comparison
+    training: Comparison | None = None
+    activations: Mapping[str, Comparison] = {}  # never changed
+    further: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """exact, wrong, or unavailable: FLOPs of a forward pass and the cache."""
+        return self.forward.verdict
+
+
+def verify_costs(spec: Spec, architecture: str, samples: int = 5, seed: int = 0) -> CostOutcome:
+    """Compare a forward pass at the default config, with few layers, and at ``samples`` random configs.
+
+    If these agree, compare the other quantities at configs with few layers.
+    """
+    drawn = configs(spec, architecture, samples, seed)
+    forward = compare_most(FORWARD, _cases(spec, architecture, drawn), samples)
+    if forward.verdict != "exact":
+        return CostOutcome(architecture, spec.model_type, forward)
+    few = shallow(spec, forward.configs)
+    activations = {kind: compare(one, _cases(spec, architecture, few)) for kind, one in ACTIVATIONS.items()}
+    others = configs(spec, architecture, samples, seed)
+    further = further_agreeing(spec, architecture, few, others)
+    if working_set_agrees(spec, architecture, few):
+        further += ("working_set",)
+    more = (raw for raw in configs(spec, architecture, samples, seed + 1) if raw not in few)
+    tried = chain(few, islice(more, _TRAINING_DRAWS * samples))  # some that run cannot be trained
+    training = compare_most(TRAINING, _cases(spec, architecture, tried), len(few) - 2)
+    return CostOutcome(architecture, spec.model_type, forward, training, activations, further)
+
+
+def _cases(spec: Spec, architecture: str, raws: Iterable[Config]) -> Iterator[Case]:
+    return (Case(spec, architecture, raw) for raw in raws)
+
+
+def compare_most(instrument: Instrument, cases: Iterable[Case], samples: int) -> Comparison:
+    """Compare at the first configs that run, two more than ``samples``; more than half must run."""
+    found = compare(instrument, cases, enough=samples + 2)
+    if found.differences:
+        return found
+    if found.compared < _LEAST_POINTS or len(found.configs) <= 1 + samples // 2:
+        return Comparison(unavailable=found.unavailable or "too few configs run")
+    return found._replace(unavailable="")
+
+
+def further_agreeing(
+    spec: Spec, architecture: str, raws: Iterable[Config], others: Iterable[Config] = ()
+) -> tuple[str, ...]:
+    """Which of masked FLOPs and static caches agree, at two points or more.
+
+    If masks cannot be measured at ``raws``, the smallest of ``others`` are tried: gradients show some masks,
+    at the cost of a forward pass with values.
+    """
+    few = [*raws][:_FURTHER_CONFIGS]
+    masked = compare(MASKED, _narrow_cases(spec, architecture, few))
+    static = compare(STATIC, _narrow_cases(spec, architecture, few))
+    if not masked.differences and masked.compared < 2:
+        sizes = [(_size(spec, architecture, raw), raw) for raw in others]
+        small = [raw for size, raw in sorted(sizes, key=itemgetter(0)) if size][:_SMALLEST]
+        masked = compare(MASKED, _narrow_cases(spec, architecture, small))
+    found = {"masked": masked, "static": static}
+    return tuple(name for name, one in found.items() if one.compared > 1 and not one.differences)
+
+
+def _size(spec: Spec, architecture: str, raw: Config) -> int:
+    return sum(prod(row.shape) for row in counted(spec, architecture, raw).rows)
+
+
+def _narrow_cases(spec: Spec, architecture: str, raws: Iterable[Config]) -> Iterator[Case]:
+    """The configs that run, with short windows if both sides accept them."""
+    for raw in raws:
+        scope = Scope(spec, raw)
+        windows = {name: _NARROW for name in _WINDOWS if name in spec.fields and type(scope.get(name)) is int}
+        for given in ({**raw, **windows}, raw):
+            case = Case(spec, architecture, given)
+            try:
+                case.scope.validate()
+                case.model()
+            except (ArchspecError, Refused, Unavailable):
+                continue
+            yield case
+            break
+
+
+def working_set_agrees(spec: Spec, architecture: str, raws: Iterable[Config]) -> bool:
+    """Return True if peak temporary memory agrees wherever it is supported and can be measured.
+
+    Each part that may be the largest must be so at some point. Otherwise a rule for another part would pass.
+    """
+    small = [{"model_type": spec.model_type, **thin} for thin in _LARGEST]
+    if not any(_has_working_set(spec, architecture, raw) for raw in small):
+        return False  # before other configs are drawn
+    parts: set[str] = set()
+    supported = (raw for raw in chain(small, raws) if _has_working_set(spec, architecture, raw))
+    found = compare(working_set_instrument(parts), _narrow_cases(spec, architecture, supported))
+    return not found.differences and parts >= _PARTS
+
+
+def _has_working_set(spec: Spec, architecture: str, raw: Config) -> bool:
+    try:
+        return working_set(Case(spec, architecture, raw).forward(ALLOCATING_CALLS[0])) is not None
+    except ArchspecError:
+        return False
