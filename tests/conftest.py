@@ -47,7 +47,6 @@ class WithoutReference(importlib.abc.MetaPathFinder):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.option.markexpr = config.option.markexpr.replace("oracle", "reference")  # the former name
     if "not reference" in config.option.markexpr:
         sys.meta_path.insert(0, WithoutReference())
     else:
