@@ -245,3 +245,46 @@ def by_module(counter: Any, model: Any) -> dict[str, int]:
         if path and parent in own:
             own[parent] -= whole[path]
     return {path: flops for path, flops in own.items() if flops}
+
+
+def symbolic_flops(model: Any, call: Call) -> Any:
+    """FLOPs as torch counts them: a SymPy expression in `batch`, `tokens` and `encoder_tokens`.
+
+    The lengths of the call must differ. The expression holds if torch takes the same branches as at these
+    lengths. Errors: :class:`archspec.reference.Unavailable` for a model that does not run on symbols.
+    """
+    import sympy
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+    from torch.utils.flop_counter import FlopCounterMode
+
+    fake = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+    names: dict[Any, Any] = {}
+    try:
+        taken = {name: _symbolic(fake, tensor, names, call) for name, tensor in inputs(model, call).items()}
+        with on_meta(), fake, torch.no_grad(), FlopCounterMode(display=False) as counter:
+            model(**taken)
+    except Exception as error:  # the forward pass failed on symbols; that says nothing about the costs
+        raise Unavailable(told(error)) from None
+    flops = counter.get_total_flops()
+    found = flops.node.expr if isinstance(flops, torch.SymInt) else sympy.Integer(flops)
+    return sympy.expand(found.xreplace(names))
+
+
+def _symbolic(fake: Any, tensor: Any, names: dict[Any, Any], call: Call) -> Any:
+    """Return an input whose first two sizes are symbols, and add these to `names`."""
+    import sympy
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
+
+    dynamic = [DimDynamic.DYNAMIC] * 2 + [DimDynamic.STATIC] * (tensor.ndim - 2)
+    found = fake.from_tensor(
+        tensor,
+        source=ConstantSource(f"input{len(names)}"),
+        symbolic_context=StatelessSymbolicContext(dynamic_sizes=dynamic),
+    )
+    for size, length in zip(found.shape[:2], tensor.shape[:2], strict=True):
+        name = next(name for name, value in call._asdict().items() if value == length)
+        names[size.node.expr] = sympy.Symbol(name)
+    return found

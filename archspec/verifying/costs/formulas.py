@@ -11,8 +11,7 @@ from archspec.configs.scope import Scope
 from archspec.costs.lengths import usual_lengths
 from archspec.costs.records import Call
 from archspec.errors import ArchspecError, ConfigError, FormulaError
-from archspec.reference.costs import encodes
-from archspec.reference.symbolic_costs import symbolic_flops
+from archspec.reference.costs import encodes, symbolic_flops
 from archspec.reference.verdicts import Refused, Unavailable
 from archspec.symbolic.closed_form import ClosedForm, exact
 from archspec.verifying.costs.cases import Case, calls, with_encoder
