@@ -1,9 +1,8 @@
-"""Runs each line `$ archspec …` of docs/command-line.md and other pages, and writes what it prints anew.
+"""`python docs/make_commands.py [PAGE...]` runs the commands of the documentation and writes what they print.
 
-`python docs/make_commands.py` rewrites the pages; `tests/test_docs.py` fails when what they show is not what
-the commands print. A block may end in `…`: then only the lines before it are compared. Commands are run in
-the repository's root; those of WORKED pages in a copy of docs/examples, where later ones find what earlier
-ones wrote.
+A block of commands is marked `console`; each command starts with `$ archspec`. If its output ends in `…`, only
+the lines before that are kept and compared. Commands run in the repository's root; those of WORKED pages run
+in a copy of docs/examples, where later commands find what earlier ones wrote.
 """
 
 from __future__ import annotations
@@ -14,20 +13,25 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
 from archspec.cli.main import main
 
-DOCS = Path(__file__).parent
-EXAMPLES = DOCS / "examples"  # what stands in the folder that commands of WORKED pages run in
-PAGES = [DOCS / name for name in ("command-line.md", "what-it-costs.md", "python.md")]
-WORKED = [DOCS / name for name in ("sweeps.md", "solve.md", "own-specs.md")]
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "docs" / "examples"
+WORKED = ("sweep.md", "find-a-config.md", "your-own-model.md")
+PAGES = [
+    path
+    for path in sorted((ROOT / "docs").rglob("*.md")) + [ROOT / "README.md"]
+    if path.name != "gallery.md" and "```console\n" in path.read_text(encoding="utf-8")
+]
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 
 def output(command: str, folder: Path) -> list[str]:
-    """What a command prints, run in a folder."""
+    """Return the lines that a command prints in a directory."""
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -38,27 +42,25 @@ def output(command: str, folder: Path) -> list[str]:
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
-def renewed(block: str, folder: Path = DOCS.parent) -> str:
-    """A block with each command followed by what it prints, cut where the block was cut."""
+def renewed(block: str, folder: Path = ROOT) -> str:
+    """Return a block in which the output of each command is what it prints now."""
     lines: list[str] = []
-    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
-    for part in parts:
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, *shown = part.rstrip("\n").split("\n")
-        cut = "…" in shown
         printed = output(command, folder)
-        lines.append(f"$ {command}")
-        lines += [*printed[: shown.index("…")], "…"] if cut else printed
+        cut = shown.index("…") if "…" in shown else None
+        lines += [f"$ {command}", *(printed if cut is None else [*printed[:cut], "…"])]
     return "\n".join(lines) + "\n"
 
 
-def page(text: str, folder: Path = DOCS.parent) -> str:
+def page(path: Path, folder: Path = ROOT) -> str:
+    """Return the text of a page with renewed blocks."""
+    text = path.read_text(encoding="utf-8")
     return _BLOCK.sub(lambda match: f"```console\n{renewed(match[1], folder)}```", text)
 
 
 if __name__ == "__main__":
-    for path in PAGES:
-        path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
-    for worked in WORKED:
+    for path in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
-            worked.write_text(page(worked.read_text(encoding="utf-8"), Path(folder)), encoding="utf-8")
+            path.write_text(page(path, Path(folder) if path.name in WORKED else ROOT), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The pages show what the commands print."""
+"""The documentation shows what the commands print, and its links and Python examples work."""
 
 from __future__ import annotations
 
@@ -12,54 +12,78 @@ from typing import Any
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
-PAGE = (DOCS / "command-line.md").read_text(encoding="utf-8")
-COSTS = (DOCS / "what-it-costs.md").read_text(encoding="utf-8")
-PYTHON = (DOCS / "python.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```console\n(.*?)```", PAGE + COSTS + PYTHON, re.DOTALL)
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
+TEXTS["README.md"] = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = "docs/reference/python.md"  # its examples are the package's doctests
+EXAMPLES = [name for name, text in TEXTS.items() if "\n>>> " in text and name != REFERENCE]
+NEEDS_REFERENCE = "docs/how-to/your-own-model.md"
 
 
-@pytest.fixture(scope="module")
-def commands() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_commands", DOCS / "make_commands.py")
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def of_a_block(block: str) -> Any:
-    """A block, named by its first command; some verbs look at what transformers builds."""
-    needs_reference = re.search(r"^\$ archspec (verify|derive)", block, re.MULTILINE)
-    return pytest.param(
-        block, id=block.split("\n")[0][2:], marks=[pytest.mark.reference] if needs_reference else []
-    )
+commands = script("make_commands")
 
 
-@pytest.mark.parametrize("block", [of_a_block(block) for block in BLOCKS])
-def test_shown_is_printed(block: str, commands: ModuleType) -> None:
-    assert block == commands.renewed(block)
+def pages(names: list[str]) -> list[Any]:
+    return [
+        pytest.param(name, marks=pytest.mark.reference if name == NEEDS_REFERENCE else []) for name in names
+    ]
 
 
-@pytest.mark.parametrize(
-    "name", ["sweeps.md", "solve.md", pytest.param("own-specs.md", marks=pytest.mark.reference)]
-)
-def test_worked_pages_show_what_is_printed(name: str, commands: ModuleType, tmp_path: Path) -> None:
-    text = (DOCS / name).read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", pages([path.relative_to(ROOT).as_posix() for path in commands.PAGES]))
+def test_pages_show_what_commands_print(name: str, tmp_path: Path) -> None:
     shutil.copytree(commands.EXAMPLES, tmp_path, dirs_exist_ok=True)
-    assert DOCS / name in commands.WORKED and commands.page(text, tmp_path) == text
+    path = ROOT / name
+    assert commands.page(path, tmp_path if path.name in commands.WORKED else ROOT) == TEXTS[name]
 
 
-@pytest.mark.parametrize("name", ["sweeps.md", "solve.md", "what-it-costs.md", "own-specs.md", "python.md"])
-def test_python_on_pages_is_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(DOCS.parent)
-    failures, tried = doctest.testfile(str(DOCS / name), module_relative=False, verbose=False)
-    assert not failures and tried > 2
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_python_examples_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    failures, tried = doctest.testfile(str(ROOT / name), module_relative=False, verbose=False)
+    assert not failures and tried
 
 
-def test_files_on_the_page_of_own_specs_are_those_of_the_examples() -> None:
-    text = (DOCS / "own-specs.md").read_text(encoding="utf-8")
-    blocks = {"byte_lm.py": "python", "specs/byte_lm.yaml": "yaml", "presets/pocket.yaml": "yaml"}
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_lead_somewhere(name: str) -> None:
+    missing = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", TEXTS[name], flags=re.DOTALL)):
+        path, _, anchor = target.partition("#")
+        if path.startswith(("http:", "https:")):
+            continue
+        file = (ROOT / name).parent / path if path else ROOT / name
+        if not file.exists() or (anchor and anchor not in _anchors(file)):
+            missing.append(target)
+    assert missing == []
+
+
+def _anchors(path: Path) -> list[str]:
+    titles = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles]
+
+
+def test_every_page_is_in_the_index() -> None:
+    listed = re.findall(r"\]\(([^)#]+\.md)", TEXTS["docs/README.md"])
+    pages = {Path(name).relative_to("docs").as_posix() for name in TEXTS if name != "README.md"}
+    assert {page for page in pages if not page.startswith("decisions/2")} - {"README.md"} == {*listed}
+
+
+def test_example_files_are_those_on_the_page() -> None:
+    text = TEXTS[NEEDS_REFERENCE]
+    blocks = {
+        "byte_lm.py": "python",
+        "mymodels.py": "python",
+        "specs/byte_lm.yaml": "yaml",
+        "presets/pocket.yaml": "yaml",
+    }
     for name, language in blocks.items():
         assert f"```{language}\n{(DOCS / 'examples' / name).read_text()}```" in text
 
@@ -67,30 +91,31 @@ def test_files_on_the_page_of_own_specs_are_those_of_the_examples() -> None:
 def test_every_verb_has_an_example() -> None:
     from archspec.tables.verbs import VERBS
 
-    assert [verb for verb in VERBS if f"$ archspec {verb}" not in PAGE] == []
+    text = "".join(TEXTS.values())
+    assert [verb for verb in VERBS if f"$ archspec {verb}" not in text] == []
 
 
-def test_every_verb_has_an_example_in_python_beside_it() -> None:
-    from archspec.tables.verbs import VERBS
-
-    beside = re.findall(r"```console\n\$ archspec (\w+).*?```\n```python\n.*?```", PYTHON, re.DOTALL)
-    assert [verb for verb in VERBS if verb not in beside] == []
+def test_the_reference_is_fresh() -> None:
+    """`python docs/make_reference.py` writes it."""
+    reference = script("make_reference")
+    stale = [name for name, text in reference.PAGES.items() if TEXTS[f"docs/reference/{name}"] != text()]
+    assert stale == []
 
 
 @pytest.mark.reference
-def test_python_that_needs_the_reference_model_is_right(
+def test_python_that_needs_the_reference_models_is_right(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Blocks without prompts: what they state by `assert` holds."""
-    monkeypatch.chdir(DOCS.parent)
-    blocks = [one for one in re.findall(r"```python\n(.*?)```", PYTHON, re.DOTALL) if ">>> " not in one]
-    for block in blocks:
-        exec(block, {"folder": str(tmp_path)})
+    """The block without prompts: its assertions hold."""
+    monkeypatch.chdir(ROOT)
+    text = TEXTS["docs/how-to/use-from-python.md"]
+    (block,) = [one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if ">>> " not in one]
+    exec(block, {"folder": str(tmp_path)})
 
 
 @pytest.mark.reference
 def test_coverage_is_fresh() -> None:
-    """docs/coverage.md is of the specs as they are: `archspec verify --coverage` renews it."""
+    """`archspec verify --coverage` renews docs/coverage.md."""
     from archspec.verifying import coverage
 
     assert coverage.stale() == []

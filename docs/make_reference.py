@@ -1,0 +1,129 @@
+"""`python docs/make_reference.py` writes docs/reference/ from the tables and the docstrings.
+
+`python -m tools.release` calls it, and `tests/test_docs.py` fails if a page is stale.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import archspec
+from archspec.cli.command_line import command_options, help_of
+from archspec.formats.table import FORMATS
+from archspec.tables.axes import AXES
+from archspec.tables.option import Option
+from archspec.tables.quantities import COSTS, QUANTITIES
+from archspec.tables.verbs import VERBS
+
+REFERENCE = Path(__file__).parent / "reference"
+
+
+def command_line() -> str:
+    """Return the page of all verbs with their options."""
+    rows = [f"| [`{verb}`](#{verb}) | {about.help} |" for verb, about in VERBS.items()]
+    head = [
+        *("# Command line", "", "`archspec VERB ...` runs one of these verbs:", ""),
+        *("| verb | result |", "| --- | --- |", *rows, ""),
+        *("Exit codes: 0 done; 1 a difference was found (`diff`, `verify`, `derive`); 2 bad input, or an output",),
+        *("that cannot be written; 70 a bug of archspec; 130 interrupted; 141 the reader of a pipe closed it.", ""),
+        *("On a terminal, tables fit its width. Piped output is plain text. `NO_COLOR=1` turns colors off, and",),
+        *("`COLUMNS` sets the width. An option without effect is an error.", ""),
+    ]
+    return "\n".join([*head, *(line for verb in VERBS for line in _verb(verb))])
+
+
+def _verb(verb: str) -> Iterator[str]:
+    about, options = VERBS[verb], command_options(verb)
+    yield from (f"## {verb}", f"{about.help[0].upper()}{about.help[1:]}.", "```text")
+    yield from (f"archspec {example}" for example in about.examples)
+    yield from ("```", "| option | meaning |", "| --- | --- |")
+    yield from (f"| {_written(option)} | {_cell(help_of(option))} |" for option in options)
+    yield ""
+
+
+def _written(option: Option) -> str:
+    value = option.metavar or "|".join(option.choices if isinstance(option.choices, tuple) else ())
+    if option.positional:
+        return f"`{_cell(value)}`"
+    return f"`{option.flag}`" if option.type == "bool" else f"`{option.flag} {_cell(value)}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def quantities() -> str:
+    """Return the page of quantities, call axes and weight formats."""
+    counts = [f"| `{name}` | {one.help} |" for name, one in QUANTITIES.items()]
+    costs = [f"| `{name}` | {one.help} |" for name, one in COSTS.items()]
+    axes = [f"| `{name}` | {axis.help} | {axis.usual or axis.default or 0} |" for name, axis in AXES.items()]
+    formats = [
+        f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} | {', '.join(one.aliases) or '–'} |"
+        for one in FORMATS
+    ]
+    return "\n".join(
+        [
+            *("# Quantities and weight formats", "", "## Counts", "| name | definition |", "| --- | --- |"),
+            *counts,
+            *("", "## Costs of a call", "| name | definition |", "| --- | --- |", *costs, ""),
+            *("`bytes` is `params` at a dtype; `cache_bytes` is `cache_elements` at a dtype.", ""),
+            *("## Lengths of a call", "| name | meaning | default |", "| --- | --- | --- |", *axes, ""),
+            *("## Weight formats", "Sizes include scales, zero points and lookup tables.", ""),
+            *("| format | quantizes | leaves | also called |", "| --- | --- | --- | --- |", *formats, ""),
+        ]
+    )
+
+
+def python() -> str:
+    """Return the page of public functions and classes, from their docstrings."""
+    names = sorted(archspec.__all__, key=lambda name: (inspect.isclass(getattr(archspec, name)), name.lower()))
+    lines = ["# Python", "", "Everything here is in the package `archspec`.", ""]
+    for name in names:
+        lines += _public(name, getattr(archspec, name))
+    return "\n".join(lines)
+
+
+def _public(name: str, value: Any) -> Iterator[str]:
+    if not callable(value):
+        yield from (f"## {name}", f"`{value!r}`", "")
+        return
+    if inspect.isclass(value):
+        yield from (f"## {name}", *_docstring(value), "")
+        for attribute, member in sorted(vars(value).items()):
+            is_field = type(member).__name__ == "_tuplegetter"  # of a NamedTuple; the docstring explains it
+            if not attribute.startswith("_") and not is_field and inspect.getdoc(member):
+                yield from (f"### {name}.{_call(attribute, member)}", *_docstring(member), "")
+    else:
+        yield from (f"## {_call(name, value)}", *_docstring(value), "")
+
+
+def _call(name: str, member: Any) -> str:
+    if isinstance(member, property) or not callable(member):
+        return name
+    parameters = [one for one in inspect.signature(member).parameters.values() if one.name != "self"]
+    shown = [_parameter(one) for one in parameters]
+    return f"{name}({', '.join(shown)})"
+
+
+def _parameter(one: inspect.Parameter) -> str:
+    stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+    default = "" if one.default is one.empty else f"={one.default!r}"
+    return f"{stars}{one.name}{default}"
+
+
+def _docstring(value: Any) -> list[str]:
+    """Return a docstring as Markdown: roles as code, doctests in blocks."""
+    text = inspect.getdoc(value) or ""
+    text = re.sub(r":\w+:`~?(?:archspec\.[\w.]*\.)?([^`]+)`", r"`\1`", text).replace("``", "`")
+    return re.sub(r"((?:^>>> .*\n?(?:^(?!>>>).+\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M).split("\n")
+
+
+PAGES = {"command-line.md": command_line, "quantities.md": quantities, "python.md": python}
+
+if __name__ == "__main__":
+    for name, text in PAGES.items():
+        (REFERENCE / name).write_text(text(), encoding="utf-8")
