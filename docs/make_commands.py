@@ -1,7 +1,7 @@
-"""`python docs/make_commands.py [PAGE...]` runs the commands of the documentation and writes what they print.
+"""`python docs/make_commands.py [PAGE...]` runs the commands of the pages and writes what they print.
 
-A block of commands is marked `console`; each command starts with `$ archspec`. If its output ends in `…`, only
-the lines before that are kept and compared. Commands run in the repository's root; those of WORKED pages run
+A block of commands is marked `console`; each command starts with `$ archspec`. If its output ends in `…`,
+only the lines before that are kept and compared. Commands run in the repository's root; those of WORKED pages run
 in a copy of docs/examples, where later commands find what earlier ones wrote.
 """
 
@@ -24,7 +24,7 @@ EXAMPLES = ROOT / "docs" / "examples"
 WORKED = ("sweep.md", "find-a-config.md", "your-own-model.md")
 PAGES = [
     path
-    for path in sorted((ROOT / "docs").rglob("*.md")) + [ROOT / "README.md"]
+    for path in [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
     if path.name != "gallery.md" and "```console\n" in path.read_text(encoding="utf-8")
 ]
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)

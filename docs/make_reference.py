@@ -20,20 +20,25 @@ from archspec.tables.quantities import COSTS, QUANTITIES
 from archspec.tables.verbs import VERBS
 
 REFERENCE = Path(__file__).parent / "reference"
+_HEAD = """# Command line
+
+`archspec VERB ...` runs one of these verbs:
+
+| verb | result |
+| --- | --- |"""
+_BEHAVIOR = """Exit codes: 0 done; 1 a difference was found (`diff`, `verify`, `derive`); 2 bad input, or an output that
+cannot be written; 70 a bug of archspec; 130 interrupted; 141 the reader of a pipe closed it.
+
+On a terminal, tables fit its width. Piped output is plain text. `NO_COLOR=1` turns colors off, and `COLUMNS`
+sets the width. An option without effect is an error.
+"""
 
 
 def command_line() -> str:
     """Return the page of all verbs with their options."""
     rows = [f"| [`{verb}`](#{verb}) | {about.help} |" for verb, about in VERBS.items()]
-    head = [
-        *("# Command line", "", "`archspec VERB ...` runs one of these verbs:", ""),
-        *("| verb | result |", "| --- | --- |", *rows, ""),
-        *("Exit codes: 0 done; 1 a difference was found (`diff`, `verify`, `derive`); 2 bad input, or an output",),
-        *("that cannot be written; 70 a bug of archspec; 130 interrupted; 141 the reader of a pipe closed it.", ""),
-        *("On a terminal, tables fit its width. Piped output is plain text. `NO_COLOR=1` turns colors off, and",),
-        *("`COLUMNS` sets the width. An option without effect is an error.", ""),
-    ]
-    return "\n".join([*head, *(line for verb in VERBS for line in _verb(verb))])
+    verbs = [line for verb in VERBS for line in _verb(verb)]
+    return "\n".join([_HEAD, *rows, "", _BEHAVIOR, *verbs])
 
 
 def _verb(verb: str) -> Iterator[str]:
@@ -80,7 +85,10 @@ def quantities() -> str:
 
 def python() -> str:
     """Return the page of public functions and classes, from their docstrings."""
-    names = sorted(archspec.__all__, key=lambda name: (inspect.isclass(getattr(archspec, name)), name.lower()))
+    functions_first = {
+        name: (inspect.isclass(getattr(archspec, name)), name.lower()) for name in archspec.__all__
+    }
+    names = sorted(functions_first, key=functions_first.__getitem__)
     lines = ["# Python", "", "Everything here is in the package `archspec`.", ""]
     for name in names:
         lines += _public(name, getattr(archspec, name))
@@ -119,7 +127,8 @@ def _docstring(value: Any) -> list[str]:
     """Return a docstring as Markdown: roles as code, doctests in blocks."""
     text = inspect.getdoc(value) or ""
     text = re.sub(r":\w+:`~?(?:archspec\.[\w.]*\.)?([^`]+)`", r"`\1`", text).replace("``", "`")
-    return re.sub(r"((?:^>>> .*\n?(?:^(?!>>>).+\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M).split("\n")
+    text = re.sub(r"((?:^>>> .*\n?(?:^(?!>>>).+\n?)*)+)", r"```python\n\1\n```\n", text, flags=re.M)
+    return text.split("\n")
 
 
 PAGES = {"command-line.md": command_line, "quantities.md": quantities, "python.md": python}

@@ -24,7 +24,7 @@ from archspec.specs.records import camel_case
 MAX_ROUNDS = 10
 _EMPTY = "it has no tensors"
 _WRONG = "drafted, and not what the class builds; once archspec verify is content, this line can go"
-_BY_HAND = "write the spec by hand: docs/own-specs.md shows how; what derive reads is in docs/derive.md"
+_BY_HAND = "write the spec by hand, as docs/how-to/your-own-model.md shows"
 
 
 class Draft:

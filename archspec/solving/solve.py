@@ -72,7 +72,7 @@ def solve(
     Without ``free``, width, depth and feed-forward width are chosen, and the heads follow. Of the configs
     within ``tolerance`` per cent of the budget (1), those whose proportions are nearest the config's come
     first; beyond it, and at a tolerance of 0, the nearest sizes. The search is exhaustive and exact: see
-    docs/solve.md.
+    docs/how-to/find-a-config.md.
 
     Errors: :class:`SweepError` if there is no solution; it names the constraint that prevents one.
 

@@ -1,4 +1,4 @@
-"""Completion, as the shells themselves ask for it: the lines of docs/completion.md, and what is offered."""
+"""Completion in each shell, by the lines of docs/how-to/shell-completion.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from archspec.cli.main import main
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "completion.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "shell-completion.md").read_text(encoding="utf-8")
 LINES = dict(re.findall(r"^\| (\w+) \| .* \| `(.*)` \|$", PAGE, re.MULTILINE))
 ASKING = {  # what prints the candidates for the line $1, as the shell gets them
     "bash": """

@@ -192,7 +192,7 @@ def test_spellings(name: str) -> None:
 
 
 def test_docs_have_every_format() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "quantities.md").read_text(encoding="utf-8")
     for one in FORMATS:
         assert f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} |" in page
 

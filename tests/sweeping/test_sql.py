@@ -161,7 +161,7 @@ def folders(folder: Path) -> dict[int, list[tuple[int, int]]]:
 
 @pytest.mark.spark
 def test_the_job_of_the_docs_runs(spark: Any, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "sweep.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (job,) = (block for block in blocks if "SparkSession" in block)
     names: dict[str, Any] = {}

@@ -234,10 +234,10 @@ def blocks(page: str) -> list[Any]:
 
 
 def test_the_pages_name_what_there_is() -> None:
-    (workflow,) = blocks("github-action.md")
+    workflow, *hooks = blocks("how-to/ci-gate.md")
     *_, used = workflow["jobs"]["archspec"]["steps"]
     assert used["with"].keys() <= ACTION["inputs"].keys()
-    named = [hook for page in blocks("pre-commit.md") for repo in page["repos"] for hook in repo["hooks"]]
+    named = [hook for page in hooks for repo in page["repos"] for hook in repo["hooks"]]
     assert {hook["id"] for hook in named} == {HOOKS[0]["id"]}
 
 

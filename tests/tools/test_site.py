@@ -70,12 +70,9 @@ def test_fields_that_a_default_config_lacks_make_it_one() -> None:
 def test_every_page_of_docs_is_in_the_navigation_once() -> None:
     listed = [name for names in SECTIONS.values() for name in names]
     assert len(listed) == len(set(listed))
-    assert {path.name for path in DOCS.glob("*.md")} == set(listed) - {
-        "index.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "CHANGELOG.md",
-    }
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    records = {page for page in pages if page.startswith("decisions/2")}  # their index links to them
+    assert pages - records == set(listed) - {"index.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"}
     assert tomllib.loads(settings())["project"]["nav"] == navigation()
 
 

@@ -10,21 +10,40 @@ from tools.site.architectures import ROOT
 
 # Every page of docs/ is in one of these, and README.md as the index; a test says which is forgotten.
 SECTIONS = {
-    "Guide": [
-        "index.md",
-        "page.md",
-        "python.md",
-        "sweeps.md",
-        "solve.md",
-        "what-it-costs.md",
-        "completion.md",
+    "Start": ["index.md", "tutorial.md", "contents.md"],
+    "How-to guides": [
+        "how-to/size-before-training.md",
+        "how-to/find-a-config.md",
+        "how-to/latex-for-a-paper.md",
+        "how-to/sweep.md",
+        "how-to/deployment-memory.md",
+        "how-to/training-memory.md",
+        "how-to/inspect-a-model.md",
+        "how-to/compare-models.md",
+        "how-to/ci-gate.md",
+        "how-to/use-from-python.md",
+        "how-to/your-own-model.md",
+        "how-to/add-an-architecture.md",
+        "how-to/shell-completion.md",
+        "how-to/host-the-page.md",
     ],
-    "Verbs": ["command-line.md"],
-    "Specs": ["spec-grammar.md", "own-specs.md", "adding-an-architecture.md", "derive.md"],
-    "Code review": ["github-action.md", "pre-commit.md"],
-    "Papers": ["papers.md"],
-    "Gallery": ["gallery.md"],
-    "Project": ["design.md", "coverage.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
+    "Reference": [
+        "reference/command-line.md",
+        "reference/python.md",
+        "reference/quantities.md",
+        "spec-grammar.md",
+        "coverage.md",
+        "reference/limitations.md",
+    ],
+    "Explanation": [
+        "explanation/what-is-counted.md",
+        "explanation/speed-and-exactness.md",
+        "papers.md",
+        "gallery.md",
+        "design.md",
+        "decisions/README.md",
+    ],
+    "Project": ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
 }
 ARCHITECTURES = "architectures/index.md"
 BROWSER = ROOT / "web" / "dist"  # the page in the browser, where it was built
@@ -38,7 +57,7 @@ def navigation(browser: Path = BROWSER) -> list[dict[str, object]]:
     entries: list[dict[str, object]] = []
     for title, pages in SECTIONS.items():
         entries.append({title: pages[0] if len(pages) == 1 else pages})
-        if title == "Specs":
+        if title == "Reference":
             entries.append({"Architectures": ARCHITECTURES})
     if browser.is_dir():
         entries.insert(1, {"In the browser": "app/index.html"})
@@ -59,7 +78,7 @@ def stage(folder: Path, browser: Path = BROWSER) -> None:
     for name in _TOP:
         shutil.copy(ROOT / name, folder / name)
     shutil.copy(ROOT / "README.md", folder / "index.md")
-    for path in folder.glob("*.md"):
+    for path in folder.rglob("*.md"):
         path.write_text(for_site(path.read_text(encoding="utf-8")), encoding="utf-8")
     _list_examples(folder / "examples")
 
@@ -87,8 +106,8 @@ def for_site(text: str) -> str:
 
 def _linked(line: str) -> str:
     line = re.sub(r"\]\(docs/", "](", line)
-    line = re.sub(r"\]\((?:\.\./)?README\.md", "](index.md", line)
-    return line.replace("](examples)", "](examples/index.md)")
+    line = re.sub(r"\]\((?:\.\./)README\.md", "](index.md", line)
+    return re.sub(r"examples\)", "examples/index.md)", line)
 
 
 def _list_examples(folder: Path) -> None:
