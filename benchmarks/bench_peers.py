@@ -1,8 +1,8 @@
 """Parameter counts of other tools for the configs in configs/ whose exact sizes are published.
 
-`pip install --no-deps torchinfo llm-flops hf-vram-calc vramcalc`, then `python benchmarks/bench_peers.py` runs
-each tool in one process for all configs, and in new processes for one config, whose median time it prints as a
-ratio to that of a bare Python.
+After `pip install --no-deps torchinfo llm-flops hf-vram-calc vramcalc`, `python benchmarks/bench_peers.py`
+runs each tool in one process for all configs. It also runs it in new processes for one config, and prints
+their median time as a ratio to that of a bare Python.
 """
 
 from __future__ import annotations

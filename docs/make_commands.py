@@ -1,8 +1,8 @@
 """`python docs/make_commands.py [PAGE...]` runs the commands of the pages and writes what they print.
 
 A block of commands is marked `console`; each command starts with `$ archspec`. If its output ends in `…`,
-only the lines before that are kept and compared. Commands run in the repository's root; those of WORKED pages run
-in a copy of docs/examples, where later commands find what earlier ones wrote.
+only the lines before that are kept and compared. Commands run in the repository's root. Those of WORKED pages
+run in a copy of docs/examples, where later commands find what earlier ones wrote.
 """
 
 from __future__ import annotations
