@@ -26,8 +26,8 @@ _HEAD = """# Command line
 
 | verb | result |
 | --- | --- |"""
-_BEHAVIOR = """Exit codes: 0 done; 1 a difference was found (`diff`, `verify`, `derive`); 2 bad input, or an output
-that cannot be written; 70 a bug of archspec; 130 interrupted; 141 the reader of a pipe closed it.
+_BEHAVIOR = """Exit codes: 0 done; 1 a difference was found (`diff`, `verify`, `derive`); 2 bad input, or an
+output that cannot be written; 70 a bug of archspec; 130 interrupted; 141 the reader of a pipe closed it.
 
 On a terminal, tables fit its width. Piped output is plain text. `NO_COLOR=1` turns colors off, and `COLUMNS`
 sets the width. An option without effect is an error.
