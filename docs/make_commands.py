@@ -43,7 +43,7 @@ def output(command: str, folder: Path) -> list[str]:
 
 
 def renewed(block: str, folder: Path = ROOT) -> str:
-    """Return a block in which the output of each command is what it prints now."""
+    """Return a block with the current output of each command."""
     lines: list[str] = []
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, *shown = part.rstrip("\n").split("\n")

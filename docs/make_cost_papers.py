@@ -110,52 +110,53 @@ def lines() -> list[str]:
     paper, _, idle = palm()
     _, _, diagonal = kaplan()
     _, _, more = chinchilla()
-    found = [
-        "",
-        "## PaLM, arXiv:2204.02311: 6·N + 12·L·H·Q·T FLOPs a token of training",
-        "",
-        "Three times the FLOPs of `LlamaForCausalLM` a token, as a polynomial, where N is all parameters but",
-        f"`{idle}`: the input table, which is",
-        "only looked up, and the norms. Without attention it is 6·N:",
-        "",
-        f"    {paper}",
-        "",
-        "## Kaplan et al., arXiv:2001.08361: 2·N + 2·n_layer·n_ctx·d_attn FLOPs a token",
-        "",
-        "What the causal mask lets through of `GPT2LMHeadModel` a token, but for",
-        "",
-        f"    {diagonal}",
-        "",
-        "the logits, which the paper's N leaves out, and each position's attention to itself.",
-        "",
-        "## Megatron-LM, arXiv:2104.04473: 72·B·L·s·h²·(1 + s/(6·h) + V/(12·L·h)) FLOPs a step",
-        "",
-        "Three times the FLOPs of `GPT2LMHeadModel` under n_inner = 4·n_embd, as a polynomial. With",
-        "activations recomputed the layers count four times and the logits three: the paper's",
-        "96·B·L·s·h²·(1 + s/(6·h) + V/(16·L·h)), as a polynomial.",
-        "",
-        "## Korthikanti et al., arXiv:2205.05198: s·b·h·(34 + 5·a·s/h) bytes of activations a layer",
-        "",
-        "What autograd keeps in 16 bits with eager attention and an inner width of 4·h, a layer; of GPT-2",
-        "with `activation_function=gelu` (its own gelu_new is computed in steps that keep 24·s·b·h more).",
-        "Beyond the paper are the float32 statistics of two LayerNorms; OPT has a ReLU, whose output is the",
-        "next layer's input, no dropout of attention, and a softmax in float32:",
-        "",
-        "| class | a layer | beyond the paper |",
-        "| --- | --- | --- |",
-        *(f"| `{name}` | `{ours}` | `{ours - said}` |" for name, (said, ours) in korthikanti().items()),
-        "",
-        "## Chinchilla, arXiv:2203.15556: appendix F",
-        "",
-        "The paper's forward pass has, beyond the products of `GPT2LMHeadModel`,",
-        "",
-        f"    {more}",
-        "",
-        "the lookup of embeddings as a product with one-hot rows, and three FLOPs an element of the softmax.",
-        "",
-        "## Caches of model cards",
-        "",
-        "| model | source | printed, bytes a token | counted |",
-        "| --- | --- | ---: | ---: |",
-    ]
+    rows = korthikanti().items()
+    activations = "\n".join(f"| `{name}` | `{ours}` | `{ours - theirs}` |" for name, (theirs, ours) in rows)
+    sections = f"""
+## PaLM, arXiv:2204.02311: 6·N + 12·L·H·Q·T FLOPs per token of training
+
+Three times the FLOPs of `LlamaForCausalLM` per token, as a polynomial. N excludes
+`{idle}`: the input table, which is only looked up, and the
+norms. Without attention the result is 6·N:
+
+    {paper}
+
+## Kaplan et al., arXiv:2001.08361: 2·N + 2·n_layer·n_ctx·d_attn FLOPs per token
+
+The masked FLOPs of `GPT2LMHeadModel` per token, except
+
+    {diagonal}
+
+These are the logits, which the paper's N leaves out, and the attention of each position to itself.
+
+## Megatron-LM, arXiv:2104.04473: 72·B·L·s·h²·(1 + s/(6·h) + V/(12·L·h)) FLOPs per step
+
+Three times the FLOPs of `GPT2LMHeadModel` under n_inner = 4·n_embd, as a polynomial. If activations are
+recomputed, the layers count four times and the logits three times. That gives the paper's
+96·B·L·s·h²·(1 + s/(6·h) + V/(16·L·h)), as a polynomial.
+
+## Korthikanti et al., arXiv:2205.05198: s·b·h·(34 + 5·a·s/h) bytes of activations per layer
+
+The bytes that autograd keeps per layer in 16 bits with eager attention and a feed-forward width of 4·h.
+GPT-2 has `activation_function=gelu` here; its own gelu_new keeps 24·s·b·h more. Beyond the paper are the
+float32 statistics of two LayerNorms. OPT has a ReLU, whose output is the input of the next layer, no
+attention dropout, and a softmax in float32:
+
+| class | per layer | beyond the paper |
+| --- | --- | --- |
+{activations}
+
+## Chinchilla, arXiv:2203.15556: appendix F
+
+In addition to the products of `GPT2LMHeadModel`, the paper's forward pass has
+
+    {more}
+
+These are the embedding lookup as a product with one-hot rows, and three FLOPs per element of the softmax.
+
+## Caches of model cards
+
+| model | source | printed bytes per token | counted |
+| --- | --- | ---: | ---: |"""
+    found = sections.split("\n")
     return found + [f"| {name} | {said} | {p:,} | {count:,} |" for name, said, p, count in caches()]

@@ -1,4 +1,4 @@
-"""Sets the formulas of docs/gallery.md anew: each document that a command on that page prints, as a picture.
+"""Typesets the formulas of docs/gallery.md: the document that each command of the page prints, as a picture.
 
     python docs/make_formulas.py
 
@@ -22,7 +22,7 @@ _DPI, _MARGIN, _GREYS = 80, 12, 8
 
 
 def printed(arguments: list[str]) -> str:
-    """What a command prints."""
+    """Return the output of a command."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         if main(arguments):
             raise SystemExit(f"failed: archspec {' '.join(arguments)}")
@@ -30,7 +30,7 @@ def printed(arguments: list[str]) -> str:
 
 
 def picture(document: str, path: Path) -> None:
-    """A document's first page, without its empty margins."""
+    """Write the first page of a document, without its empty margins."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "formula.tex").write_text(document, encoding="utf-8")
         for command in (

@@ -1,9 +1,9 @@
-"""Draws the pictures of docs/gallery.md anew: each `archspec sweep` there is run, from the checkout's root.
+"""Draws the plots of docs/gallery.md: runs each `archspec sweep` of the page in the repository's root.
 
     python docs/make_gallery.py
 
-A picture goes where its command says; `tests/sweeping/test_gallery.py` runs the same commands. The formulas
-of the page are set by `docs/make_formulas.py`.
+Each command names its file; `tests/sweeping/test_gallery.py` runs the same commands. The formulas of the page
+are typeset by `docs/make_formulas.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parent / "gallery.md"
 
 
 def commands(text: str) -> list[list[str]]:
-    """The arguments of each command of a page that draws.
+    """Return the arguments of each sweep of a page.
 
     >>> commands("$ archspec sweep BertModel --plot 'a b.png'")
     [['sweep', 'BertModel', '--plot', 'a b.png']]
@@ -29,7 +29,7 @@ def commands(text: str) -> list[list[str]]:
 
 
 def formulas(text: str) -> list[tuple[list[str], str]]:
-    """The arguments of each command of a page that prints a formula, and the picture of what it prints.
+    """Return the arguments of each formula of a page, and the name of its picture.
 
     >>> formulas("$ archspec formula BertModel --standalone")
     [(['formula', 'BertModel', '--standalone'], 'BertModel.png')]

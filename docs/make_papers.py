@@ -52,7 +52,7 @@ def counted(row: dict[str, Any]) -> archspec.Model:
 
 
 def gpt3() -> list[dict[str, Any]]:
-    """Each row of table 2.1 with the exact count, and what is misprinted."""
+    """Each row of table 2.1 with the exact count, with its misprint."""
     published = yaml.safe_load((CONFIGS / "published.yaml").read_text(encoding="utf-8"))
     table = published["rounded"][0]
     found = []
@@ -81,8 +81,7 @@ def page() -> str:
     lines = [
         "# Formulas and tables of papers, reproduced from the specs",
         "",
-        "Written by `python docs/make_papers.py`; `tests/test_papers.py` checks every equality. "
-        "Symbols are config fields.",
+        "`python docs/make_papers.py` writes this page. Symbols are config fields.",
         "",
         "## Kaplan et al., arXiv:2001.08361: N = 2·d·L·(2·d_attn + d_ff)",
         "",
@@ -102,7 +101,7 @@ def page() -> str:
         f"    {found}",
         "",
         f"The paper's formula expands to `{paper}`.",
-        f"What is left, `{rest}`, is the last LayerNorm (weight and bias), which the paper leaves out.",
+        f"The difference, `{rest}`, is the last LayerNorm (weight and bias), which the paper leaves out.",
         "",
         "## Gemma 2, arXiv:2408.00118: tables 1 and 2",
         "",
@@ -126,7 +125,7 @@ def page() -> str:
         "",
         "## GPT-3, arXiv:2005.14165: table 2.1",
         "",
-        "| model | printed | exact | misprint, and what is counted instead |",
+        "| model | printed | exact | misprint, and the value used here |",
         "| --- | ---: | ---: | --- |",
     ]
     lines += [
@@ -135,13 +134,11 @@ def page() -> str:
     ]
     lines += [
         "",
-        "## Chinchilla, arXiv:2203.15556: table A9, where kv_size·n_heads is not d_model",
+        "## Chinchilla, arXiv:2203.15556: table A9, in which kv_size·n_heads differs from d_model",
         "",
-        "`T5EncoderModel` with a vocabulary of 32,000, and one more matrix d_model × (kv_size·n_heads) "
-        "a layer for the keys of",
-        "the relative positions. transformers has no Chinchilla, so this last term is added by hand; "
-        "biases are not counted,",
-        "which explains the differences of up to 0.1 %.",
+        "`T5EncoderModel` with a vocabulary of 32,000, plus one matrix d_model × (kv_size·n_heads) per layer",
+        "for the keys of the relative positions, added by hand because transformers does not have Chinchilla.",
+        "Biases are not counted, which explains differences of up to 0.1 %.",
         "",
         "| printed, millions | d_model | kv_size·n_heads | counted | difference |",
         "| ---: | ---: | ---: | ---: | ---: |",
