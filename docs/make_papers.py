@@ -137,7 +137,7 @@ def page() -> str:
         "## Chinchilla, arXiv:2203.15556: table A9, in which kv_size·n_heads differs from d_model",
         "",
         "`T5EncoderModel` with a vocabulary of 32,000, plus one matrix d_model × (kv_size·n_heads) per layer",
-        "for the keys of the relative positions, added by hand because transformers does not have Chinchilla.",
+        "for the keys of the relative positions, added by hand: Chinchilla is not in transformers.",
         "Biases are not counted, which explains differences of up to 0.1 %.",
         "",
         "| printed, millions | d_model | kv_size·n_heads | counted | difference |",
