@@ -1,7 +1,7 @@
-"""Completion in a shell, by argcomplete: the script that a shell reads once, and what fits a line then.
+"""Completion in a shell, by argcomplete.
 
-The script asks the `archspec` command itself, at each press of the key: so names are those of the specs at
-hand, and fields those of the model on the line.
+The script that a shell reads once calls the `archspec` command at each press of the tab key, so names are
+those of the specs at hand, and fields those of the model on the line.
 """
 
 from __future__ import annotations
@@ -13,89 +13,78 @@ from typing import Any
 
 from archspec.cli.choices import choices_of
 from archspec.cli.command_line import argparse_form, command_options
-from archspec.errors import ArchspecError, did_you_mean
+from archspec.errors import ArchspecError
 from archspec.extras import required
 from archspec.tables.option import Option
-from archspec.tables.quantities import COST_COLUMNS, QUANTITIES
 from archspec.tables.verbs import VERBS
 
 SHELLS = ("bash", "zsh", "fish")
-Completer = Callable[
-    ..., Iterable[str]
-]  # argcomplete calls it by keyword, with the prefix and what is parsed
+Completer = Callable[..., Iterable[str]]  # argcomplete passes the prefix and the parsed arguments by keyword
 
 
 def script(shell: str) -> str:
-    """What a shell reads to complete `archspec`. Errors: :class:`ArchspecError` for any other shell."""
+    """Return the script that completes `archspec` in a shell.
+
+    Raises:
+        ArchspecError: for an unknown shell.
+    """
     if shell not in SHELLS:
-        message = f"--print-completion {shell}: there is no completion for this shell"
-        raise ArchspecError(message, help=did_you_mean(shell, SHELLS))
+        raise ArchspecError(
+            f"--print-completion: unknown shell {shell!r}", help=f"choose {', '.join(SHELLS)}"
+        )
     text: str = required("argcomplete").shellcode(["archspec"], use_defaults=False, shell=shell)
     return text
 
 
 def answer() -> None:
     """Print the completions of the line that a shell asks about, and end the process."""
-    asked = required("argcomplete")
+    argcomplete = required("argcomplete")
     words = os.environ.get("COMP_LINE", "").split()
-    nothing = asked.completers.SuppressCompleter()
-    parser = _parser([verb for verb in VERBS if verb in words])
-    finder = asked.ExclusiveCompletionFinder()
-    finder(parser, always_complete_options="long", default_completer=nothing)
-
-
-def _parser(named: list[str]) -> argparse.ArgumentParser:
-    """Return a parser of all verbs, with the options of those that are named."""
     parser = argparse.ArgumentParser("archspec", allow_abbrev=False)
     parser.add_argument("--version", action="store_true")
     parser.add_argument("--print-completion", choices=SHELLS)
-    of_verbs = parser.add_subparsers()
+    verbs = parser.add_subparsers()
     for verb, about in VERBS.items():
-        of_verb = of_verbs.add_parser(verb, help=about.help, allow_abbrev=False)
-        for option in command_options(verb) if verb in named else ():
+        of_verb = verbs.add_parser(verb, help=about.help, allow_abbrev=False)
+        for option in command_options(verb) if verb in words else ():
             action: Any = of_verb.add_argument(option.flag, **argparse_form(option))
             if completer := _completer(option):
                 action.completer = completer
-    return parser
+    nothing = argcomplete.completers.SuppressCompleter()
+    argcomplete.ExclusiveCompletionFinder()(parser, always_complete_options="long", default_completer=nothing)
 
 
 def _completer(option: Option) -> Completer | None:
-    """Return the completer of an option, from its choices, or from its metavar."""
-    if option.choices == "columns":
-        return _columns
     if isinstance(option.choices, str):
-        return _one_of(lambda: choices_of(option))
+        is_list = option.choices == "columns"
+        return _listed(lambda *_: choices_of(option)) if is_list else _one_of(lambda *_: choices_of(option))
     if option.metavar.startswith("FIELD"):
-        return _assigned if "=" in option.metavar else _listed_fields
-    return _BY_FLAG.get(option.flag) or _BY_METAVAR.get(option.metavar)
+        return _listed(_fields, "=" if "=" in option.metavar else "")
+    return _COMPLETERS.get(option.flag) or _COMPLETERS.get(option.metavar)
 
 
-def _models(prefix: str, parsed_args: Any, **_: Any) -> Iterable[str]:
-    """Configs; and, once some of a name is typed, the architectures and model types that start with it."""
-    return [*_files(prefix, "json"), *(_names(prefix, parsed_args) if prefix else ())]
+def _one_of(names: Callable[[str, Any], Iterable[str]]) -> Completer:
+    """Complete one of the names that a function returns."""
+
+    def complete(prefix: str, parsed_args: Any, **_: Any) -> list[str]:
+        return [name for name in names(prefix, parsed_args) if name.startswith(prefix)]
+
+    return complete
 
 
-def _names(prefix: str, parsed_args: Any, **_: Any) -> Iterable[str]:
-    from archspec.specs.search_path import library_of
+def _listed(names: Callable[[str, Any], Iterable[str]], end: str = "") -> Completer:
+    """Complete the last of several names with commas between them; a name that has a value is complete."""
 
-    try:
-        known = library_of(getattr(parsed_args, "specs", None) or ())
-    except ArchspecError:
-        return []
-    return [name for name in (*known.model_types(), *known.index()) if name.startswith(prefix)]
+    def complete(prefix: str, parsed_args: Any, **_: Any) -> list[str]:
+        before, comma, last = prefix.rpartition(",")
+        found = [] if "=" in last else [name for name in names(last, parsed_args) if name.startswith(last)]
+        return [f"{before}{comma}{name}{end}" for name in found]
 
-
-def _files(prefix: str, *endings: str) -> Iterable[str]:
-    completer: Completer = required("argcomplete").completers.FilesCompleter(endings)
-    return completer(prefix)
+    return complete
 
 
-def _any_file(prefix: str, **_: Any) -> Iterable[str]:
-    return _files(prefix)
-
-
-def _specs(prefix: str, **_: Any) -> Iterable[str]:
-    return _files(prefix, "yaml")
+def _files(*endings: str) -> Completer:
+    return lambda prefix, **_: required("argcomplete").completers.FilesCompleter(endings)(prefix)
 
 
 def _folders(prefix: str, **_: Any) -> Iterable[str]:
@@ -103,12 +92,25 @@ def _folders(prefix: str, **_: Any) -> Iterable[str]:
     return folders
 
 
-def _one_of(values: Callable[[], Iterable[str]]) -> Completer:
-    return lambda prefix, **_: [value for value in values() if value.startswith(prefix)]
+def _names(prefix: str, parsed: Any) -> Iterable[str]:
+    """Return the supported model types and architectures."""
+    from archspec.specs.search_path import library_of
+
+    try:
+        known = library_of(getattr(parsed, "specs", None) or ())
+    except ArchspecError:
+        return []
+    return (*known.model_types(), *known.index())
+
+
+def _models(prefix: str, parsed_args: Any, **_: Any) -> Iterable[str]:
+    """Complete configs and, after its first letter, the name of an architecture or model type."""
+    names = _one_of(_names)(prefix, parsed_args=parsed_args) if prefix else ()
+    return [*_files("json")(prefix), *names]
 
 
 def _fields(prefix: str, parsed: Any) -> list[str]:
-    """The fields of the line's model that start with a prefix, those of its sub-configs behind a dot."""
+    """Return the fields of the model on the line; those of a sub-config follow a dot."""
     from archspec.configs.overrides import owner
     from archspec.models.model import load
 
@@ -116,38 +118,17 @@ def _fields(prefix: str, parsed: Any) -> list[str]:
     source = named.get("config") or named.get("model") or named.get("a")
     try:
         scope, _ = owner(load(source, specs=parsed.specs).scope, prefix)
-    except (ArchspecError, AttributeError):  # no model that is described, or no such sub-config
+    except (ArchspecError, AttributeError):  # not a supported model, or not a sub-config
         return []
     outer = prefix.rpartition(".")[0]
-    names = [f"{outer}.{name}" if outer else name for name in scope.spec.fields]
-    return [name for name in names if name.startswith(prefix)]
+    return [f"{outer}.{name}" if outer else name for name in scope.spec.fields]
 
 
-def _assigned(prefix: str, parsed_args: Any, **_: Any) -> Iterable[str]:
-    """`FIELD=`, of the last of several settings."""
-    before, comma, last = prefix.rpartition(",")
-    return [] if "=" in last else [f"{before}{comma}{name}=" for name in _fields(last, parsed_args)]
-
-
-def _listed_fields(prefix: str, parsed_args: Any, **_: Any) -> Iterable[str]:
-    before, comma, last = prefix.rpartition(",")
-    return [f"{before}{comma}{name}" for name in _fields(last, parsed_args)]
-
-
-def _columns(prefix: str, **_: Any) -> Iterable[str]:
-    before, comma, last = prefix.rpartition(",")
-    known = [*QUANTITIES, "bytes", *COST_COLUMNS]
-    return [f"{before}{comma}{name}" for name in known if name.startswith(last)]
-
-
-_BY_FLAG: dict[str, Completer] = {
-    "--architecture": _names,
-    **dict.fromkeys(("--config", "config", "b"), _models),
-    "files": _specs,
-}
-_BY_METAVAR: dict[str, Completer] = {
-    **dict.fromkeys(("CONFIG|ARCH", "ARCH|CONFIG", "A"), _models),
-    **dict.fromkeys(("ARCHITECTURE|MODEL_TYPE", "CLASS|MODEL_TYPE|MODULE:CLASS", "TEXT"), _names),
+_COMPLETERS: dict[str, Completer] = {  # by flag or metavar
+    **dict.fromkeys(("--config", "config", "b", "CONFIG|ARCH", "ARCH|CONFIG", "A"), _models),
+    **dict.fromkeys(("--architecture", "ARCHITECTURE|MODEL_TYPE", "TEXT"), _one_of(_names)),
+    "CLASS|MODEL_TYPE|MODULE:CLASS": _one_of(_names),
+    "files": _files("yaml"),
+    "FILE": _files(),
     **dict.fromkeys(("FOLDER", "DIR"), _folders),
-    "FILE": _any_file,
 }

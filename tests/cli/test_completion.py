@@ -76,7 +76,7 @@ def test_what_shells_offer(shell: str, environment: dict[str, str]) -> None:
 
 def test_a_shell_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--print-completion", "bush"]) == 2
-    assert "did you mean bash?" in capsys.readouterr().err
+    assert "unknown shell 'bush'\nhelp: choose bash, zsh, fish" in capsys.readouterr().err
     assert main(["--print-completion"]) == 2
 
 
