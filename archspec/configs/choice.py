@@ -258,7 +258,7 @@ class _Chooser:
 
     def counts(self, option: _Option) -> bool:
         """Return True if an option counts the config from its sizes, or its type from a name alone."""
-        from archspec.configs.sizes import check_sizes, gives_size
+        from archspec.configs.notes import check_sizes, gives_size
 
         try:
             spec = self.library.load(option.model_type)

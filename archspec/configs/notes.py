@@ -1,4 +1,4 @@
-"""Notes about a config that is counted: fields that are not read, and parts that are not counted."""
+"""Notes about a config that is counted, and the refusal of a config whose sizes its class does not read."""
 
 from __future__ import annotations
 
@@ -7,21 +7,31 @@ import re
 from collections.abc import Iterator, Mapping
 
 from archspec.configs.origin import RawConfig
-from archspec.configs.scope import Scope, open_part
-from archspec.errors import ArchspecError
+from archspec.configs.scope import Scope
+from archspec.errors import ArchspecError, ConfigError, Problem
 from archspec.specs.library import TRANSFORMERS_VERSION
 from archspec.specs.records import Spec
 from archspec.specs.search_path import is_own
-from archspec.typing_light import Any
+from archspec.typing_light import Any, NamedTuple
 
+_VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
 _NO_FIELDS = ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "auto_map")
-SIZE = r"(^|_)(n|num|dim|size|layers?|heads?|experts?|rank|width|depth|channels|hidden|ffn|inner|d)(_|$)"
-_QUANTIZATIONS = ("quantization_config", "compression_config", "quantization")
-VERSION = TRANSFORMERS_VERSION.rpartition(".")[0]
+_SIZE = r"(^|_)(n|num|dim|size|layers?|heads?|experts?|rank|width|depth|channels|hidden|ffn|inner|d)(_|$)"
+_TEXT = r"(^|[._])(text|language|llm|decoder)"  # the part that sizes at the top of a config usually belong to
+_DIMENSIONS = (  # the names that configs use for one size, each in a string
+    "hidden_size d_model n_embd n_embed dim embed_dim hidden_dim model_dim d_embed",
+    "num_hidden_layers num_layers n_layer n_layers num_blocks n_blocks depth",
+    "num_attention_heads num_heads n_head n_heads attention_heads",
+    "num_key_value_heads num_kv_heads n_head_kv n_kv_heads n_kv_head multi_query_group_num",
+    "intermediate_size ffn_dim d_ff n_inner ffn_hidden_size mlp_dim dim_feedforward d_inner",
+    "vocab_size n_vocab padded_vocab_size",
+    "num_experts num_local_experts n_routed_experts moe_num_experts",
+)
+_SYNONYMS = {name: names.split() for names in _DIMENSIONS for name in names.split()}
 
 
 def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str]:
-    """Notes about a config, as text. ``scope`` saves its evaluation.
+    """Return notes about a config. ``scope`` saves its evaluation.
 
     >>> from archspec.configs.reader import read_config
     >>> from archspec.specs.library import shipped
@@ -29,34 +39,41 @@ def notes(config: RawConfig, spec: Spec, scope: Scope | None = None) -> list[str
     ['hiden_size is not read; did you mean hidden_size?']
     """
     scope = scope or Scope(spec, config.raw, config.origin)
-    is_custom = bool(config.raw.get("auto_map")) and is_own(spec.library, spec.model_type)
-    found = [*_general(config.raw, is_custom), *_misplaced(config, scope), *dict.fromkeys(_replaced(scope))]
-    rest = {
-        name: value
-        for name, value in config.raw.items()
-        if not any(name in note for note in found) and not config.origin.is_overridden(name)
-    }
-    return [*found, *_unread(rest, scope)]
+    is_custom = is_own(spec.library, spec.model_type)
+    found = [note for holds, note in _general(config.raw, is_custom) if holds]
+    found += [*_misplaced(config, scope), *dict.fromkeys(_replaced(scope))]
+    if scope.flattened:
+        return found
+    model_type, known = spec.model_type, scope.known_names() | {"num_labels", "id2label"}
+    own = {name: value for name, value in config.raw.items() if name not in _NO_FIELDS}
+    own = {name: value for name, value in own.items() if not config.origin.is_overridden(name)}
+    own = {name: value for name, value in own.items() if not any(name in note for note in found)}
+    if own and not known & own.keys():
+        found.append(f"the config sets no field that {model_type} reads: the count is of its default config")
+    for name in [name for name, value in own.items() if name not in known and is_size(name, value)]:
+        if not _is_exported(model_type, name, otherwise=True):
+            found.append(f"{name} = {own[name]} is not read: {model_type} has no such field")
+    return found
 
 
-def _general(raw: Mapping[str, Any], is_custom: bool) -> Iterator[str]:
-    if any(isinstance(raw.get(key), Mapping) and raw[key] for key in _QUANTIZATIONS):
-        yield "tensors are those of the unquantized model; bytes are those of the quantized weights"
-    if raw.get("auto_map") and not is_custom:
-        yield f"auto_map names the checkpoint's code; the count is of the class in transformers {VERSION}"
-    listed = raw.get("architectures")
-    if isinstance(listed, list) and len(listed) > 1:
-        yield f"architectures names {len(listed)} classes; unless one is chosen, the first counts"
+def _general(raw: Mapping[str, Any], is_custom: bool) -> Iterator[tuple[object, str]]:
+    """Notes that do not depend on the spec, each with its condition."""
+    quantized = (raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
+    is_quantized = any(isinstance(value, Mapping) and value for value in quantized)
+    yield is_quantized, "tensors are those of the unquantized model; bytes are those of the quantized weights"
+    code = f"auto_map names the checkpoint's code; the count is of the class in transformers {_VERSION}"
+    yield raw.get("auto_map") and not is_custom, code
+    listed = len(raw.get("architectures") or ())
+    yield listed > 1, f"architectures names {listed} classes; unless one is chosen, the first counts"
     labels, count = raw.get("id2label"), raw.get("num_labels")
-    if isinstance(labels, Mapping) and isinstance(count, int) and len(labels) != count:
-        yield f"id2label has {len(labels)} entries, but num_labels is {count}, and wins in transformers"
-    written = raw.get("transformers_version")
-    if isinstance(written, str) and _version(written) > _version(VERSION):
-        yield f"the config was written by transformers {written}, but the specs are for {VERSION}"
-    if raw.get("pruned_heads"):
-        yield "pruned_heads is not read: the heads are counted"
-    if raw.get("torchscript"):
-        yield "torchscript is not read: tied weights stay tied"
+    differ = isinstance(labels, Mapping) and count not in (None, len(labels))
+    entries = len(labels) if isinstance(labels, Mapping) else 0
+    yield differ, f"id2label has {entries} entries, but num_labels is {count}, and wins in transformers"
+    written = str(raw.get("transformers_version"))
+    newer = f"the config was written by transformers {written}, but the specs are for {_VERSION}"
+    yield _version(written) > _version(_VERSION), newer
+    yield raw.get("pruned_heads"), "pruned_heads is not read: the heads are counted"
+    yield raw.get("torchscript"), "torchscript is not read: tied weights stay tied"
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -65,7 +82,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 def _misplaced(config: RawConfig, scope: Scope) -> Iterator[str]:
     """Fields at the top that a sub-config reads, and fields with a misspelled name."""
-    known, parts = scope.known_names(), parts_of(scope)
+    known, parts = scope.known_names(), scope.parts()
     missing = [name for name in scope.spec.fields if name not in scope.raw]
     unread = {} if scope.flattened and scope.spec.flat in parts else config.raw
     for name, value in unread.items():
@@ -81,24 +98,7 @@ def _misplaced(config: RawConfig, scope: Scope) -> Iterator[str]:
 def _is_missing_in(part: Scope, name: str, value: Any) -> bool:
     """Return True if a sub-config has a field, does not set it, and another value is its default."""
     own = part.canonical(name)
-    if own not in part.spec.fields or own in part.raw:
-        return False
-    try:
-        return bool(part.get(name) != value)
-    except ArchspecError:
-        return False
-
-
-def parts_of(scope: Scope) -> dict[str, Scope]:
-    """The valid sub-configs of a config, by their fields."""
-    parts: dict[str, Scope] = {}
-    for name, field in scope.spec.fields.items():
-        try:
-            if field.sub_config is not None and isinstance(part := open_part(scope.get(name)), Scope):
-                parts[name] = part
-        except ArchspecError:
-            continue
-    return parts
+    return own in part.spec.fields and own not in part.raw and bool(part.get(name) != value)
 
 
 def _replaced(scope: Scope) -> Iterator[str]:
@@ -109,36 +109,25 @@ def _replaced(scope: Scope) -> Iterator[str]:
     first, *others = library.hidden(model_type) or [""]
     if others:
         yield f"the spec of {model_type} is read from {first}, in place of {others[-1]}"
-    for part in parts_of(scope).values():
+    for part in scope.parts().values():
         yield from _replaced(part)
 
 
 def types_of_other_folders(scope: Scope) -> Iterator[str]:
-    """The model types of sub-configs whose specs are in another folder than the config's."""
+    """Yield the model types of sub-configs whose specs are in another folder than the config's."""
     home = os.path.dirname(scope.spec.source.name)
-    for part in parts_of(scope).values():
+    for part in scope.parts().values():
         if os.path.dirname(part.spec.source.name) != home:
             yield part.spec.model_type
         yield from types_of_other_folders(part)
 
 
-def _unread(raw: Mapping[str, Any], scope: Scope) -> Iterator[str]:
-    """Sizes without a field in transformers' config class, and configs that set no field that is read."""
-    model_type, known = scope.spec.model_type, scope.known_names() | {"num_labels", "id2label"}
-    own = [name for name in raw if name not in _NO_FIELDS]
-    if scope.flattened:
-        return
-    if own and not known.intersection(own):
-        yield f"the config sets no field that {model_type} reads: the count is of its default config"
-    sizes = [name for name in own if name not in known and is_size(name, raw[name])]
-    if not sizes:
-        return
+def _is_exported(model_type: str, name: str, otherwise: bool) -> bool:
+    """Return True if transformers' config class has a field; ``otherwise`` for a type it does not have."""
     from archspec.specs.exported import exported
 
     found = exported().get(model_type)
-    for name in sizes:
-        if found is not None and name not in found.fields:
-            yield f"{name} = {raw[name]} is not read: {model_type} has no such field"
+    return name in found.fields if found is not None else otherwise
 
 
 def is_size(name: str, value: Any) -> bool:
@@ -147,7 +136,7 @@ def is_size(name: str, value: Any) -> bool:
     >>> is_size("ffn_hidden_size", 64), is_size("max_window_size", 64), is_size("n_layer", 2)
     (True, False, True)
     """
-    named = bool(re.search(SIZE, name)) and not re.match("max_|min_", name)
+    named = bool(re.search(_SIZE, name)) and not re.match("max_|min_", name)
     return named and type(value) is int and value > 0
 
 
@@ -161,8 +150,103 @@ def is_one_slip(name: str, other: str) -> bool:
     """
     if abs(len(name) - len(other)) > 1 or min(len(name), len(other)) < 4:
         return False
-    differs = (at for at, pair in enumerate(zip(name, other, strict=False)) if pair[0] != pair[1])
-    start = next(differs, min(len(name), len(other)))
+    pairs = enumerate(zip(name, other, strict=False))
+    start = next((at for at, (a, b) in pairs if a != b), min(len(name), len(other)))
     one, two = name[start:], other[start:]
     swapped = one[:2] == two[1::-1] and one[2:] == two[2:]
     return swapped or one[1:] == two[1:] or one[1:] == two or one == two[1:]
+
+
+class _Part(NamedTuple):
+    """A config or a sub-config; the values of one that is not ``given`` are defaults."""
+
+    path: str
+    scope: Scope
+    given: bool
+
+
+class _Unread(NamedTuple):
+    """A size under a name that is not read, and the default of the path that is read."""
+
+    name: str
+    value: int
+    path: str
+    default: object
+
+
+def check_sizes(scope: Scope) -> None:
+    """Refuse a config if its class would use defaults in place of the sizes that the config gives.
+
+    Errors: :class:`ConfigError`, with the fields that are not read, and those that are.
+    """
+    parts = (part.scope for part in _parts(scope) if part.given)
+    found = ((inner, list(_unread_sizes(inner))) for inner in parts)
+    if problems := [_problem(inner, unread) for inner, unread in found if any(map(_has_known_name, unread))]:
+        raise ConfigError(problems)
+
+
+def _has_known_name(one: _Unread) -> bool:
+    return one.name in _SYNONYMS or one.path.rpartition(".")[2] in _SYNONYMS
+
+
+def _problem(inner: Scope, unread: list[_Unread]) -> Problem:
+    path, model_type = inner.origin.path, inner.spec.model_type
+    names = ", ".join(one.name for one in unread)
+    defaults = ", ".join(f"{path}{one.path} = {one.default}" for one in unread)
+    verb = "is" if len(unread) == 1 else "are"
+    settings = ",".join(f"{path}{one.path}={one.value}" for one in unread)
+    message = f"{names} {verb} not read: {model_type} would use the default {defaults}"
+    problem = inner.origin.problem(unread[0].name, message, f"pass --set {settings}")
+    return problem._replace(message=problem.message.replace(f"{path}{unread[0].name}: ", "", 1))
+
+
+def gives_size(scope: Scope) -> bool:
+    """Return True if a config, or a part of it, gives the width or the depth that its class reads."""
+    names = [*_SYNONYMS["hidden_size"], *_SYNONYMS["num_hidden_layers"]]
+    given = [part.scope for part in _parts(scope) if part.given]
+    return any(one.has(name) and one.canonical(name) in one.raw for one in given for name in names)
+
+
+def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
+    known = scope.known_names()
+    for name, value in scope.raw.items():
+        if name in known or not is_size(name, value):
+            continue
+        whole, *inner = _parts(scope)
+        readers = (
+            [whole] if _same_size(scope, name) else [one for one in inner if _same_size(one.scope, name)]
+        )
+        defaults = [_default(one, name, value) for one in readers]
+        found = [one for one in defaults if one is not None]
+        if found and len(found) == len(defaults) and not _is_exported(scope.spec.model_type, name, False):
+            yield min(found, key=lambda one: not re.search(_TEXT, one.path))
+
+
+def _same_size(scope: Scope, name: str) -> list[str]:
+    """The fields of a config's spec for the size of a name: its own, a synonym's, or one misspelled."""
+    fields, own = scope.spec.fields, scope.canonical(name)
+    if own in fields:
+        return [own]
+    synonyms = dict.fromkeys(scope.canonical(one) for one in _SYNONYMS.get(name, ()))
+    slips = (one for one in fields if is_one_slip(name, one) and re.search(_SIZE, one))
+    return [one for one in synonyms if one in fields] or [*slips]
+
+
+def _default(part: _Part, name: str, value: int) -> _Unread | None:
+    """The default that is used in place of a size; None if the config gives the size, or it is the same."""
+    scope, fields = part.scope, _same_size(part.scope, name)
+    if part.given and any(scope.raw.get(field) is not None for field in fields):
+        return None
+    try:
+        values = [scope.get(field) for field in fields]
+    except ArchspecError:
+        return None
+    return None if value in values else _Unread(name, value, part.path + fields[0], values[0])
+
+
+def _parts(scope: Scope, path: str = "", given: bool = True) -> Iterator[_Part]:
+    yield _Part(path, scope, given)
+    for name, part in scope.parts().items():
+        is_written = any(isinstance(scope.raw.get(one), Mapping) for one in (name, f"{name}_dict"))
+        is_written = is_written or (scope.flattened and scope.spec.flat == name)
+        yield from _parts(part, f"{path}{name}.", given and is_written)

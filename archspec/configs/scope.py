@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from archspec.configs import checks
 from archspec.configs.field_names import resolve_names
 from archspec.configs.origin import Origin as Origin
-from archspec.errors import ConfigError, Problem, UnknownArchitectureError, did_you_mean
+from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact
 from archspec.language.evaluator import Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, names
@@ -41,8 +42,9 @@ class SubConfig:
                 from archspec.configs.unknown import unknown_part
 
                 raise unknown_part(self.model_type, self.raw, self.origin, self.place, self.library) from None
-            self._scope = self.opened(spec)
-            self._scope.validate()
+            scope = self.opened(spec)
+            scope.validate()
+            self._scope = scope
         return self._scope
 
     def opened(self, spec: Spec) -> Scope:
@@ -90,6 +92,15 @@ class Scope(Evaluator):
     def find(self, name: str) -> Any:
         """The value of a field, or of a name in the config that the spec does not read; `...` if missing."""
         return self.get(name) if self.has(name) else self.raw.get(name, ...)
+
+    def parts(self) -> dict[str, Scope]:
+        """Return the valid sub-configs, by their fields."""
+        parts: dict[str, Scope] = {}
+        for name in [name for name, field in self.spec.fields.items() if field.sub_config is not None]:
+            with suppress(ArchspecError):
+                if isinstance(part := open_part(self.get(name)), Scope):
+                    parts[name] = part
+        return parts
 
     def with_fields(self, values: Mapping[str, Any]) -> Scope:
         """A copy with other values of some fields, as code in transformers copies a config and changes it."""

@@ -8,11 +8,10 @@ from functools import cached_property
 
 from archspec.arguments import DEPTH, TEXT, checked, takes
 from archspec.configs.choice import choose, default_note, source_of
-from archspec.configs.notes import notes
+from archspec.configs.notes import check_sizes, notes
 from archspec.configs.origin import RawConfig, merge_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.configs.sizes import check_sizes
 from archspec.errors import ArchspecError, printable
 from archspec.formats.dtypes import dtype_of, stated_dtype
 from archspec.models.costs import Costs

@@ -10,7 +10,6 @@ import ast
 import json
 from collections.abc import Iterator
 
-from archspec.configs.notes import parts_of
 from archspec.configs.scope import Scope
 from archspec.errors import Problem
 from archspec.language.expression import Expression, names
@@ -32,7 +31,7 @@ def unrunnable(scope: Scope, architecture: str, root: Node | None = None) -> Ite
             continue
         if root is None or not _is_about_experts(condition) or _routes(root):
             yield _problem(scope, condition)
-    for part in parts_of(scope).values():
+    for part in scope.parts().values():
         yield from unrunnable(part, "", root)
 
 
