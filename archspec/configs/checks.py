@@ -1,4 +1,4 @@
-"""Checks of single values of a config: their types, and the values that transformers allows."""
+"""Checks of single values of a config, and the names under which a config gives fields."""
 
 from __future__ import annotations
 
@@ -12,16 +12,58 @@ from archspec.language.domain import Exact
 from archspec.language.expression import SEEN, Expression
 from archspec.language.trees import calls
 from archspec.language.values import MAX_INT, describe, fits, has_negative, here, kind_of, numbers, shown
-from archspec.specs.layer_types import ACTIVATIONS, ALLOWED
+from archspec.specs.layer_types import ACTIVATIONS, ALLOWED, renamed
 from archspec.specs.records import Field, Spec
-from archspec.typing_light import Any
+from archspec.typing_light import Any, NamedTuple
 
 Fault = tuple[str, str, str]  # the field, the message, and a help line
 _ACTIVATION_FIELDS = ("afn", "feed_forward_proj", "scoring_func", "conv_glu_type")  # and all with "act"
 
 
+class Named(NamedTuple):
+    """A config under its spec's names: ``given`` maps a field to its name in the config."""
+
+    values: dict[str, Any]
+    given: dict[str, str]
+    nulls: set[str]  # fields that are null under the spec's own name
+    flattened: bool
+
+
+def resolve_names(spec: Spec, origin: Origin, raw: Mapping[str, Any]) -> Named:
+    """Rename fields, and move those of a flat config to its part. Errors: ConfigError for two values."""
+    values, given, nulls = dict(raw), dict[str, str](), set[str]()
+    for alias, name in spec.attribute_map.items():
+        if alias not in values or alias == name:
+            continue
+        value, other, written = values.pop(alias), values.get(name), given.get(name, name)
+        is_set, wins = origin.is_overridden(alias), origin.is_overridden(written)
+        if other is not None and other != value and is_set == wins:  # also if null, as in transformers
+            mine = "null" if value is None else repr(value)
+            message = f"is {mine}, but {written}, the same field, is {other!r}"
+            raise ConfigError(origin.problem(alias, message, "keep one of the two"))
+        field = spec.fields.get(name)
+        only_computed = field is not None and field.computed and "None" not in field.types
+        if value is None and other is None and only_computed:
+            message = f"is null, and transformers sets {name} to that"
+            raise ConfigError(origin.problem(alias, message, "leave it out"))
+        refused = name in values and field is not None and not may_be_null(field)  # by transformers
+        if is_set or (other is None and not wins and not refused):
+            nulls |= {name} if name in values else set()
+            values[name], given[name] = value, alias
+    for name in (spec.attribute_map.get("layer_types", "layer_types"), "mtp_layer_types"):
+        if name in values:
+            values[name] = renamed(values[name])
+    flat = spec.flat
+    flattened = bool(flat) and (origin.is_opened(flat) or values.get(flat) is None)
+    if flattened:
+        own = {*spec.fields, "model_type"}
+        moved = {name: value for name, value in values.items() if name not in own}
+        values[flat] = {**moved, **(values.get(flat) or {})}
+    return Named(values, given, nulls, flattened)
+
+
 def value_fault(field: Field, kinds: Iterable[str], value: Any) -> str:
-    """The reason that a field cannot have a value; '' if it can."""
+    """Return the reason that a field cannot have a value; '' if it can."""
     if field.only_costs:
         return ""
     if not fits(value, kinds):
@@ -36,7 +78,7 @@ def value_fault(field: Field, kinds: Iterable[str], value: Any) -> str:
 
 
 def default_kinds(field: Field, default: Any) -> tuple[str, ...]:
-    """The types of a field that declares only a default."""
+    """Return the types of a field that declares only a default."""
     kind = kind_of(default)
     if not kind:
         message = f"{describe(default)} cannot be a default"
@@ -60,7 +102,7 @@ def may_be_negative(field: Field) -> bool:
 
 
 def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
-    """Fields that transformers refuses, and values that a spec does not support."""
+    """Yield fields that transformers refuses, and values that a spec does not support."""
     if raw.get("per_layer_config") and "per_layer_config" not in spec.fields:
         message = "the spec does not support layers that differ from the config"
         yield "per_layer_config", message, "leave it out to count the uniform model"
@@ -72,7 +114,7 @@ def unsupported_values(spec: Spec, raw: Mapping[str, Any]) -> Iterator[Fault]:
         is_unknown = named and isinstance(value, str) and value.removeprefix("gated-") not in ACTIVATIONS
         if is_unknown and _is_activation(spec, name):
             yield name, f"transformers has no activation {value!r}", did_you_mean(value, ACTIVATIONS)
-        if _is_parametrized(spec, spec.attribute_map.get(name, name), value):
+        if _is_parametrized(spec, name, value):
             message = "the spec does not support activations with parameters"
             yield name, message, "choose one without, such as relu"
 
@@ -93,11 +135,11 @@ def _is_parametrized(spec: Spec, name: str, value: Any) -> bool:
         return False
     from archspec.specs.references import compared_texts
 
-    return not found <= set(compared_texts(spec).get(name, ()))
+    return not found <= set(compared_texts(spec).get(spec.attribute_map.get(name, name), ()))
 
 
 def layer_list_fault(name: str, listed: Any, layers: Any, domain: Exact) -> Fault | None:
-    """The first fault of a list of layer types: an unknown type, or another length than the model's."""
+    """Return the first fault of a list of layer types: an unknown type, or the wrong length."""
     known = ALLOWED[name]
     if unknown := domain.matching(listed, lambda item: item not in known):
         return name, f"{unknown[0]!r} is not a layer type of transformers", f"choose {', '.join(known)}"
@@ -114,14 +156,21 @@ def takes_length(tree: ast.AST, name: str) -> bool:
     return any(ast.unparse(call) == f"len({name})" for call in calls(tree))
 
 
-def label_fault(labels: Any, count: Any, problem_type: Any) -> Fault | None:
-    """The reason that transformers refuses labels or their number, if it does."""
+def count_labels(raw: Mapping[str, Any]) -> Any:
+    """Return `num_labels`, else the length of `id2label`, as in transformers; `...` if neither is given."""
+    labels = raw.get("id2label")
+    return raw.get("num_labels", len(labels) if isinstance(labels, Mapping) else ...)
+
+
+def label_fault(raw: Mapping[str, Any]) -> Fault | None:
+    """Return the reason that transformers refuses a config's labels or their number, if it does."""
+    labels, count = raw.get("id2label"), count_labels(raw)
     if labels is not None and not isinstance(labels, Mapping):
         return "id2label", f"{describe(labels)} is not a mapping", ""
     kind = type(here(count))
-    if not issubclass(kind, int) or kind is bool or not 0 <= count <= 10**9:
+    if count is not ... and not (issubclass(kind, int) and kind is not bool and 0 <= count <= 10**9):
         return "num_labels", f"{describe(count)} is not a number of labels", ""
-    if count == 1 and problem_type == "single_label_classification":
+    if count == 1 and raw.get("problem_type") == "single_label_classification":
         return "problem_type", "single_label_classification needs more than one label", ""
     return None
 
@@ -129,26 +178,27 @@ def label_fault(labels: Any, count: Any, problem_type: Any) -> Fault | None:
 def layer_faults(
     field: Field, given: Mapping[Any, Any], spec: Spec, shared: Callable[[str], Any], layers: int
 ) -> Iterator[str]:
-    """The invalid entries of `per_layer_config`; ``shared`` returns the value of a field for all layers."""
+    """Yield the invalid entries of `per_layer_config`; ``shared`` returns a field's value for all layers."""
     for index, fields in given.items():
         if not (str(index).isascii() and str(index).isdecimal()) or int(index) >= layers:
             yield f"{shown(index)} is not an index of {here(layers)} layers"
-        elif not isinstance(fields, Mapping):
+            continue
+        if not isinstance(fields, Mapping):
             yield f"layer {index}: {describe(fields)} is not a mapping"
-        else:
-            for name, value in fields.items():
-                known = spec.fields.get(name)
-                if name not in (field.of_layers or ()):
-                    if value != shared(name):  # a layer may repeat the value of all layers
-                        yield f"layer {index}: the spec does not support a {name} that differs between layers"
-                elif known and (fault := value_fault(known, known.types or ("int",), value)):
-                    yield f"layer {index}: {name}: {fault}"
+            continue
+        for name, value in fields.items():
+            known = spec.fields.get(name)
+            if name not in (field.of_layers or ()):
+                if value != shared(name):  # a layer may repeat the value of all layers
+                    yield f"layer {index}: the spec does not support a {name} that differs between layers"
+            elif known and (fault := value_fault(known, known.types or ("int",), value)):
+                yield f"layer {index}: {name}: {fault}"
 
 
 def unmet_condition(
     condition: Expression, origin: Origin, values: Mapping[str, str], fields: Iterable[str], path: str
 ) -> Problem:
-    """A condition of transformers that does not hold: the values in it, and the fields to change."""
+    """Return the problem of a condition that does not hold: its values, and the fields to change."""
     found = ", ".join(f"{name} = {value}" for name, value in values.items()) or "it does not hold"
     message = f"{origin.name}: transformers requires `{condition.text}`, but {found}"
     help_ = " or ".join(origin.path + name for name in fields)
@@ -156,7 +206,7 @@ def unmet_condition(
 
 
 def format_value(value: Any) -> str:
-    """A field's value in a message, with the length of a list."""
+    """Return a field's value for a message, with the length of a list."""
     if isinstance(value, list):
         return f"{shown(value)} ({len(value)} items)"
     part = describe(value)

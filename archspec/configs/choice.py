@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from archspec.configs.origin import RawConfig
 from archspec.configs.scope import Scope, SubConfig
-from archspec.errors import ArchspecError, ConfigError, UnknownArchitectureError
+from archspec.errors import ConfigError, Problem, UnknownArchitectureError
 from archspec.language.trees import callee
 from archspec.language.values import describe, shown
 from archspec.specs.library import Library
@@ -18,7 +18,6 @@ from archspec.typing_light import Any, NamedTuple
 
 _NAMES = "pass --architecture CLASS or --set model_type=TYPE; archspec list prints both"
 _GENERATE = {"AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM"}
-_NAMES_ONLY = {"model_type", "architectures"}  # a config with nothing else stands for the default config
 _IN_MOST_CONFIGS = {"tie_word_embeddings", "pad_token_id"}
 
 
@@ -86,15 +85,6 @@ def _auto_classes(model_type: str, name: str) -> set[str]:
     return {*autos} - {"no auto class"}
 
 
-class _Option(NamedTuple):
-    """An option that may count a config, and the class that it stands for."""
-
-    text: str
-    model_type: str
-    name: str
-    by_default: bool  # also a config that has nothing but names
-
-
 class _Chooser:
     """One config, and the class that the user or its ``architectures`` names."""
 
@@ -111,6 +101,8 @@ class _Chooser:
 
     def unknown(self, field: str, message: str, help_: str = "") -> UnknownArchitectureError:
         problem = self.config.origin.problem(field, message, help_)
+        if field == "architectures" and self.asked:
+            problem = Problem(f"{self.config.origin.name}: {message}", help=help_)
         return UnknownArchitectureError([problem, *self.library.unread])
 
     def choice(self) -> Choice:
@@ -149,11 +141,9 @@ class _Chooser:
     def of_unknown_type(self, model_type: str) -> Choice:
         if self.library.types_of(self.name):
             return self.as_class_of_type(f"{model_type} is not the model type of {self.name}: it")
-        from archspec.configs.unknown import near_types, unknown_type
+        from archspec.configs.unknown import unknown_type
 
-        message, help_ = unknown_type(model_type, self.library, "auto_map" in self.raw)
-        near = self.as_type(*near_types(model_type, self.library))
-        raise self.unknown("model_type", message, self.remedy(*near) or help_)
+        raise self.unknown("model_type", *unknown_type(model_type, self.library, "auto_map" in self.raw))
 
     def of_another_type(self, spec: Spec) -> Choice:
         """For a class that its model type does not have: of a part of the config, or of another type."""
@@ -170,19 +160,16 @@ class _Chooser:
             return self.as_class_of_type(f"the config is {spec.model_type}'s: {name}")
         owners = " and ".join(types)
         message = f"{name} is not an architecture of the model type {spec.model_type}, but of {owners}"
-        options = [*self.as_class(name), *self.as_type(self.library.model_type_of(name))]
-        help_ = self.remedy(*options, *self.as_class(*spec.architectures))
-        raise self.invalid("architectures", message, help_ or "give the config of one of the two")
+        help_ = f"pass --architecture {name}, or one of the classes of {spec.model_type}"
+        raise self.invalid("architectures", message, help_)
 
     def as_class_of_type(self, reason: str) -> Choice:
         """The class as its own model type has it. Errors: :class:`ConfigError` if it would read no field."""
         model_type = self.library.model_type_of(self.name)
-        spec, own = self.library.load(model_type), str(self.raw.get("model_type"))
+        spec = self.library.load(model_type)
         if not self.raw.keys() & {*spec.fields, *spec.attribute_map} - _IN_MOST_CONFIGS:
             message = f"the config has no field of {model_type}: {self.name} would use its defaults alone"
-            classes = self.library.load(own).architectures if self.library.has(own) else ()
-            help_ = self.remedy(*self.as_class(*classes)) or "give the config of the class"
-            raise ConfigError(f"{self.config.origin.name}: {message}", help=help_)
+            raise ConfigError(f"{self.config.origin.name}: {message}", help="give the config of the class")
         return Choice(model_type, self.name, self.config, (f"{reason} is counted as {model_type}'s",))
 
     def of_auto_class(self, spec: Spec, types: Sequence[str]) -> str:
@@ -215,9 +202,6 @@ class _Chooser:
         name = self.name
         for field, call in ((field.name, field.sub_config) for field in spec.fields.values()):
             value = self.raw.get(field)
-            if call is not None and value is None and self.raw.keys() <= _NAMES_ONLY:
-                default = Scope(spec, self.raw, self.config.origin).get(field)
-                value = {"model_type": default.model_type, **default.raw} if default else None
             if call is None or not isinstance(value, Mapping):
                 continue
             fixed = model_types(call) if callee(call) == "Config" else []
@@ -234,40 +218,5 @@ class _Chooser:
             return
         from archspec.configs.unknown import unknown_class
 
-        message, help_, groups = unknown_class(self.name, spec, self.library, "auto_map" in self.raw)
-        helps = (self.remedy(*self.as_class(*names)) for names in groups)
-        problem = self.config.origin.problem("architectures", message, next(filter(None, helps), help_))
-        if self.asked:
-            problem = problem._replace(message=f"{self.config.origin.name}: {message}", place=None)
-        raise UnknownArchitectureError([problem, *self.library.unread])
-
-    def as_class(self, *names: str) -> Iterator[_Option]:
-        own = self.raw.get("model_type")
-        for name in names:
-            if types := self.library.types_of(name):
-                model_type = own if own in types else self.library.model_type_of(name)
-                yield _Option(f"--architecture {name}", model_type, name, model_type == own)
-
-    def as_type(self, *types: str) -> Iterator[_Option]:
-        return (_Option(f"--set model_type={one}", one, self.name, True) for one in types)
-
-    def remedy(self, *options: _Option) -> str:
-        """Return the first options that count the config; '' if none does."""
-        found = [option.text for option in options if self.counts(option)]
-        return f"pass {' or '.join(found[:2])}" if found else ""
-
-    def counts(self, option: _Option) -> bool:
-        """Return True if an option counts the config from its sizes, or its type from a name alone."""
-        from archspec.configs.notes import check_sizes, gives_size
-
-        try:
-            spec = self.library.load(option.model_type)
-            scope = Scope(spec, {**self.raw, "model_type": option.model_type}, self.config.origin)
-            check_sizes(scope)
-            scope.validate()
-        except ArchspecError:
-            return False
-        classes = spec.architectures
-        if spec.refuse or not classes or option.name not in ("", *classes):
-            return False
-        return (option.by_default and self.raw.keys() <= _NAMES_ONLY) or gives_size(scope)
+        remote = "auto_map" in self.raw
+        raise self.unknown("architectures", *unknown_class(self.name, spec, self.library, remote))

@@ -22,7 +22,7 @@ _TOO_LONG = "a number of more than 4,300 digits"
 
 
 def parse_json(source: Source) -> dict[str, Any]:
-    """The JSON object in a text.
+    """Return the JSON object in a text.
 
     Errors: :class:`ConfigError` at line and column for text that is not JSON, repeated keys, values that are
     nested too deep, numbers that are too long, and JSON that is not an object.
@@ -31,23 +31,21 @@ def parse_json(source: Source) -> dict[str, Any]:
         _refuse(source, _TOO_DEEP, deep, _NO_DEPTH)
     try:
         value = json.loads(source.text, object_pairs_hook=unique_keys)
-        if isinstance(value, dict):
-            return {key: as_json(item, 1) for key, item in value.items()}
     except json.JSONDecodeError as error:
         message = f"not JSON: {error.msg}" if source.text.strip() else "the file is empty"
         _refuse(source, message, error.pos, "a config is one JSON object")
-    except (RecursionError, ConfigError):
-        _refuse(source, _TOO_DEEP, 0, _NO_DEPTH)
     except ValueError:
         if key := repeated_key(source.text):
             _refuse(source, f"{key[0]} is given twice", key[1], "keep one of the two", key[2])
         found = re.search(r"\d{4301}", source.text)
         _refuse(source, _TOO_LONG, found.start() if found else 0, "no size is that large")
-    _refuse(source, f"{describe(value)} is not a config", 0, "a config is one JSON object")
+    if not isinstance(value, dict):
+        _refuse(source, f"{describe(value)} is not a config", 0, "a config is one JSON object")
+    return {key: as_json(item, 1) for key, item in value.items()}
 
 
 def unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs of a JSON object as a mapping. Errors: :class:`ValueError` for a repeated key."""
+    """Return the pairs of a JSON object as a mapping. Errors: :class:`ValueError` for a repeated key."""
     found = dict(items)
     if len(found) != len(items):
         raise ValueError("a key is given twice")
@@ -59,7 +57,7 @@ def _refuse(source: Source, message: str, offset: int, help_: str, width: int = 
 
 
 def as_json(value: Any, depth: int = 0) -> Any:
-    """A value as JSON: config objects become mappings, dtypes text, arrays lists.
+    """Return a value as JSON: config objects become mappings, dtypes text, arrays lists.
 
     Errors: :class:`ConfigError` for values nested deeper than 64 levels.
     """
@@ -86,13 +84,14 @@ def as_json(value: Any, depth: int = 0) -> Any:
 
 
 def _config_object(value: Any, depth: int) -> Any:
-    """The fields that an object's `to_dict()` gives, with its class's model type."""
+    """The fields that an object's `to_dict()` returns, with its class's model type."""
     try:
-        found = value.to_dict()
+        found = as_json(value.to_dict(), depth + 1)
+    except ConfigError:
+        raise
     except Exception as error:
         message = f"{type(value).__name__}.to_dict() does not work: {error}"
         raise ConfigError(message, help="pass the fields as a dict") from None
-    found = as_json(found, depth + 1)
     model_type = getattr(value, "model_type", None)
     if isinstance(found, dict) and isinstance(model_type, str):
         found["model_type"] = found.get("model_type") or model_type
@@ -100,13 +99,13 @@ def _config_object(value: Any, depth: int) -> Any:
 
 
 def place_of(source: Source, offset: int, width: int = 1) -> Place:
-    """The line and the column of an offset, with lines counted as in :meth:`Source.line`."""
+    """Return the line and the column of an offset, with lines counted as in :meth:`Source.line`."""
     lines = source.text[: offset + 1].splitlines() or [""]
     return Place(source, len(lines), max(1, len(lines[-1])), width)
 
 
 def _tokens(text: str) -> Iterator[tuple[list[str], re.Match[str]]]:
-    """Each token of a JSON text, with the path that is open after it; list positions are part of it."""
+    """Yield each token of a JSON text, with the path that is open after it, list positions included."""
     path: list[str] = []
     for token in re.finditer(_TOKEN, text):
         first = token.group()[0]
@@ -122,7 +121,7 @@ def _tokens(text: str) -> Iterator[tuple[list[str], re.Match[str]]]:
 
 
 def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Every key of a JSON text: its path, list positions included, its offset and its length.
+    """Yield every key of a JSON text: its path, list positions included, its offset and its length.
 
     >>> [(".".join(path), offset) for path, offset, _ in keys('{"a": {"b": [{"c": 1}, {"c": 2}]}}')]
     [('a', 1), ('a.b', 7), ('a.b.0.c', 14), ('a.b.1.c', 24)]
@@ -133,12 +132,12 @@ def keys(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
 
 
 def locate(text: str, path: Sequence[str]) -> tuple[int, int] | None:
-    """The offset and the length of the key at a path of a JSON text; None if there is no such key."""
+    """Return the offset and the length of the key at a path of a JSON text; None for a missing key."""
     return next(((offset, width) for found, offset, width in keys(text) if found == tuple(path)), None)
 
 
 def repeated_key(text: str) -> tuple[str, int, int] | None:
-    """The first key that an object of a JSON text has twice: its name, offset and length."""
+    """Return the first key that an object of a JSON text repeats: its name, offset and length."""
     seen: set[tuple[str, ...]] = set()
     for path, offset, width in keys(text):
         if path in seen:
@@ -148,7 +147,7 @@ def repeated_key(text: str) -> tuple[str, int, int] | None:
 
 
 def nesting(text: str) -> int:
-    """The offset at which a JSON text is nested too deep; 0 if it is not."""
+    """Return the offset at which a JSON text is nested too deep; 0 if it is not."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
     return next((token.start() for path, token in _tokens(text) if len(path) > MAX_DEPTH), 0)

@@ -200,13 +200,6 @@ def _problem(inner: Scope, unread: list[_Unread]) -> Problem:
     return problem._replace(message=problem.message.replace(f"{path}{unread[0].name}: ", "", 1))
 
 
-def gives_size(scope: Scope) -> bool:
-    """Return True if a config, or a part of it, gives the width or the depth that its class reads."""
-    names = [*_SYNONYMS["hidden_size"], *_SYNONYMS["num_hidden_layers"]]
-    given = [part.scope for part in _parts(scope) if part.given]
-    return any(one.has(name) and one.canonical(name) in one.raw for one in given for name in names)
-
-
 def _unread_sizes(scope: Scope) -> Iterator[_Unread]:
     known = scope.known_names()
     for name, value in scope.raw.items():

@@ -10,7 +10,7 @@ from archspec.typing_light import Any, NamedTuple
 
 
 def merge_overrides(*groups: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Overrides from several mappings as one. Errors: :class:`ConfigError` for a field that is set twice."""
+    """Merge mappings of overrides. Errors: :class:`ConfigError` for a field that is set twice."""
     found: dict[str, Any] = {}
     for group in groups:
         if group is not None and not isinstance(group, Mapping):
@@ -48,7 +48,7 @@ class Origin(NamedTuple):
         return self.path + field in self.opened
 
     def problem(self, field: str, message: str, help_: str = "") -> Problem:
-        """A problem with a field: at its line in the file, or at that of the nearest part around it."""
+        """Return a problem with a field, at its line or that of the nearest part around it."""
         path = (self.path + field).removesuffix(".")
         if path in self.overrides:
             place = Place(Source("override", self.overrides[path]), 1, 1, len(path))
@@ -65,9 +65,9 @@ class Origin(NamedTuple):
         """Move a problem from a spec's line to a field of the file or an override, if there is one."""
         if not self.text and not self.is_overridden(field):
             return problem
-        helps = [problem.help] if problem.help else []
-        helps += [f"see {problem.place}"] if problem.place else []
-        return self.problem(field, problem.message.removeprefix(f"{self.name}: "), "; ".join(helps))
+        helps = [problem.help, f"see {problem.place}" if problem.place else ""]
+        help_ = "; ".join(filter(None, helps))
+        return self.problem(field, problem.message.removeprefix(f"{self.name}: "), help_)
 
 
 class RawConfig(NamedTuple):

@@ -20,17 +20,12 @@ _SETTING = r"\s*" + _PATH.removesuffix("$") + r"\s*=(?!=)"
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _SAME_MEANING = {"num_labels": ("id2label", "label2id"), "id2label": ("num_labels",)}
 _ALWAYS = ("model_type", "architectures", "num_labels", "id2label")
-_BYTES = (
-    "dtype",
-    "torch_dtype",
-    "quantization_config",
-    "compression_config",
-    "quantization",
-)  # at the top of a config
+_BYTES = ("dtype", "torch_dtype", "quantization_config", "compression_config", "quantization")
+_CHANGED = {"costs": "it may change the costs of a call", "bytes": "it changes their bytes"}
 
 
 def owner(scope: Scope, path: str) -> tuple[Scope, str]:
-    """The scope that the last name of a dotted path belongs to, and that name."""
+    """Return the scope that the last name of a dotted path belongs to, and that name."""
     *outer, leaf = path.split(".")
     for name in outer:
         scope = scope.get(name).scope
@@ -38,7 +33,7 @@ def owner(scope: Scope, path: str) -> tuple[Scope, str]:
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """A field's dotted path and its value: JSON, or else text.
+    """Return a field's dotted path and its value: JSON, or else text.
 
     Errors: :class:`ConfigError` for text without ``=``, for an invalid path, for broken JSON and for Python's
     ``True``, ``False`` and ``None``.
@@ -46,14 +41,12 @@ def parse_override(text: str) -> tuple[str, Any]:
     >>> parse_override("text_config.num_hidden_layers=2"), parse_override("feed_forward_proj=gated-gelu")
     (('text_config.num_hidden_layers', 2), ('feed_forward_proj', 'gated-gelu'))
     """
-    path, equals, value = text.partition("=")
-    path = path.strip()
+    path, equals, rest = text.partition("=")
+    path, value, start = path.strip(), rest.strip(), len(text) - len(rest.lstrip())
     if not equals:
         _refuse(text, 0, f"{text!r} is not an override", "write field=value")
     if not re.match(_PATH, path):
         _refuse(text, 0, f"{path!r} is not a field", "write field=value, or sub_config.field=value")
-    start = len(text) - len(value.lstrip())
-    value = value.strip()
     if value in _PYTHON:
         _refuse(text, start, f"{path}: {value} is not a JSON value", f"write {_PYTHON[value]}")
     if not value:
@@ -72,7 +65,7 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """The overrides in texts of one or several each. Errors: as :func:`parse_override`; a field set twice.
+    """Return the overrides in texts of one or several each. Errors: as :func:`parse_override`.
 
     >>> parse_settings(["n_layer=2,n_head=4", "activation_function=relu"])
     {'n_layer': 2, 'n_head': 4, 'activation_function': 'relu'}
@@ -87,7 +80,7 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def split_settings(text: str) -> list[str]:
-    """The overrides in one text: it is cut at commas that a field and `=` follow.
+    """Cut a text of several overrides at commas that a field and `=` follow.
 
     Commas within brackets and quotes belong to a value, and so do those of a list of values.
 
@@ -106,7 +99,7 @@ def split_settings(text: str) -> list[str]:
 
 
 def split_at_commas(text: str) -> Iterator[tuple[int, str]]:
-    """The parts between commas outside of brackets and quotes, each with its offset."""
+    """Yield the parts between commas outside of brackets and quotes, each with its offset."""
     depth, quoted, start = 0, False, 0
     for position, letter in enumerate(text):
         if letter == '"' and text[position - 1 : position] != "\\":
@@ -128,13 +121,13 @@ def _refuse(text: str, offset: int, message: str, help_: str) -> NoReturn:
 
 
 def as_typed(path: str, value: Any) -> str:
-    """An override as it would be typed, for messages."""
+    """Return an override as it would be typed, for messages."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return f"{path}={text[:200]}"
 
 
 def apply_overrides(config: RawConfig, overrides: Mapping[str, Any]) -> RawConfig:
-    """A config with overrides, which its origin lists. Errors: those of :func:`write_overrides`."""
+    """Return a config with overrides, which its origin lists. Errors: those of :func:`write_overrides`."""
     raw, origin = config
     texts = {path: as_typed(path, value) for path, value in overrides.items()}
     origin = origin._replace(overrides={**origin.overrides, **texts})
@@ -155,9 +148,9 @@ def write_overrides(raw: dict[str, Any], overrides: Mapping[str, Any], origin: O
         if not isinstance(path, str) or not re.match(_PATH, path):
             raise ConfigError(f"override: {path!r} is not a field", help="write sub_config.field")
         *outer, leaf = path.split(".")
-        inside = raw
-        for depth, name in enumerate(outer):
-            part = ".".join(outer[: depth + 1])
+        inside, part = raw, ""
+        for name in outer:
+            part = f"{part}.{name}" if part else name
             if inside.get(name) is None:
                 inside[name] = {}
                 opened.add(part)
@@ -165,8 +158,8 @@ def write_overrides(raw: dict[str, Any], overrides: Mapping[str, Any], origin: O
                 message = f"{part} is {json.dumps(inside[name], default=str)[:60]}, not a sub-config"
                 raise ConfigError(origin.problem(path, message, f"set {part} as a whole"))
             inside = inside[name]
-        replaces_part = isinstance(value, Mapping) and isinstance(inside.get(leaf), dict)
-        if replaces_part and leaf not in ("id2label", "label2id"):
+        is_part = isinstance(value, Mapping) and isinstance(inside.get(leaf), dict)
+        if is_part and leaf not in ("id2label", "label2id"):
             help_ = f"set its fields one by one: {path}.{next(iter(value), 'field')}=…"
             message = "the config has this sub-config, and a mapping would replace all of it"
             raise ConfigError(origin.problem(path, message, help_))
@@ -195,14 +188,13 @@ def check_overrides(spec: Spec, overrides: Iterable[str], config: RawConfig) -> 
     Errors: :class:`ConfigError`, with all problems at once, for a name that neither the spec nor transformers
     has, for a field that transformers sets itself, and for an invalid value of a field that no count reads.
     """
-    scope = Scope(spec, config.raw, config.origin)
-    found = ((path, _fault(_target(scope, path, path.split(".")), path)) for path in overrides)
+    found = ((path, _fault(target, path)) for path, target in _targets(spec, overrides, config))
     if problems := [config.origin.problem(path, *fault) for path, fault in found if fault]:
         raise ConfigError(problems)
 
 
 def idle_fields(spec: Spec, paths: Iterable[str], config: RawConfig) -> dict[str, str]:
-    """The overrides that change neither counts nor costs, each with a sentence about it.
+    """Return a sentence for each override that changes neither counts nor costs.
 
     transformers has such a field, or had it: dropout, `n_ctx` of GPT-2, `rope_theta`. The sentence names the
     field that replaced it, if there is one. ``config`` has the overrides.
@@ -213,24 +205,27 @@ def idle_fields(spec: Spec, paths: Iterable[str], config: RawConfig) -> dict[str
     >>> idle_fields(shipped().load("gpt2"), ["n_ctx", "n_layer"], gpt2)
     {'n_ctx': 'n_ctx does not change any count of gpt2; n_positions does'}
     """
-    scope, found = Scope(spec, config.raw, config.origin), dict[str, str]()
-    for path in paths:
-        inner, names, effect = _target(scope, path, path.split("."))
+    found: dict[str, str] = {}
+    for path, (scope, names, effect) in _targets(spec, paths, config):
         if effect == "idle":
-            successor = former_fields(inner.spec.model_type).get(names[0], "")
-            more = f"; {successor} does" if successor in inner.spec.fields else ""
-            found[path] = f"{path} does not change any count of {inner.spec.model_type}{more}"
+            successor = former_fields(scope.spec.model_type).get(names[0], "")
+            more = f"; {successor} does" if successor in scope.spec.fields else ""
+            found[path] = f"{path} does not change any count of {scope.spec.model_type}{more}"
     return found
 
 
 def override_notes(spec: Spec, paths: Sequence[str], config: RawConfig) -> dict[str, str]:
-    """Sentences about overrides that do not change the number of parameters, by their paths."""
-    found, scope = idle_fields(spec, paths, config), Scope(spec, config.raw, config.origin)
-    changed = {"costs": "it may change the costs of a call", "bytes": "it changes their bytes"}
-    for path in paths:
-        if more := changed.get(_target(scope, path, path.split(".")).effect):
+    """Return a sentence for each override that does not change the number of parameters."""
+    found = idle_fields(spec, paths, config)
+    for path, target in _targets(spec, paths, config):
+        if more := _CHANGED.get(target.effect):
             found[path] = f"{path} does not change the number of parameters; {more}"
     return found
+
+
+def _targets(spec: Spec, paths: Iterable[str], config: RawConfig) -> Iterator[tuple[str, _Target]]:
+    scope = Scope(spec, config.raw, config.origin)
+    return ((path, _target(scope, path, path.split("."))) for path in paths)
 
 
 def _target(scope: Scope, path: str, names: list[str]) -> _Target:
@@ -277,16 +272,14 @@ def _fault(target: _Target, path: str) -> tuple[str, str] | None:
     if effect == "part" and not scope.flattened:
         return f"belongs to {spec.flat}, which this config has", f"write {spec.flat}.{path}"
     if effect in ("costs", "idle"):
-        kinds, value = _field_kinds(scope), scope.raw.get(name)
-        kind = kinds[names[0]] if effect == "idle" else kinds.get(name, "any")
-        expected = kind.replace("None", "null").replace(" | ", " or ")
-        message = f"{describe(value)} is not {expected}"
+        kind, value = (
+            _field_kinds(scope).get(names[0] if effect == "idle" else name, "any"),
+            scope.raw.get(name),
+        )
+        message = f"{describe(value)} is not {kind.replace('None', 'null').replace(' | ', ' or ')}"
         return None if fits(value, union(kind)) else (message, "transformers refuses it, too")
     if effect == "unknown":
-        known = [*spec.fields, *spec.attribute_map, *_ALWAYS, *_field_kinds(scope)]
-        help_ = (
-            did_you_mean(name, known)
-            or f"archspec sensitivity {spec.model_type} shows the fields that counts read"
-        )
+        near = did_you_mean(name, [*spec.fields, *spec.attribute_map, *_ALWAYS, *_field_kinds(scope)])
+        help_ = near or f"archspec sensitivity {spec.model_type} shows the fields that counts read"
         return f"a config of {spec.model_type} has no field {name}", help_
     return None

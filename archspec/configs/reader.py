@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from archspec.configs.json_text import as_json, parse_json, place_of
 from archspec.configs.origin import Origin, RawConfig
@@ -21,8 +22,9 @@ _HELP = (
     "give a config.json, a folder that holds one, a hub id org/name, a dict, a dataclass with the fields, "
     "or a transformers config"
 )
+_CACHED_HELP = "give the path of a config.json; configs that were downloaded before are read from the cache"
 _HUB_ID = r"(?![./~])[\w.\-]+/[\w.\-]+(?<!\.json)$"
-QUANTIZATION_FILES = {
+QUANTIZATION_FILES = {  # next to config.json, by older tools: the quantization method of each
     "hf_quant_config.json": "modelopt",
     "quantize_config.json": "gptq",
     "quant_config.json": "awq",
@@ -35,35 +37,38 @@ _OTHER_FILES = {
 
 
 def read_config(source: Any, overrides: Mapping[str, Any] | None = None) -> RawConfig:
-    """The config in a dict, a path, a hub id or a transformers config object, with overrides applied.
+    """Return the config in a dict, a path, a hub id or a transformers config object, with overrides applied.
 
     Errors: :class:`ConfigError`, with file, line and column, for anything but a JSON object.
 
     >>> read_config({"model_type": "llama", "num_hidden_layers": 32}, {"num_hidden_layers": 2}).raw
     {'model_type': 'llama', 'num_hidden_layers': 2}
     """
-    if isinstance(source, RawConfig):
-        config = RawConfig(as_json(source.raw), source.origin)
-    elif isinstance(source, str | os.PathLike):
-        config = _read_path(os.fsdecode(source))
-    elif isinstance(source, type):
-        raise ConfigError(f"{source.__name__} is not a config", help=_HELP)
-    elif isinstance(source, Mapping) or callable(getattr(source, "to_dict", None)):
-        config = RawConfig(as_json(source), Origin())
-    elif hasattr(source, "__dataclass_fields__"):
-        fields = {name: getattr(source, name) for name in source.__dataclass_fields__}
-        config = RawConfig(as_json(fields), Origin())
-    elif callable(getattr(getattr(source, "config", None), "to_dict", None)):
-        name = type(source).__name__
-        help_ = f"pass its config and its class: load(model.config, {name!r})"
-        raise ConfigError(f"{name} is a model, not a config", help=help_)
-    else:
-        raise ConfigError(f"{type(source).__name__} is not a config", help=_HELP)
+    config = _read(source)
     if not overrides:
         return config
     from archspec.configs.overrides import apply_overrides
 
     return apply_overrides(config, {path: as_json(value) for path, value in overrides.items()})
+
+
+def _read(source: Any) -> RawConfig:
+    if isinstance(source, RawConfig):
+        return RawConfig(as_json(source.raw), source.origin)
+    if isinstance(source, str | os.PathLike):
+        return _read_path(os.fsdecode(source))
+    if isinstance(source, type):
+        raise ConfigError(f"{source.__name__} is not a config", help=_HELP)
+    if isinstance(source, Mapping) or callable(getattr(source, "to_dict", None)):
+        return RawConfig(as_json(source), Origin())
+    if hasattr(source, "__dataclass_fields__"):
+        return RawConfig(
+            as_json({name: getattr(source, name) for name in source.__dataclass_fields__}), Origin()
+        )
+    kind, help_ = type(source).__name__, _HELP
+    if hasattr(getattr(source, "config", None), "to_dict"):
+        help_ = f"pass the model's config and its class: load(model.config, {kind!r})"
+    raise ConfigError(f"{kind} is not a config", help=help_)
 
 
 def _read_path(path: str) -> RawConfig:
@@ -80,30 +85,21 @@ def _read_path(path: str) -> RawConfig:
         raise ConfigError(f"{_printable(path)}: {error}", help=_HELP) from None
     if not re.match(_HUB_ID, path):
         raise _missing_file(path)
-    from archspec.configs.hub import fetch_config, fetch_optional
-
-    file = fetch_config(path)
+    file = _fetch(path)
     raw, origin = _read_file(file)
-    if not is_quantized(raw):
-        fetch_optional(path, QUANTIZATION_FILES)
-    return _with_quantization(
-        RawConfig(raw, origin._replace(name=f"{path}/config.json")), os.path.dirname(file)
-    )
+    config = RawConfig(raw, origin._replace(name=f"{path}/config.json"))
+    return _with_quantization(config, os.path.dirname(file))
 
 
-def is_quantized(raw: Mapping[str, Any]) -> bool:
-    """Return True if a config states its quantization itself."""
+def _is_quantized(raw: Mapping[str, Any]) -> bool:
     return any(raw.get(key) for key in ("quantization_config", "compression_config", "quantization"))
 
 
 def _with_quantization(config: RawConfig, folder: str) -> RawConfig:
-    """A config with the quantization that older tools write to a file next to it.
-
-    Errors: :class:`ConfigError` for such a file without a quantization.
-    """
+    """Add the quantization that older tools write to a file next to a config."""
     paths = {os.path.join(folder, name): method for name, method in QUANTIZATION_FILES.items()}
     found = next((path for path in paths if os.path.lexists(path)), None)
-    if found is None or is_quantized(config.raw):
+    if found is None or _is_quantized(config.raw):
         return config
     given, origin = _read_file(found)
     nested = paths[found] == "modelopt" and "quantization" in given
@@ -116,17 +112,48 @@ def _with_quantization(config: RawConfig, folder: str) -> RawConfig:
     return RawConfig(raw, config.origin._replace(beside=beside))
 
 
+def _fetch(name: str) -> str:
+    """Return the path of a hub id's config.json in huggingface_hub's cache."""
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError:
+        message = f"{name}: there is no such file, and huggingface-hub is not installed"
+        raise ConfigError(message, help="pip install huggingface-hub, or give the path of a file") from None
+    offline = not _has_route()
+    try:
+        path = str(hf_hub_download(name, "config.json", etag_timeout=10, local_files_only=offline))
+    except Exception as error:  # the hub's errors have no common base, and all mean that there is no config
+        detail = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        detail = "the cache has no such config, and the hub cannot be reached" if offline else detail
+        message = f"{name}: there is no such file or folder, and the hub does not give {name}: {detail}"
+        raise ConfigError(message, help=_CACHED_HELP) from None
+    if not _is_quantized(_read_file(path).raw):
+        for file in QUANTIZATION_FILES:
+            with suppress(Exception):  # most ids have no such file
+                hf_hub_download(name, file, etag_timeout=10, local_files_only=offline)
+    return path
+
+
+def _has_route() -> bool:
+    """Return True if the hub's host has an address; without one, a download would wait half a minute."""
+    import socket
+    from urllib.parse import urlsplit
+
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True
+    host = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co").hostname
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except OSError:
+        return False
+
+
 def _file_in_folder(path: str) -> str:
     file = os.path.join(path, "config.json")
-    try:
-        os.lstat(file)
-    except FileNotFoundError:
-        helps = [text for name, text in _OTHER_FILES.items() if os.path.isfile(os.path.join(path, name))]
-        message = f"{_printable(path)}: the folder has no config.json"
-        raise ConfigError(message, help=[*helps, _HELP][0]) from None
-    except OSError as error:
-        raise ConfigError(f"{_printable(path)}: {error.strerror}") from None
-    return file
+    if os.path.lexists(file) or not os.access(path, os.X_OK):  # opening it gives the reason
+        return file
+    helps = [text for name, text in _OTHER_FILES.items() if os.path.isfile(os.path.join(path, name))]
+    raise ConfigError(f"{_printable(path)}: the folder has no config.json", help=[*helps, _HELP][0])
 
 
 def _missing_file(path: str) -> ConfigError:
@@ -137,8 +164,8 @@ def _missing_file(path: str) -> ConfigError:
     except OSError as error:
         return ConfigError(f"{_printable(path)}: {error.strerror}")
     folder, name = os.path.split(path)
-    names = nearest_names(name, os.listdir(folder or ".") if os.path.isdir(folder or ".") else [])
-    help_ = f"did you mean {' or '.join(names)}?" if name and names else _HELP
+    near = nearest_names(name, os.listdir(folder or ".")) if name and os.path.isdir(folder or ".") else []
+    help_ = f"did you mean {' or '.join(near)}?" if near else _HELP
     if path in shipped().model_types():
         help_ = f'for the defaults of {path} give {{"model_type": "{path}"}}'
     return ConfigError(f"{_printable(path)}: there is no such file", help=help_)
@@ -158,7 +185,7 @@ def _read_file(path: str) -> RawConfig:
 
 
 def read_stdin() -> RawConfig:
-    """The JSON object on the standard input. Errors: :class:`ConfigError` with line and column."""
+    """Return the JSON object on the standard input. Errors: :class:`ConfigError` with line and column."""
     if sys.stdin is None:
         raise ConfigError("<stdin>: the standard input is closed", help="pipe a config.json into it")
     try:
@@ -181,7 +208,7 @@ def _parse(name: str, data: bytes) -> RawConfig:
 
 
 def split_indices(path: str) -> tuple[str, list[int]]:
-    """The field and the indices of a path.
+    """Return the field and the indices of a path.
 
     >>> split_indices("depths[0]"), split_indices("hidden_size")
     (('depths', [0]), ('hidden_size', []))
@@ -191,7 +218,7 @@ def split_indices(path: str) -> tuple[str, list[int]]:
 
 
 def expand_items(value: Callable[[str], Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as they are set: an item of a list changes a copy of the list that ``value`` gives.
+    """Return fields as they are set: an item of a list changes a copy of the list that ``value`` returns.
 
     Errors: :class:`FormulaError` for an item that the list does not have.
     """

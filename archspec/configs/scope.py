@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from archspec.configs import checks
-from archspec.configs.field_names import resolve_names
 from archspec.configs.origin import Origin as Origin
 from archspec.errors import ArchspecError, ConfigError, Problem, UnknownArchitectureError, did_you_mean
 from archspec.language.domain import EXACT, Exact
@@ -34,7 +33,7 @@ class SubConfig:
 
     @property
     def scope(self) -> Scope:
-        """The part as its spec reads it. Errors: those of :meth:`Scope.validate`, on first use."""
+        """Return the part as its spec reads it. Errors: those of :meth:`Scope.validate`, on first use."""
         if self._scope is None:
             try:
                 spec = self.library.load(self.model_type)
@@ -52,10 +51,7 @@ class SubConfig:
 
 
 class Scope(Evaluator):
-    """The values of a spec's fields for one config, which are also the names in its expressions.
-
-    ``demanding`` is false for a config some of whose fields have still to be set: nothing is checked.
-    """
+    """The values of a spec's fields for one config; nothing is checked if it is not ``demanding``."""
 
     def __init__(
         self,
@@ -66,13 +62,13 @@ class Scope(Evaluator):
         demanding: bool = True,
     ) -> None:
         self.spec, self.origin, self.domain, self.demanding = spec, origin or Origin(), domain, demanding
-        self.raw, self.given, self.nulls, self.flattened = resolve_names(spec, self.origin, raw)
+        self.raw, self.given, self.nulls, self.flattened = checks.resolve_names(spec, self.origin, raw)
         self.values: dict[str, Any] = {}
         self.overridden: frozenset[str] = frozenset()
         self.built, self._pending = list[Any](), list[str]()  # builders whose trees are used again
 
     def problem(self, field: str, message: str, help_: str = "") -> Problem:
-        """A problem with a field, under the name that the config uses."""
+        """Return a problem with a field, under the name that the config uses."""
         return self.origin.problem(self.given.get(field, field), message, help_)
 
     def refuse(self, field: str, message: str, help_: str = "") -> NoReturn:
@@ -82,7 +78,7 @@ class Scope(Evaluator):
         return self.spec.attribute_map.get(name, name)
 
     def known_names(self) -> set[str]:
-        """The names that the spec reads, including other names of fields."""
+        """Return the names that the spec reads, including other names of fields."""
         return {*self.spec.fields, *self.spec.fixed, *self.spec.attribute_map}
 
     def has(self, name: str) -> bool:
@@ -90,7 +86,6 @@ class Scope(Evaluator):
         return name in self.values or name in spec.fields or name in spec.fixed or name == "num_labels"
 
     def find(self, name: str) -> Any:
-        """The value of a field, or of a name in the config that the spec does not read; `...` if missing."""
         return self.get(name) if self.has(name) else self.raw.get(name, ...)
 
     def parts(self) -> dict[str, Scope]:
@@ -103,7 +98,7 @@ class Scope(Evaluator):
         return parts
 
     def with_fields(self, values: Mapping[str, Any]) -> Scope:
-        """A copy with other values of some fields, as code in transformers copies a config and changes it."""
+        """Return a copy with other values of some fields, as transformers copies a config and changes it."""
         self.validate()
         copy = Scope.__new__(type(self))
         named = {self.canonical(name): value for name, value in values.items()}
@@ -158,7 +153,7 @@ class Scope(Evaluator):
         return self.origin.blame(given, problem) if given else problem
 
     def read(self, expression: Expression, local: Locals | None = None) -> Any:
-        """The value of an expression. Errors: :class:`ConfigError` if it has none."""
+        """Return the value of an expression. Errors: :class:`ConfigError` if it has none."""
         try:
             return self.evaluate(expression, local)
         except EvaluationError as error:
@@ -177,7 +172,7 @@ class Scope(Evaluator):
         return super().attribute(value, name, node)
 
     def asked(self, name: str, node: ast.Attribute, at: Evaluator) -> Any:
-        """The value of `config.name` in an expression of the evaluator ``at``."""
+        """Return the value of `config.name` in an expression of the evaluator ``at``."""
         if name == "model_type":
             return self.spec.model_type
         if not self.has(name):
@@ -197,11 +192,7 @@ class Scope(Evaluator):
         return value
 
     def get(self, name: str) -> Any:
-        """A field's value.
-
-        Errors: :class:`ConfigError` for a wrong type, a missing field without a default, or a default
-        that depends on itself.
-        """
+        """Return a field's value. Errors: :class:`ConfigError` for a wrong, missing or circular one."""
         name = self.canonical(name)
         if name in self.values:
             return self.values[name]
@@ -225,7 +216,11 @@ class Scope(Evaluator):
                 self._checked(field, self.raw[name])
             return self.read(self.spec.fixed[name])
         if name == "num_labels":
-            return self._num_labels(field)
+            if fault := checks.label_fault(self.raw):
+                self.refuse(*fault)
+            if (count := checks.count_labels(self.raw)) is ...:
+                count = int(self.read(field.default)) if field and field.default else 2
+            return count
         assert field is not None  # callers ask `has` first
         if field.sub_config is not None:
             return self._sub_config(field, field.sub_config, self.raw.get(name))
@@ -249,23 +244,11 @@ class Scope(Evaluator):
         return frozen(value)
 
     def _of_layers(self, field: Field, value: Any) -> dict[int, dict[str, Any]]:
-        """The fields of single layers, by the layer's index; null stands for none."""
         given, layers = self._checked(field, {} if value is None else value), self.get("num_hidden_layers")
         for message in checks.layer_faults(field, given, self.spec, self.find, layers):
             self.refuse(field.name, message, f"see {field.place}")
         allowed = field.of_layers or ()
         return {int(i): {one: own[one] for one in allowed if one in own} for i, own in given.items()}
-
-    def _num_labels(self, field: Field | None) -> Any:
-        """`num_labels` if it is given, else the length of `id2label`, else 2, as in transformers."""
-        labels, count = self.raw.get("id2label"), self.raw.get("num_labels", ...)
-        if count is ... and labels is None:
-            return int(self.read(field.default)) if field and field.default else 2
-        if count is ... and isinstance(labels, Mapping):
-            count = len(labels)
-        if fault := checks.label_fault(labels, count, self.raw.get("problem_type")):
-            self.refuse(*fault)
-        return count
 
     def _sub_config(self, field: Field, call: ast.Call, value: Any) -> SubConfig | None:
         """The part that `Config(type, …)` or `AutoConfig(type, …)` declares; None if the config has none."""
@@ -276,15 +259,17 @@ class Scope(Evaluator):
             return self.read(default._replace(tree=tree))
 
         options = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        optional, legacy = options.pop("optional", None), options.pop("legacy", None)
-        merged, former = options.pop("merge", None) is not None, options.pop("formerly", None)
+        optional, merged = options.pop("optional", None), options.pop("merge", None) is not None
+        legacy, former = (_name(options.pop(one, None)) for one in ("legacy", "formerly"))
         first = call.args[0] if call.args else None
-        model_type: Any = first.id if isinstance(first, ast.Name) else read(first) if first else ""
+        model_type: Any = _name(first) or (read(first) if first else "")
         key = field.name
-        if isinstance(legacy, ast.Name) and isinstance(self.raw.get(legacy.id), Mapping):
-            key, value = legacy.id, self.raw[legacy.id]
-        flattened = self.flattened and field.name == self.spec.flat
-        is_opened = self.origin.is_opened(field.name)
+        if isinstance(self.raw.get(legacy), Mapping):
+            key, value = legacy, self.raw[legacy]
+        flattened, is_opened = (
+            self.flattened and field.name == self.spec.flat,
+            self.origin.is_opened(field.name),
+        )
         if value is None and optional is not None and read(optional):
             return None
         if value is not None and not isinstance(value, Mapping):
@@ -292,7 +277,7 @@ class Scope(Evaluator):
         if value is None or (is_opened and not flattened) or merged:
             value = {**{name: read(tree) for name, tree in options.items()}, **(value or {})}
         given = value.get("model_type") if callee(call) == "AutoConfig" else None
-        if given and not (isinstance(former, ast.Name) and given == former.id):
+        if given and given != former:
             model_type = given
         elif key == "backbone_config" and not (self.raw.get(key) is None or given or optional or is_opened):
             model_type = None  # transformers knows a given backbone by its own model type alone
@@ -305,6 +290,10 @@ class Scope(Evaluator):
         return SubConfig(self, field, model_type, value, origin)
 
 
+def _name(tree: ast.expr | None) -> str:
+    return tree.id if isinstance(tree, ast.Name) else ""
+
+
 def open_part(value: Any) -> Any:
-    """A field's value in expressions: a sub-config becomes the scope of its fields."""
+    """Return a field's value in expressions: a sub-config becomes the scope of its fields."""
     return value.scope if isinstance(value, SubConfig) else value

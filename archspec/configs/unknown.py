@@ -51,14 +51,9 @@ def unknown_type(model_type: str, library: SpecLibrary, remote: bool = False) ->
     if remote:
         why = "the checkpoint brings its code (auto_map)"
         return f"{model_type} is not a model type of transformers: {why}", help_
-    help_ = _question(near_types(model_type, library)) or help_
+    near = nearest_names(model_type, [*exported(), *library.model_types()])
+    help_ = f"did you mean {' or '.join(near)}?" if near else help_
     return f"transformers {TRANSFORMERS_VERSION} has no model type {model_type!r}", help_
-
-
-def near_types(model_type: str, library: SpecLibrary) -> list[str]:
-    """Return the model types that a misspelled one can mean; none for one that transformers has."""
-    known = exported()
-    return [] if model_type in known else nearest_names(model_type, [*known, *library.model_types()])
 
 
 def unknown_part(
@@ -71,30 +66,22 @@ def unknown_part(
     return UnknownArchitectureError(message, place, help=help_)
 
 
-def unknown_class(
-    name: str, spec: Spec | None, library: Library, remote: bool
-) -> tuple[str, str, list[Sequence[str]]]:
-    """Return the message and the help for a class without a spec, and classes that it can mean.
+def unknown_class(name: str, spec: Spec | None, library: Library, remote: bool) -> tuple[str, str]:
+    """Return the message and the help for a class without a spec; ``spec`` is that of the config's type.
 
-    ``spec`` is that of the config's type. Classes come in groups, the likeliest first, so that a class with a
-    head does not become a base model if another one will do.
+    The help proposes a base model in place of a class with a head only if there is nothing else.
     """
     if any(name in found.classes for found in exported().values()):
-        return f"{name} is a class of transformers {TRANSFORMERS_VERSION} without a spec", LIST_HELP, []
+        return f"{name} is a class of transformers {TRANSFORMERS_VERSION} without a spec", LIST_HELP
     known, own, bare = library.index(), spec.architectures if spec else (), _bare(name)
-    if spec and spec.module(name):
-        inside = f"{name} is a part of {spec.model_type}'s classes that transformers does not export"
-        return inside, LIST_HELP, [own]
-    near = nearest_names(bare, own or known)
-    same = same_class(bare, own) or same_class(bare, [one for one in known if one.lower() == bare.lower()])
+    spelled = [one for one in known if one.lower() == bare.lower()]
     begun = sorted((one for one in known if name.startswith(one) and _head(one)), key=len)[-1:]
+    near = spelled or same_class(bare, own) or begun or nearest_names(bare, own or known) or own
+    help_ = f"did you mean --architecture {' or --architecture '.join(near[:2])}?" if near else LIST_HELP
+    if spec and spec.module(name):
+        return f"{name} is a part of {spec.model_type}'s classes that transformers does not export", help_
     why = ": the checkpoint brings its code (auto_map)" if remote else ""
-    message = f"transformers {TRANSFORMERS_VERSION} does not export a class {name}{why}"
-    return message, _question(near) or LIST_HELP, [[bare] if bare in known else [], same, begun, near, own]
-
-
-def _question(names: Sequence[str]) -> str:
-    return f"did you mean {' or '.join(names)}?" if names else ""
+    return f"transformers {TRANSFORMERS_VERSION} does not export a class {name}{why}", help_
 
 
 def same_class(name: str, architectures: Sequence[str]) -> list[str]:
