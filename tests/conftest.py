@@ -7,16 +7,18 @@ test that needs them and does not say so fails on every machine.
 from __future__ import annotations
 
 import importlib.abc
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
 
+from archspec.cli.main import main
 from archspec.configs.scope import Scope
 from archspec.reference import Row, spec_rows
 from archspec.reference.standins import stand_in
@@ -27,12 +29,8 @@ from archspec.tree.builder import Builder
 from archspec.tree.tensors import tensors
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-PROGRAMS = {
-    "latex": "pdflatex",
-    "spark": "java",
-    "zsh": "zsh",
-    "fish": "fish",
-}  # marker -> what a test needs that pip does not bring
+# marker -> a program that the test needs and pip does not install
+PROGRAMS = {"latex": "pdflatex", "spark": "java", "zsh": "zsh", "fish": "fish"}
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("deep", deadline=None, max_examples=5000)  # --hypothesis-profile=deep
 settings.load_profile("default")
@@ -57,6 +55,42 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, program in PROGRAMS.items():
         if item.get_closest_marker(marker) and shutil.which(program) is None:
             pytest.skip(f"{program} is not installed on this machine")
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command line, given as a text or as words; `code` is the exit code that it must have."""
+
+    def run(line: str | list[str], *words: str, code: int | None = 0) -> Done:
+        given = [*(line.split() if isinstance(line, str) else line), *words]
+        done = Done(main(given), *capsys.readouterr())
+        assert code in (None, done.code), (given, done)
+        assert "Traceback" not in done.err and "bug of archspec" not in done.err, done.err
+        return done
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

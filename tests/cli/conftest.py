@@ -1,4 +1,4 @@
-"""What tests of several verbs are asked about."""
+"""A config that tests of several verbs read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 @pytest.fixture
 def config(tmp_path: Path) -> str:
+    """A config of BertForMaskedLM in bfloat16."""
     path = tmp_path / "config.json"
     path.write_text(
         json.dumps({"architectures": ["BertForMaskedLM"], "model_type": "bert", "dtype": "bfloat16"})
