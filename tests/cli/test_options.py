@@ -1,19 +1,99 @@
-"""Every option of every verb changes what is printed or written, or is refused by name."""
+"""Options: how they are read, their help and examples, and that each has an effect or is refused by name."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
+import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import Command, Done
+from hypothesis import given
+from hypothesis import strategies as st
 
-from archspec.cli.command_line import command_options
-from archspec.cli.main import main
+from archspec.cli import command_line
+from archspec.cli.command_line import Values, command_options
 from archspec.tables.verbs import VERBS
+
+ROOT = Path(__file__).parents[2]
+TITLES = ("positional arguments", "options", "model", "output")
+OPTIONS = "config.json - -- -1 -h --json --set a=1 --set=a=2 --dtype bf16 --architecture --depth 3"
+NAMES = "--quantity params --by module --table --leading"
+WORDS = st.sampled_from(["two words", "", *OPTIONS.split(), *NAMES.split()])
+
+
+def parsed(verb: str, line: list[str]) -> dict[str, object] | None:
+    """Return what argparse reads; None for a line that it refuses."""
+    options = command_options(verb)
+    try:
+        found = vars(command_line.parser_of(verb).parse_args(line, Values()))
+    except SystemExit:
+        return None
+    given = {*found} - command_line._positionals(options)
+    return {**command_line._defaults(options), **found, "given": given}
+
+
+def plain(verb: str, line: list[str]) -> dict[str, object] | None:
+    """Return what is read without argparse; None for a line that is left to it."""
+    found = command_line._read_plain(command_options(verb), line)
+    return None if found is None else vars(found)
+
+
+@given(st.sampled_from(sorted(VERBS)), st.lists(WORDS, max_size=6))
+def test_plain_lines_are_read_as_argparse_reads_them(verb: str, line: list[str]) -> None:
+    found = plain(verb, line)
+    assert found is None or found == parsed(verb, line)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_plain"),
+    [
+        *((line, True) for line in ("a", "a --json", "--set b=1 a --set c=2")),
+        ("--dtype bf16 --architecture A a", True),
+        *(
+            (line, False)
+            for line in ("", "a b", "--help", "a --set", "a --set=b=1", "a --dtype -x", "a --no")
+        ),
+    ],
+)
+def test_which_lines_are_plain(line: str, is_plain: bool) -> None:
+    found = plain("count", line.split())
+    assert (found is not None) == is_plain and (not is_plain or found == parsed("count", line.split()))
+
+
+def example(line: str) -> Any:
+    needs_reference = line.split()[0] in ("verify", "derive")
+    return pytest.param(line, marks=[pytest.mark.reference] if needs_reference else [])
+
+
+EXAMPLES = [line for verb in VERBS.values() for line in verb.examples if "my_package" not in line]
+
+
+@pytest.mark.parametrize("line", [*map(example, EXAMPLES)])
+def test_every_example_works(line: str, folder: Path, cli: Command) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "architectures": ["BertModel"]}))
+    (folder / "specs").mkdir()
+    shutil.copy(ROOT / "formulas" / "bert.yaml", folder / "specs")
+    done = cli(shlex.split(line), code=None)
+    assert done.code in (0, 1) and done.out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help(verb: str, cli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cli(verb, "--help").out
+    assert cli("help", verb).out == shown and shown.startswith(f"usage: archspec {verb} ")
+    assert f"  {verb} " in cli("--help").out
+    before, _, examples = shown.partition("\nexamples:\n")
+    assert max(map(len, before.splitlines())) <= 80
+    assert examples.split("\n  ")[-1].strip() == f"archspec {VERBS[verb].examples[-1]}"
+    titles = re.findall(r"^(positional arguments|options|model|output):$", before, re.MULTILINE)
+    assert titles == [title for title in TITLES if title in titles]
+    assert "output" in titles and before.rstrip().endswith("show this help")
+
 
 SIZES = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
 CONFIGS = {
@@ -97,7 +177,7 @@ BY_DESIGN = {  # changes nothing in a line of this test
     "--specs": "has an effect if a folder has another spec of the class",
     "--notation": "has an effect if the file has another symbol",
     "--csv-safe": "has an effect if a text starts with =, +, - or @: see test_columns.py",
-    "--overwrite": "has an effect if the file exists: see test_overwrite.py",
+    "--overwrite": "has an effect if the file exists: see test_inputs.py",
 }
 COLUMNS = ("bytes", "flops", "cache_bytes")
 LINES = {  # contexts in which other options have an effect
@@ -158,62 +238,53 @@ CASES = [(verb, line) for verb, lines in LINES.items() for line in lines]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def configs(folder: Path) -> Path:
     for name, own in CONFIGS.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps({"model_type": name, **SIZES, **own}))
-    shutil.copy(Path(__file__).parents[2] / "formulas" / "llama.yaml", tmp_path)
-    return tmp_path
+        (folder / f"{name}.json").write_text(json.dumps({"model_type": name, **SIZES, **own}))
+    shutil.copy(ROOT / "formulas" / "llama.yaml", folder)
+    return folder
 
 
-class Ended:
-    """How a command line ended: its exit code, its outputs and files, and its complaint."""
-
-    def __init__(self, line: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.code = main(line)
-        said = capsys.readouterr()
-        self.complaint, self.out = said.err, said.out
-        self.files = {}
-        for path in folder.glob("out*"):
-            self.files[path.name] = (
-                path.read_bytes()
-                if path.is_file()
-                else b"".join(one.read_bytes() for one in sorted(path.rglob("*")) if one.is_file())
-            )
-            shutil.rmtree(path) if path.is_dir() else os.unlink(path)
-
-    def result(self, option: str) -> object:
-        """The output, without the line that repeats an option."""
-        name = option.removeprefix("--").replace("-", " ")
-        repeated = rf"(?m)^({name}|ranks) .*\n" if name != "architecture" else r"^$"
-        return self.code, re.sub(repeated, "", self.out), self.files
+def take_files(folder: Path) -> dict[str, bytes]:
+    """Return what a command wrote, and delete it."""
+    found = {}
+    for path in folder.glob("out*"):
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        found[path.name] = b"".join(one.read_bytes() for one in files if one.is_file())
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return found
 
 
-def options_of(verb: str) -> Iterator[str]:
-    yield from (option.flag for option in command_options(verb) if not option.positional)
+def result(done: Done, option: str) -> tuple[int, str]:
+    """Return the exit code and the output without the line that repeats an option."""
+    name = option.removeprefix("--").replace("-", " ")
+    repeated = rf"(?m)^({name}|ranks) .*\n" if name != "architecture" else r"^$"
+    return done.code, re.sub(repeated, "", done.out)
+
+
+def flags(verb: str) -> list[str]:
+    return [option.flag for option in command_options(verb) if not option.positional]
 
 
 def test_all_verbs_and_options_are_tried() -> None:
     assert {*LINES, "verify", "derive"} == {*VERBS}
-    options = {option for verb in LINES for option in options_of(verb)}
-    assert options - {*VALUES, *BY_DESIGN} == set()
+    assert {option for verb in LINES for option in flags(verb)} - {*VALUES, *BY_DESIGN} == set()
 
 
 @pytest.mark.parametrize(("verb", "line"), CASES, ids=[f"{verb} {line}" for verb, line in CASES])
-def test_an_option_has_an_effect_or_is_refused(
-    verb: str, line: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_option_has_an_effect_or_is_refused(verb: str, line: str, configs: Path, cli: Command) -> None:
     given = [verb, *line.split()]
-    plain = Ended(given, folder, capsys)
-    assert plain.code in (0, 1), plain.complaint
+    usual, usual_files = cli(given, code=None), take_files(configs)
+    assert usual.code in (0, 1), usual.err
     idle = []
-    for option in options_of(verb):
+    for option in flags(verb):
         if option in BY_DESIGN or (option in given and option != "--set"):
             continue
-        tries = [Ended([*given, option, *value.split()], folder, capsys) for value in VALUES[option]]
-        assert 70 not in {one.code for one in tries}, option
-        refused = all(one.code == 2 for one in tries)
-        if not refused and all(one.result(option) == plain.result(option) for one in tries if one.code != 2):
+        tries = [
+            (cli(given, option, *value.split(), code=None), take_files(configs)) for value in VALUES[option]
+        ]
+        ended = [(result(done, option), files) for done, files in tries if done.code != 2]
+        if ended and all(one == (result(usual, option), usual_files) for one in ended):
             idle.append(option)
     assert idle == []
 
@@ -266,11 +337,7 @@ REFUSED = {  # line -> the option that is named
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_an_option_without_effect_is_refused_by_name(
-    line: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(line.split()) == 2
-    said = capsys.readouterr()
-    assert not said.out
-    assert REFUSED[line] in said.err.partition("help: ")[0]
-    assert "help: " in said.err
+def test_an_option_without_effect_is_refused_by_name(line: str, configs: Path, cli: Command) -> None:
+    done = cli(line, code=2)
+    assert not done.out and "help: " in done.err
+    assert REFUSED[line] in done.err.partition("help: ")[0]
