@@ -14,7 +14,7 @@ import numpy as np
 from archspec.errors import SweepError
 from archspec.solving.ranking import Ranking, Searched
 from archspec.sweeping.axes import Axis
-from archspec.sweeping.boxes import Array, Box, boxes
+from archspec.sweeping.boxes import Array, Box, Grid, boxes
 from archspec.sweeping.engine import Engine, part_of
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region, Subject
@@ -150,17 +150,18 @@ class _Solver:
 
     def __init__(self, subject: Subject, steps: range, best: _Best) -> None:
         self.subject, self.steps, self.best = subject, steps, best
-        self.engine = Engine(subject, apart=1)
+        self.engine = Engine(subject)
         self.turns = best.ranking.most + 1
         if best.shape_first and (kind := best.shape.round.get(subject.axes[0].name)):
             self.turns *= kind.full  # a round number may be as many steps away
 
     def solve(self) -> Searched:
         engine, lengths = self.engine, [len(axis.values) for axis in self.subject.axes]
-        self._check(engine.visit(tuple(length - 1 for length in lengths)))
-        self._check(engine.visit(tuple(0 for _ in lengths)))
+        self._check(engine.region(tuple(length - 1 for length in lengths)))
+        self._check(engine.region(tuple(0 for _ in lengths)))
+        first, *others = self.subject.axes
         with np.errstate(all="ignore"):
-            for box in boxes(engine.grid, shape=(1, *engine.grid.shape[1:])):
+            for box in boxes(Grid([first._replace(values=first.values[:1]), *others])):
                 for region, mask in engine.assigned(box):
                     self._check(region)
                     engine.note_refusal(region)
@@ -214,7 +215,11 @@ class _Solver:
         if not isinstance(size, Poly):
             return lambda at: np.full(at.shape, size)
         evaluator = self.engine.evaluator
-        parts = {power: evaluator.poly(part, box) for power, part in evaluator.split(size, 0)}
+        powers: dict[int, dict[Any, int]] = {}
+        for monomial, coefficient in size.terms:
+            others = tuple(part for part in monomial if part[0] != 0)
+            powers.setdefault(dict(monomial).get(0, 0), {})[others] = coefficient
+        parts = {power: evaluator.poly(evaluator.space.poly(terms), box) for power, terms in powers.items()}
         first, *rest = [parts.get(power, 0) for power in range(max(parts), -1, -1)]
         wide = evaluator.space.magnitude(size) > MAX_INT
 

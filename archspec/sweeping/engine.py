@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,9 +12,9 @@ from archspec.errors import ArchspecError, Problem, SweepError
 from archspec.sweeping.boxes import BOX, Array, Box, Grid, boxes
 from archspec.sweeping.evaluator import MAX_INT, Evaluator
 from archspec.sweeping.subject import Region, Subject
-from archspec.symbolic.polynomials import Poly, Real
 
 MAX_REGIONS = 20_000
+_DTYPES: dict[type, Any] = {bool: np.bool_, float: np.float64, int: np.int64}
 
 
 class Batch(NamedTuple):
@@ -40,20 +39,15 @@ class Asked(Protocol):
 class Engine:
     """Evaluates the grid of a subject; finds regions as it meets them."""
 
-    def __init__(self, subject: Subject, apart: int = 0) -> None:
-        """The first ``apart`` axes keep one dimension each."""
+    def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.grid = Grid(subject.axes, apart)
+        self.grid = Grid(subject.axes)
+        self.points = self.grid.shape[0] * self.grid.shape[1]
         self.evaluator = Evaluator(subject.space)
         self.regions: list[Region] = []
         self.refused: Counter[str] = Counter()
         self.filtered = 0
         self.refusal: tuple[ArchspecError, tuple[int, ...]] | None = None  # the first one, with its point
-
-    @property
-    def points(self) -> int:
-        """Number of points of the grid, with or without a row."""
-        return prod(self.grid.shape)
 
     def batches(self, size: int = BOX) -> Iterator[Batch]:
         """Yield every box of the grid in order. Errors: :class:`SweepError` for too many regions."""
@@ -62,9 +56,13 @@ class Engine:
         for box in boxes(self.grid, size):
             yield self.batch(box)
 
-    def visit(self, point: tuple[int, ...]) -> Region:
-        """Return the region of one point."""
-        return next(region for region, _ in self.assigned(self.grid.box(point)))
+    def region(self, point: tuple[int, ...]) -> Region:
+        """Return the region of one point, given by its position along each axis."""
+        known = {number: axis.code(point[number]) for number, axis in enumerate(self.subject.axes)}
+        for region in self.regions:
+            if region.holds(self.subject.space, known):
+                return region
+        return self._add(point)
 
     def batch(self, box: Box, only: Sequence[int] | None = None) -> Batch:
         """Evaluate the columns in a box, all or those with some numbers."""
@@ -72,25 +70,25 @@ class Engine:
         found = list(self.assigned(box))
         if len(found) == 1 and found[0][1] is True and found[0][0].keep:
             return Batch(box, [self._column(found[0][0].values[number], box) for number in numbers], True)
-        valid = np.zeros(box.shape, dtype=bool)
+        valid = np.zeros(box.shape, bool)
         columns: list[Array | None] = [None for _ in numbers]
         for region, mask in found:
-            inner, place, mask = part_of(box, mask)
-            count = inner.size if mask is True else int(np.count_nonzero(np.broadcast_to(mask, inner.shape)))
+            mask = np.broadcast_to(mask, box.shape)
+            self.note_refusal(region)
             if region.refusal is not None:
-                self.refused[region.refusal.problems[0].message] += count
-                self.note_refusal(region)
+                self.refused[region.refusal.problems[0].message] += int(np.count_nonzero(mask))
             elif not region.keep:
-                self.filtered += count
+                self.filtered += int(np.count_nonzero(mask))
             else:
-                _put(valid, place, True, mask)
+                inner, place, mask = part_of(box, mask)
+                valid[place] |= mask
                 for index, number in enumerate(numbers):
                     values, column = self._column(region.values[number], inner), columns[index]
                     if column is None:
-                        column = np.zeros(box.shape, dtype=values.dtype)
+                        column = np.zeros(box.shape, values.dtype)
                     elif column.dtype != values.dtype:
                         column, values = column.astype(object), values.astype(object)
-                    _put(column, place, values, mask)
+                    column[place] = np.where(mask, values, column[place])
                     columns[index] = column
         filled = [np.zeros(box.shape, np.int64) if column is None else column for column in columns]
         return Batch(box, filled, True if valid.all() else valid)
@@ -108,27 +106,18 @@ class Engine:
                 raise SweepError(message, help="take the rows, or leave those points out")
             values = batch.columns[0]
             whole = whole if whole.dtype == values.dtype else whole.astype(object)
-            whole[box.picks] = values
+            (top, bottom), (left, right) = box.spans
+            whole[top : bottom + 1, left : right + 1] = values
         return whole
 
     def _column(self, value: Any, box: Box) -> Array:
         """Return a column in a box: 64-bit integers, Python's if these overflow, floats, or objects."""
-        if isinstance(value, Poly):
-            out = np.empty(box.shape, dtype=np.int64)
-            with np.errstate(all="ignore"):  # a quotient by 0 is computed only outside its region
-                found: Any = self.evaluator.poly(value, box, out)
-            if isinstance(found, np.ndarray) and found.dtype == object:
-                return np.array(np.broadcast_to(found, box.shape))
-            if found is not out:
-                out[...] = found
-            return out
-        if isinstance(value, Real):
-            with np.errstate(all="ignore"):
-                return np.full(box.shape, self.evaluator.real(value, box), dtype=np.float64)
-        kinds: dict[type, Any] = {bool: np.bool_, float: np.float64}
-        if type(value) is int and abs(value) <= MAX_INT:
-            kinds[int] = np.int64
-        return np.full(box.shape, value, dtype=kinds.get(type(value), object))
+        with np.errstate(all="ignore"):  # a quotient by 0 is computed only outside its region
+            found = self.evaluator.value(value, box)
+        if not isinstance(found, np.ndarray | np.generic):
+            is_huge = type(found) is int and abs(found) > MAX_INT
+            found = np.asarray(found, object if is_huge else _DTYPES.get(type(found), object))
+        return found if found.shape == box.shape else np.broadcast_to(found, box.shape)
 
     def note_refusal(self, region: Region) -> None:
         """Keep the first refusal, with its point."""
@@ -136,42 +125,40 @@ class Engine:
             self.refusal = self.refusal or (region.refusal, region.point)
 
     def assigned(self, box: Box) -> Iterator[tuple[Region, Any]]:
-        """Yield the regions that have points in a box, each with its mask; together they cover the box."""
-        left: Any = True
+        """Yield the regions that have points in a box, each with its mask (True: all); they cover the box."""
+        left: Any = np.ones((1, 1), bool)
         for region in self.regions:
-            left, mask = self._take(region, box, left)
-            if mask is not False:
-                yield region, mask
-            if left is False:
-                return
-        while left is not False:
+            mask = self._mask(region, box, left)
+            if mask is not None:
+                yield region, True if mask.all() else mask
+                left = left & ~mask
+                if not left.any():
+                    return
+        while left.any():
             # the last point: the decisions of a loop also hold for fewer turns
-            index = tuple(size - 1 for size in box.shape) if left is True else _last(left, box.shape)
-            if len(self.regions) >= MAX_REGIONS:
-                raise SweepError(self._crowded())
-            region = self.subject.region(box.position(index))
-            self.regions.insert(0, region)
-            before = left
-            left, mask = self._take(region, box, left)
-            if mask is False or (mask is before and left is before):
+            row, column = np.argwhere(np.broadcast_to(left, box.shape))[-1]
+            region = self._add(box.point(row, column))
+            mask = self._mask(region, box, left)
+            if mask is None:
                 raise SweepError(f"a bug of archspec: the point {region.point} is not in its own region")
-            yield region, mask
+            yield region, True if mask.all() else mask
+            left = left & ~mask
 
-    def _take(self, region: Region, box: Box, left: Any) -> tuple[Any, Any]:
-        """Return the points left after a region, and those it takes; False: none, True: all."""
-        mask: Any = True
+    def _mask(self, region: Region, box: Box, left: Array) -> Array | None:
+        """Return those of some points of a box that are in a region; None if there are none."""
         for condition in region.conditions:
             with np.errstate(all="ignore"):
-                holds = self.evaluator.holds(condition, box)
-            mask = holds if mask is True else mask & holds
-            if not np.any(mask):
-                return left, False
-        hit = mask if left is True else left & mask
-        if not np.any(hit):
-            return left, False
-        rest = False if mask is True else (~mask if left is True else left & ~mask)
-        rest = rest if rest is not False and bool(np.any(rest)) else False
-        return rest, True if left is True and rest is False else hit
+                left = left & self.evaluator.holds(condition, box)
+            if not left.any():
+                return None
+        return left
+
+    def _add(self, point: tuple[int, ...]) -> Region:
+        """Find the region of a point that is in none of those known."""
+        if len(self.regions) >= MAX_REGIONS:
+            raise SweepError(self._crowded())
+        self.regions.insert(0, self.subject.region(point))
+        return self.regions[0]
 
     def _crowded(self) -> Problem:
         """Return the problem of too many regions, with the axes that cause it."""
@@ -185,36 +172,11 @@ class Engine:
         return Problem(f"this grid needs more than {MAX_REGIONS:,} closed forms", help=help_)
 
 
-def _last(mask: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the last index at which a mask that is broadcast to a shape holds."""
-    found = np.argwhere(mask)[-1]
-    return tuple(shape[axis] - 1 if mask.shape[axis] == 1 else int(i) for axis, i in enumerate(found))
-
-
-def part_of(box: Box, mask: Any) -> tuple[Box, Any, Any]:
+def part_of(box: Box, mask: Any) -> tuple[Box, Any, Array]:
     """Return the smallest box around a mask, its place in the first box, and the mask within it."""
-    if mask is True:
-        return box, (slice(None),) * len(box.shape), True
-    mask = np.asarray(mask)
-    chosen: list[Array | None] = []
-    for axis in range(mask.ndim):
-        hit = np.flatnonzero(mask.any(axis=tuple(other for other in range(mask.ndim) if other != axis)))
-        chosen.append(None if len(hit) == mask.shape[axis] else hit)
-    inner = box.part(chosen)
-    rows = []
-    for axis, (size, wanted) in enumerate(zip(box.shape, chosen, strict=True)):
-        rows.append(np.arange(size) if wanted is None else wanted)
-        mask = mask if wanted is None else mask.take(wanted, axis)
-    place: Any = np.ix_(*rows)
-    if all(len(row) == int(row[-1]) - int(row[0]) + 1 for row in rows):
-        place = tuple(slice(int(row[0]), int(row[-1]) + 1) for row in rows)
-    return inner, place, True if bool(mask.all()) else mask
-
-
-def _put(target: Array, place: Any, values: Any, mask: Any) -> None:
-    if mask is True:
-        target[place] = values
-        return
-    view = target[place]
-    np.copyto(view, values, where=np.broadcast_to(mask, view.shape))
-    target[place] = view
+    mask = np.broadcast_to(mask, box.shape)
+    rows, columns = (np.flatnonzero(mask.any(axis)) for axis in (1, 0))
+    inner, place = box.part(rows, columns), np.ix_(rows, columns)
+    if all(inner.whole):
+        place = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    return inner, place, mask[place]

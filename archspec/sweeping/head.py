@@ -1,4 +1,4 @@
-"""The first rows of a sweep, for people, and what is to be said of the others."""
+"""The first rows of a sweep as a report, and the notes on the points without a row."""
 
 from __future__ import annotations
 
@@ -12,46 +12,30 @@ from archspec.reports import Block, Table
 from archspec.sweeping.costs import BYTES
 from archspec.sweeping.engine import Engine
 
-_EXAMPLES = 4  # rows that are looked at for a note on their FLOPs
+_EXAMPLES = 4  # regions that are examined for a note on their FLOPs
 
 
 class Head(NamedTuple):
-    """The first ``rows``, as many as were asked for, under the ``names`` of their columns.
-
-    ``remarks`` say what has no row, and why.
-    On the way to them ``looked`` of all ``points`` were looked at; ``found`` of these have rows.
-    """
+    """The first rows under the ``names`` of their columns; ``more`` says how many there are in all."""
 
     names: Sequence[str]
     rows: list[dict[str, Any]]
-    points: int
-    looked: int
-    found: int
+    more: str
     remarks: Sequence[str]
 
-    @property
-    def more(self) -> str:
-        """That there are more rows than these; nothing where these are all."""
-        if self.looked < self.points:
-            return f"the first {len(self.rows):,} rows of a grid of {self.points:,} points"
-        left = self.found - len(self.rows)
-        return f"{left:,} more rows" if left else ""
-
     def table(self) -> Table:
-        """The rows as they are shown."""
-        rows = [[shown(value) for value in row.values()] for row in self.rows]
+        """Return the rows as they are printed."""
+        rows = [[_cell(value) for value in row.values()] for row in self.rows]
         return Table("|".join(f">{name}" for name in self.names), rows)
 
     def blocks(self) -> Iterator[Block]:
-        """All of it as a report."""
+        """Yield the table and the lines below it."""
         yield self.table()
-        if self.more:
-            yield self.more
-        yield from self.remarks
+        yield from filter(None, [self.more, *self.remarks])
 
 
 def notes_of(engine: Engine) -> Iterator[str]:
-    """The lengths of the calls, fields without effect, an assumed dtype, and FLOPs in excess."""
+    """Yield notes on fields without effect, an assumed dtype, the lengths of calls, and FLOPs in excess."""
     subject = engine.subject
     fields = [*(axis.name for axis in subject.axes), *subject.ties]
     config = subject.configured(subject.settled(subject.values([0] * len(subject.axes))))
@@ -59,46 +43,32 @@ def notes_of(engine: Engine) -> Iterator[str]:
     yield from idle(subject.spec, fields, config).values()
     if subject.dtype is None and subject.names & BYTES:
         yield from filter(None, [assumed_note(subject.config)])
-    yield from cost_notes(engine)
-
-
-def cost_notes(engine: Engine) -> list[str]:
-    """The lengths of the calls whose costs are given, and FLOPs in excess of what is expected of one."""
-    subject, kept = engine.subject, [region for region in engine.regions if region.keep]
-    if not subject.costs.names or not kept:
-        return []
-    rows = {}
-    for region in kept[:_EXAMPLES]:
-        values = subject.values(region.point).items()
-        rows[", ".join(f"{name} = {value}" for name, value in values)] = subject.model(region.point)
-    lengths = subject.costs.lengths_note({region.tokens for region in kept})
-    return [lengths, *subject.costs.excess_notes(rows)]
+    kept = [region for region in engine.regions if region.keep]
+    if subject.costs.names and kept:
+        yield subject.costs.lengths_note({region.tokens for region in kept})
+        points = [region.point for region in kept[:_EXAMPLES]]
+        names = [", ".join(f"{name} = {value}" for name, value in subject.values(p).items()) for p in points]
+        yield from subject.costs.excess_notes(dict(zip(names, map(subject.model, points), strict=True)))
 
 
 def remarks(points: int, looked: int, filtered: int, refused: Mapping[str, int]) -> Iterator[str]:
-    """How many of the points that were looked at have no row, and why.
+    """Yield how many of the points that were evaluated have no row, and why.
 
     >>> list(remarks(100, 50, 3, {"hidden_size: no": 7}))
-    ['3 of the first 50 points are left out by --where', \
-'7 of the first 50 points are refused; most of them as here: hidden_size: no']
+    ['3 of the first 50 points are excluded by --where', \
+'7 of the first 50 points are refused; most common reason: hidden_size: no']
     """
-    whole = looked == points
+    of = f"the first {looked:,}" if looked < points else f"{points:,}"
     if filtered:
-        yield f"{filtered:,}{'' if whole else f' of the first {looked:,}'} points are left out by --where"
+        yield f"{filtered:,} of {of} points are excluded by --where"
     if total := sum(refused.values()):
-        among = f"{points:,}" if whole else f"the first {looked:,}"
         reason = max(refused, key=lambda text: refused[text])
-        yield f"{total:,} of {among} points are refused; most of them as here: {reason}"
+        yield f"{total:,} of {of} points are refused; most common reason: {reason}"
 
 
-def plainly(value: Any) -> Any:
-    """A value as JSON has it: a decimal is an integer of any length."""
-    return int(value) if type(value) is Decimal else value
-
-
-def shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     """
-    >>> shown(124439808), shown(0.15508216), shown(None)
+    >>> _cell(124439808), _cell(0.15508216), _cell(None)
     ('124,439,808', '0.155082', 'None')
     """
     if type(value) in (int, Decimal):

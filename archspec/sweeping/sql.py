@@ -19,7 +19,7 @@ from archspec.sweeping.boxes import boxes
 from archspec.sweeping.engine import Asked
 from archspec.sweeping.evaluator import MAX_INT
 from archspec.sweeping.subject import Region
-from archspec.sweeping.table import ColumnKinds
+from archspec.sweeping.table import column_kinds
 from archspec.symbolic.decisions import Condition
 from archspec.symbolic.polynomials import EXACT_FLOAT, Atom, Poly, Real, Space
 
@@ -52,7 +52,8 @@ class _Query:
     def __init__(self, sweep: Asked, dialect: str, table: str | None) -> None:
         self.sweep, self.dialect, self.table = sweep, dialect, table
         self.axes, self.space = sweep.subject.axes, sweep.subject.space
-        self.forms, self.kinds = self._forms(), ColumnKinds(sweep.subject)
+        self.forms = self._forms()
+        self.kinds = column_kinds(sweep.engine)
         size = max((self.space.magnitude(poly) for poly in _polys(self.space, self.forms)), default=0)
         if size >= MAX_HUGE:
             message = "the counts of this grid can have more than 38 digits"

@@ -57,6 +57,13 @@ class Region(NamedTuple):
     point: tuple[int, ...]
     tokens: Any = None
 
+    def holds(self, space: Space, known: Mapping[Any, Any]) -> bool:
+        """Return True if a point, given by the number of its value along each axis, is in the region."""
+        try:
+            return all(condition.met(space, known) for condition in self.conditions)
+        except ArithmeticError:  # a quotient that an earlier condition guards
+            return False
+
 
 def expression(text: str, name: str) -> Expression:
     """An expression of the spec language as users write it. Errors: :class:`SpecError`, with a caret."""

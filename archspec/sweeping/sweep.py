@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,10 @@ from archspec.specs.search_path import Specs
 from archspec.sweeping.axes import Columns, axes_of, named_columns
 from archspec.sweeping.costs import check_used
 from archspec.sweeping.engine import Engine
-from archspec.sweeping.files import format_of, refuse_existing, whole_file, write
-from archspec.sweeping.head import Head, notes_of, plainly, remarks
-from archspec.sweeping.limits import Estimate, check, check_memory, check_writing, free_memory, patient
+from archspec.sweeping.files import MANY, check_size, format_of, refuse_existing, whole_file, write
+from archspec.sweeping.head import Head, notes_of, remarks
 from archspec.sweeping.subject import Subject
-from archspec.sweeping.table import Table, arrow, as_array, dtype_of
+from archspec.sweeping.table import DTYPES, Table, arrow, as_array, column_kinds
 from archspec.tables.axes import lengths_in
 
 if TYPE_CHECKING:
@@ -34,33 +34,31 @@ Progress = Callable[[int, int], None]
 class Sweep(Report):
     """A grid of configs of one architecture, and the columns that are counted over it; made by :func:`sweep`.
 
-    Nothing is counted before rows are asked for, and then box by box: memory does not grow with the grid.
-    Points that transformers refuses have no row; :attr:`refused` says how many there were, and why. pandas,
-    polars, DuckDB and whatever else takes Arrow streams takes a sweep as it is.
+    Rows are evaluated on demand, box by box: memory does not grow with the grid. Points that transformers
+    refuses have no row; :attr:`refused` has their number by reason. A sweep is an Arrow stream, which pandas,
+    polars and DuckDB read directly.
 
-    ``architecture`` is what is counted, ``asked`` are the columns, ``wide`` says that integers are decimals.
-    ``subject`` reads the grid, ``engine`` counts it, and ``table`` makes rows of that.
+    ``architecture`` is the class that is counted, ``asked`` are the columns, ``wide`` makes integers decimals.
     """
 
     def __init__(self, subject: Subject, asked: Sequence[str], wide: bool = False) -> None:
         self.subject, self.asked, self.wide = subject, list(asked), wide
         self.architecture = subject.architecture
         self.engine = Engine(subject)
-        self._length: int | None = None
 
     @property
     def points(self) -> int:
-        """The points of the grid."""
+        """Number of points of the grid, with or without a row."""
         return self.engine.points
 
     @property
     def refused(self) -> dict[str, int]:
-        """Why points have no count -> how many, of the rows that were made last."""
+        """Number of points without a count by reason, as of the last pass over the rows."""
         return dict(self.engine.refused)
 
     @property
     def filtered(self) -> int:
-        """How many points `where` left out, of the rows that were made last."""
+        """Number of points that ``where`` excluded, as of the last pass over the rows."""
         return self.engine.filtered
 
     @cached_property
@@ -73,15 +71,15 @@ class Sweep(Report):
         return self.table.schema
 
     def batches(self, progress: Progress | None = None) -> Iterator[Any]:
-        """Arrow record batches, in the order of the grid; the field given last varies fastest.
+        """Yield Arrow record batches in the order of the grid; the field given last varies fastest.
 
-        ``progress`` is told how many points are counted, and of how many. Errors: :class:`SweepError` when
-        every point is refused, with the first reason.
+        ``progress`` is called with the number of evaluated points and that of all. Errors:
+        :class:`SweepError` if every point is refused, with the first reason.
         """
-        return (batch for batch, _ in self._looked_at(progress) if batch is not None)
+        return (batch for batch, _ in self._batches(progress) if batch is not None)
 
-    def _looked_at(self, progress: Progress | None = None) -> Iterator[tuple[Any, int]]:
-        """Record batches, None for those without rows, each with how many points were looked at by then."""
+    def _batches(self, progress: Progress | None = None) -> Iterator[tuple[Any, int]]:
+        """Yield record batches, None for those without rows, each with the number of points until then."""
         done = rows = 0
         for batch, points in self.table.batches():
             done, rows = done + points, rows + (0 if batch is None else batch.num_rows)
@@ -96,40 +94,37 @@ class Sweep(Report):
             raise SweepError([first._replace(message=message), *others])
 
     def to_arrow(self, yes: bool = False) -> Any:
-        """The whole sweep as a pyarrow.Table.
-
-        Errors: :class:`SweepError` where that takes more than a minute, or more memory than is free, unless
-        ``yes``.
-        """
+        """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid, unless ``yes``."""
         if not yes:
-            check_memory(self.table)
+            check_size(self.points)
         return arrow().Table.from_batches(list(self.batches()), self.schema)
 
     def to_pandas(self, yes: bool = False) -> Any:
-        """The whole sweep as a pandas DataFrame. Errors: those of :meth:`to_arrow`."""
+        """Return all rows as a pandas DataFrame. Errors: those of :meth:`to_arrow`."""
         required("pandas")  # which pyarrow imports
         return self.to_arrow(yes).to_pandas()
 
     def to_polars(self, yes: bool = False) -> Any:
-        """The whole sweep as a polars DataFrame. Errors: those of :meth:`to_arrow`."""
+        """Return all rows as a polars DataFrame. Errors: those of :meth:`to_arrow`."""
         return required("polars").from_arrow(self.to_arrow(yes))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The points as dictionaries, one at a time; so does iteration."""
+        """Yield the rows as dictionaries; iteration does the same."""
         for batch in self.batches():
             yield from batch.to_pylist()
 
     __iter__ = rows
 
-    def __len__(self) -> int:
-        """The number of rows, which points without a count have none of; it takes a pass over the grid.
+    @cached_property
+    def _length(self) -> int:
+        check_size(self.points)
+        return sum(batch.num_rows for batch, _ in self._batches() if batch is not None)
 
-        Errors: :class:`SweepError` where that takes more than a minute: :attr:`points` takes no time.
+    def __len__(self) -> int:
+        """Number of rows, which takes a pass over the grid; :attr:`points` takes no time.
+
+        Errors: :class:`SweepError` for a large grid.
         """
-        if self._length is None:
-            help_ = "`points` is known at once, and counts those without a row, too"
-            looked = patient(self._looked_at(), self.points, help_)
-            self._length = sum(batch.num_rows for batch, _ in looked if batch is not None)
         return self._length
 
     def __bool__(self) -> bool:
@@ -137,25 +132,29 @@ class Sweep(Report):
 
     @checked()
     def head(self, rows: int = 40, yes: bool = False, progress: Progress | None = None) -> Head:
-        """The first rows, for which no more of the grid is looked at than they need.
+        """Return the first rows, for which no more of the grid is evaluated than they need.
 
-        Errors: :class:`SweepError` where it takes more than a minute to find as many, unless ``yes``.
+        Errors: :class:`SweepError` if there are fewer among the first 100,000,000 points, unless ``yes``.
         """
         taken: list[dict[str, Any]] = []
-        found, seen, rows = 0, 0, min(rows, self.points)
-        batches = self._looked_at(progress) if rows else iter(())
-        for batch, looked in batches if yes else patient(batches, self.points):
-            seen = looked
+        found = seen = 0
+        rows = min(rows, self.points)
+        for batch, seen in self._batches(progress) if rows else ():
             if batch is not None:
                 found += batch.num_rows
                 taken += batch.slice(0, rows - len(taken)).to_pylist()
             if len(taken) == rows:
                 break
-        said = [*(self.remarks(seen) if seen else ()), *self.notes]
-        return Head(self.schema.names, taken, self.points, seen, found, said)
+            if seen >= MANY and not yes:
+                message = f"{found:,} rows are among the first {seen:,} of {self.points:,} points"
+                raise SweepError(message, help="--yes (yes=True) searches the others, too")
+        more = f"{found - len(taken):,} more rows" if found > len(taken) else ""
+        if seen < self.points:
+            more = f"the first {len(taken):,} rows of a grid of {self.points:,} points"
+        return Head(self.schema.names, taken, more, [*(self.remarks(seen) if seen else ()), *self.notes])
 
     def remarks(self, looked: int | None = None) -> list[str]:
-        """How many points were left out when rows were made last, and why: of all or of some."""
+        """Return how many points have no row, and why: of all points, or of the first ``looked``."""
         return list(remarks(self.points, looked or self.points, self.filtered, self.refused))
 
     @property
@@ -165,21 +164,23 @@ class Sweep(Report):
 
     @checked()
     def array(self, column: str = "params", yes: bool = False) -> np.ndarray[Any, Any]:
-        """One column as an array with a dimension for each swept field: of int64, float64 or bool.
+        """Return a column as an array with a dimension for each swept field: of int64, float64 or bool.
 
-        Texts, integers beyond 64 bits, and a column with nulls are Python's objects; in floats null is NaN.
+        Texts, integers beyond 64 bits, and columns with nulls are arrays of objects; in floats null is NaN.
 
-        Errors: :class:`SweepError` where a point has no value, for a column that was not asked for, and for
-        an array that is larger than what is free of the memory, unless ``yes``.
+        Errors: :class:`SweepError` if a point has no value, for an unknown column, and for a large grid,
+        unless ``yes``.
         """
         if not yes:
-            check(Estimate(self.points, 0.0, 8 * self.points), "an array in memory", free_memory())
+            check_size(self.points)
         columns = list(self.subject.columns)
         if column not in columns:
-            raise SweepError(f"{column} is no column of this sweep", help=f"there are {', '.join(columns)}")
-        type_ = self.schema.types[len(self.subject.axes) + columns.index(column)]
-        whole = as_array(self.engine.fill(columns.index(column), dtype_of(type_)), column, type_)
-        return whole.reshape([len(axis.values) for axis in self.subject.axes])
+            message = f"{column} is not a column of this sweep"
+            raise SweepError(message, help=f"choose one of {', '.join(columns)}")
+        number = columns.index(column)
+        kind = column_kinds(self.engine, self.wide)[number]
+        whole = as_array(self.engine.fill(number, DTYPES.get(kind, object)), column, kind)
+        return whole.reshape(self.engine.grid.lengths)
 
     @checked(path=PATH)
     def write(
@@ -190,15 +191,15 @@ class Sweep(Report):
         overwrite: bool = False,
         csv_safe: bool = False,
     ) -> int:
-        """Writes the rows to a .csv, .parquet, .jsonl or .arrow file, which is there whole or not at all.
+        """Write the rows to a .csv, .parquet, .jsonl or .arrow file, and return their number.
 
-        Returns the number of rows. Errors: :class:`SweepError`, for a file that exists too, unless
-        ``overwrite``, and if it takes more than a minute or than the free disk space, unless ``yes``.
+        The file appears when it is complete. Errors: :class:`SweepError` for a file that exists, unless
+        ``overwrite``, and for a large grid or too little free disk space, unless ``yes``.
         """
         ending, swept = format_of(path), [axis.name for axis in self.subject.axes]
         refuse_existing(path, overwrite)
         if not yes:
-            check_writing(self.table, ending, path, path)
+            check_size(self.points, path, len(swept) + len(self.subject.columns))
         with whole_file(path, overwrite) as target:
             return write(self.batches(progress), self.schema, swept, target, ending, csv_safe)
 
@@ -211,7 +212,7 @@ class Sweep(Report):
         beside: Sequence[Sweep] = (),
         overwrite: bool = False,
     ) -> Any:
-        """A matplotlib figure, and a file of it; see :func:`archspec.sweeping.pictures.plot.draw`.
+        """Return a matplotlib figure, and write it; see :func:`archspec.sweeping.pictures.plot.draw`.
 
         ``beside`` are sweeps of other models over the same fields, for the same picture.
         """
@@ -221,7 +222,7 @@ class Sweep(Report):
 
     @checked()
     def sql(self, dialect: str = "duckdb", table: str | None = None) -> str:
-        """The sweep as a SQL query; see :func:`archspec.sweeping.sql.query`."""
+        """Return the sweep as a SQL query; see :func:`archspec.sweeping.sql.query`."""
         from archspec.sweeping.sql import query
 
         return query(self, dialect, table)
@@ -231,14 +232,17 @@ class Sweep(Report):
         return reader.__arrow_c_stream__(requested_schema)
 
     def blocks(self) -> Iterator[Block]:
-        """The first rows, and what is to be said of the others, as the verb prints them."""
+        """Yield the first rows and the notes, as the verb prints them."""
         return self.head().blocks()
 
     def as_json(self, yes: bool = False) -> list[dict[str, Any]]:
-        """All rows as plain data; the verb prints one a line. Errors: those of :meth:`to_arrow`."""
+        """Return all rows as plain data; the verb prints one per line. Errors: those of :meth:`to_arrow`."""
         if not yes:
-            check_memory(self.table)
-        return [{name: plainly(value) for name, value in row.items()} for row in self.rows()]
+            check_size(self.points)
+        return [
+            {name: int(value) if type(value) is Decimal else value for name, value in row.items()}
+            for row in self.rows()
+        ]
 
     def _repr_html_(self) -> str:
         return blocks_html([repr(self).strip("<>"), *self.head(10).blocks()])

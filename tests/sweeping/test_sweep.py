@@ -84,7 +84,7 @@ def compared(subject: Subject, each: int, seed: int) -> tuple[Engine, int]:
         valid = np.broadcast_to(batch.valid, batch.box.shape)
         for _ in range(each):
             index = tuple(chosen.randrange(size) for size in batch.box.shape)
-            point = batch.box.position(index)
+            point = batch.box.point(*index)
             found = [int(column[index]) for column in batch.columns] if valid[index] else None
             assert found == counts(subject, point, list(subject.columns)), subject.values(point)
             points += 1
@@ -367,7 +367,7 @@ def test_models_that_are_too_large_to_list_are_refused_at_the_same_points(
         subject = Subject(architecture, axes_of(["num_hidden_layers=8:24"]))
         (batch,) = Engine(subject).batches()
         counted = [counts(subject, (place,), ["params"]) is not None for place in range(17)]
-        assert np.broadcast_to(batch.valid, 17).tolist() == counted and {*counted} == {True, False}
+        assert np.broadcast_to(batch.valid, (1, 17))[0].tolist() == counted and {*counted} == {True, False}
 
 
 def test_a_count_that_is_given_up_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +398,7 @@ def test_values_of_numpy_and_texts_are_taken() -> None:
         archspec.sweep("LlamaForCausalLM", "hidden_size=64", columns=["params", "params"])
     with pytest.raises(SweepError, match="there is no expression"):
         archspec.sweep("LlamaForCausalLM", "hidden_size=64", where="")
-    with pytest.raises(SweepError, match="active_params is no column of this sweep"):
+    with pytest.raises(SweepError, match="active_params is not a column of this sweep"):
         archspec.sweep("LlamaForCausalLM", "hidden_size=64").array("active_params")
 
 
@@ -657,7 +657,7 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
             "unknown architecture",
         ),
         (["--set", "hidden_size=64", "--dtype", "int3"], "int3 is not a dtype"),
-        (["--set", "hidden_size=64", "--out", "rows.txt"], "the ending says no format"),
+        (["--set", "hidden_size=64", "--out", "rows.txt"], "unknown format '.txt'"),
         (["--set", "hidden_size=64", "--out", "/nowhere/rows.csv"], "No such file or directory"),
         (["--set", "hidden_size=64", "--plot", "x.gif"], "no format of a picture"),
         (["--set", "hidden_size=64", "--plot", "x.png"], "no field has more than one number"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from archspec.cli.command_line import Values
 from archspec.cli.run import arguments
@@ -96,22 +96,13 @@ def _sweep(args: Values, source: Any, architecture: str | None) -> Sweep:
 
 
 def _print_lines(grid: Sweep, yes: bool) -> None:
-    from archspec.sweeping.files import write_lines
-    from archspec.sweeping.limits import check_writing
+    from archspec.sweeping.files import check_size, write_lines
 
     if not yes:
-        check_writing(grid.table, ".jsonl", _descriptor(sys.stdout), "to print all")
+        check_size(grid.points)
     with progress("sweeping") as show:
         write_lines(grid.batches(None if sys.stdout.isatty() else show), sys.stdout)
     _say([*grid.remarks(), *grid.notes])
-
-
-def _descriptor(stream: TextIO) -> int:
-    """The number by which the system knows a stream; -1 for one that it does not know."""
-    try:
-        return stream.fileno()
-    except OSError:
-        return -1
 
 
 def _print(grid: Sweep, rows: int, yes: bool) -> None:

@@ -69,7 +69,9 @@ class View:
         for batch in engine.batches():
             for name, values in held.items():
                 shown = _floats(batch.columns[names.index(name)], name)
-                values[batch.box.picks] = np.where(np.broadcast_to(batch.valid, shown.shape), shown, np.nan)
+                values[np.ix_(*batch.box.picks)] = np.where(
+                    np.broadcast_to(batch.valid, shown.shape), shown, np.nan
+                )
         shape = [len(one.values) for one in self.axes]
         self.columns = {name: values.reshape(shape) for name, values in held.items()}
 
@@ -102,7 +104,7 @@ def centre_of(sweeps: Sequence[Asked]) -> list[Any]:
     """
     axes = sweeps[0].subject.axes
     wanted = tuple(_own_place(sweeps[0], one) for one in axes)
-    if all(sweep.engine.visit(wanted).keep for sweep in sweeps):
+    if all(sweep.engine.region(wanted).keep for sweep in sweeps):
         return [one.values[place] for one, place in zip(axes, wanted, strict=True)]
     most = max(2, int(SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))))
     thinned = [thin(one, most) for one in axes]
@@ -122,7 +124,7 @@ def _known(engine: Engine, shape: tuple[int, ...]) -> Any:
     """Which points of a small grid have a count."""
     known = np.zeros(engine.grid.shape, dtype=bool)
     for batch in engine.batches():
-        known[batch.box.picks] = batch.valid
+        known[np.ix_(*batch.box.picks)] = batch.valid
     assert known.size == prod(shape)
     return known.reshape(shape)
 
