@@ -29,18 +29,22 @@ class Grid:
         while self.split and prod(self.lengths[self.split :]) < _LOOP:
             self.split -= 1
         self.shape = prod(self.lengths[: self.split]), prod(self.lengths[self.split :])
-        self._values = [None if isinstance(axis.values, range) else np.array(_codes(axis)) for axis in axes]
+        self._codes = {
+            number: np.array([axis.code(at) for at in range(len(axis.values))], np.int64)
+            for number, axis in enumerate(axes)
+            if not isinstance(axis.values, range)
+        }
 
     def codes(self, number: int, positions: Array) -> Array:
         """Return the numbers that stand for an axis's values at some rows or columns."""
         end = self.split if number < self.split else len(self.axes)
         turn = prod(self.lengths[number + 1 : end])
         places = (positions // turn if turn > 1 else positions) % max(1, self.lengths[number])
-        values, known = self.axes[number].values, self._values[number]
-        if known is not None:
-            return known[places]
-        assert isinstance(values, range)
-        return places * values.step + values.start
+        values = self.axes[number].values
+        if isinstance(values, range):
+            return places * values.step + values.start
+        codes: Array = self._codes[number][places]
+        return codes
 
     def point(self, row: int, column: int) -> tuple[int, ...]:
         """Return the position along each axis of one point."""
@@ -51,10 +55,6 @@ class Grid:
         return tuple(reversed(found))
 
 
-def _codes(axis: Axis) -> list[int]:
-    return [axis.code(position) for position in range(len(axis.values))]
-
-
 class Box:
     """Some rows and columns of a grid, as their positions in ascending order."""
 
@@ -63,7 +63,9 @@ class Box:
         self.shape = len(rows), len(columns)
         self.size = prod(self.shape)
         self.spans = [(int(one[0]), int(one[-1])) for one in self.picks]
-        self.whole = [last - first + 1 == len(one) for (first, last), one in zip(self.spans, self.picks, strict=True)]
+        self.whole = [
+            last - first + 1 == len(one) for (first, last), one in zip(self.spans, self.picks, strict=True)
+        ]
         self._codes: dict[int, Array] = {}
 
     def axis(self, number: int) -> Array:

@@ -176,7 +176,8 @@ def part_of(box: Box, mask: Any) -> tuple[Box, Any, Array]:
     """Return the smallest box around a mask, its place in the first box, and the mask within it."""
     mask = np.broadcast_to(mask, box.shape)
     rows, columns = (np.flatnonzero(mask.any(axis)) for axis in (1, 0))
-    inner, place = box.part(rows, columns), np.ix_(rows, columns)
+    inner = box.part(rows, columns)
+    place: Any = np.ix_(rows, columns)
     if all(inner.whole):
         place = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     return inner, place, mask[place]

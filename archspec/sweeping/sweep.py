@@ -38,7 +38,7 @@ class Sweep(Report):
     refuses have no row; :attr:`refused` has their number by reason. A sweep is an Arrow stream, which pandas,
     polars and DuckDB read directly.
 
-    ``architecture`` is the class that is counted, ``asked`` are the columns, ``wide`` makes integers decimals.
+    ``architecture`` is the counted class, ``asked`` are the columns, and ``wide`` makes integers decimals.
     """
 
     def __init__(self, subject: Subject, asked: Sequence[str], wide: bool = False) -> None:
@@ -94,7 +94,7 @@ class Sweep(Report):
             raise SweepError([first._replace(message=message), *others])
 
     def to_arrow(self, yes: bool = False) -> Any:
-        """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid, unless ``yes``."""
+        """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid without ``yes``."""
         if not yes:
             check_size(self.points)
         return arrow().Table.from_batches(list(self.batches()), self.schema)

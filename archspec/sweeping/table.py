@@ -1,7 +1,7 @@
 """The rows of a sweep as Arrow record batches: the swept fields, the tied fields, and the columns.
 
-The type of a column is fixed before the first row. It holds the values at the corners and at some random points
-of the grid; a later value that does not fit is an error.
+The type of a column is fixed before the first row. It holds the values at the corners and at some random
+points of the grid; a later value that does not fit is an error.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Table:
 
 
 def column_kinds(engine: Engine, wide: bool = False) -> list[str]:
-    """Return the kind of each column: int, decimal (beyond 64 bits, or ``wide``), float, bool, text or null."""
+    """Return the kind of each column: int, decimal (beyond 64 bits or ``wide``), float, bool, text, null."""
     found = [region.values for region in _explored(engine) if region.values]
     kinds = [kind_of(values) for values in zip(*found, strict=True)] or ["int"] * len(engine.subject.columns)
     return ["decimal" if wide and kind == "int" else kind for kind in kinds]
