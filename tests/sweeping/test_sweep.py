@@ -11,7 +11,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -504,7 +503,7 @@ def interrupted(folder: Path, ending: str, number: int, before: str | None = Non
 def test_a_killed_sweep_leaves_nothing(tmp_path: Path, number: int, code: int, ending: str) -> None:
     assert interrupted(tmp_path, ending, number) == code
     left = os.listdir(tmp_path)
-    if number == signal.SIGKILL and not NAMELESS:
+    if number == signal.SIGKILL:
         assert f"rows.{ending}" not in left and all(name.endswith(".partial") for name in left)
     else:
         assert left == []
@@ -516,12 +515,7 @@ def test_a_killed_sweep_leaves_what_was_there(tmp_path: Path, number: int) -> No
     assert (tmp_path / "rows.parquet").read_text() == "what was there before"
 
 
-@pytest.mark.parametrize("nameless", [True, False])
-def test_a_file_is_there_whole_or_not_at_all(
-    tmp_path: Path, nameless: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not nameless:
-        monkeypatch.setattr(files, "_nameless", lambda folder: None)
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     for text in ("one", "two"):
         with files.whole_file(str(path), overwrite=True) as partial:
@@ -538,14 +532,6 @@ def test_a_file_is_there_whole_or_not_at_all(
     ):
         Path(partial).write_text("three")
     assert path.read_text() == "two" and sorted(os.listdir(tmp_path)) == ["a.txt", "folder"]
-
-
-def nameless_here() -> bool:
-    with tempfile.TemporaryDirectory() as folder, files.whole_file(os.path.join(folder, "a")):
-        return os.listdir(folder) == []
-
-
-NAMELESS = nameless_here()
 
 
 class Terminal(io.StringIO):

@@ -1,4 +1,4 @@
-"""The panels of a picture: each takes what it shows of the sweeps, and is None where that is nothing."""
+"""The panels of a picture. Each function returns one that draws itself, or None if it would be empty."""
 
 from __future__ import annotations
 
@@ -7,191 +7,213 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from archspec.sweeping.boxes import Array
 from archspec.sweeping.engine import Asked
-from archspec.sweeping.pictures.scales import field_axis, formatter, quantity_axis
-from archspec.sweeping.pictures.view import SCATTER, View, nothing_to_draw, short, thin
+from archspec.sweeping.pictures.view import View, evaluate, most_of, nothing_to_draw, short, thin
+from archspec.tables.quantities import QUANTITIES
 
-FINE, LINES = 200, 5
-_APART = 0.05  # lines that are closer than this share of the largest say nothing
-_COLOURS = ("#1b6ca8", "#d1495b", "#66a182", "#8d6a9f", "#edae49", "#4c4c4c", "#00798c", "#a05a2c")
+FINE, LINES = 200, 5  # points of a line, and lines of a panel
+_APART = 0.05  # fields that change the first column by less do not make a line each
+_COLORS = ("#1b6ca8", "#d1495b", "#66a182", "#8d6a9f", "#edae49", "#4c4c4c", "#00798c", "#a05a2c")
 _PALE = "#b9c4cc"
 _DASHES = ("-", "--", ":", "-.")
-_MARKED = 30  # points of a line that are few enough to be marked
+_MARKED = 30  # lines with fewer points have markers
 _FRAME = {"frameon": True, "facecolor": "white", "edgecolor": "none", "framealpha": 0.9}
+_UNITS = {"bytes": "bytes", "cache_bytes": "bytes", "cache_elements": "elements"}
+_UNITS |= dict.fromkeys(("flops", "masked_flops", "training_flops"), "FLOPs")
 Panel = Callable[[Any], None]
 
 
 class Picture(NamedTuple):
-    """What is drawn: sweeps over the same fields, around a point that all can build."""
+    """The sweeps of a picture, over the same fields, around a point at which all have a count."""
 
     sweeps: list[Asked]
     names: list[str]
     columns: list[str]
-    centre: list[Any]
+    center: list[Any]
     log_x: bool
     log_y: bool
 
-    def on_axes(self, x: Any, y: Any) -> Any:
-        """Which values logarithmic axes have a place for."""
-        return ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
+    def is_shown(self, x: Array, y: Array) -> Array:
+        """Return which points have values, positive ones on logarithmic axes."""
+        shown: Array = ~np.isnan(x + y) & ((x > 0) | (not self.log_x)) & ((y > 0) | (not self.log_y))
+        return shown
 
 
-class Curve(NamedTuple):
-    """One line under its name, where it is known."""
+def unit_of(column: str) -> str:
+    """Return what a column counts; an expression is its own unit.
 
-    x: Any
-    y: Any
-    label: str | None
-    colour: str
-    dash: str = "-"
-
-    def draw(self, place: Any) -> None:
-        marker = "o" if len(self.x) <= _MARKED else None
-        style = {"color": self.colour, "ls": self.dash, "label": self.label, "lw": 1.8}
-        place.plot(self.x, self.y, marker=marker, ms=3.5, **style)
-
-    def shown(self, picture: Picture) -> Curve:
-        """Without the points that have no count, and those that no logarithmic axis has."""
-        known = ~np.isnan(self.y) & picture.on_axes(self.x, self.y)
-        return self._replace(x=self.x[known], y=self.y[known])
+    >>> unit_of("active_params"), unit_of("bytes"), unit_of("flops"), unit_of("params / 2")
+    ('parameters', 'bytes', 'FLOPs', 'params / 2')
+    """
+    return QUANTITIES[column].unit if column in QUANTITIES else _UNITS.get(column, column)
 
 
 def lines(picture: Picture, columns: list[str], number: int, spreads: Mapping[int, float]) -> Panel | None:
-    """Columns of one unit against a field: a line for each column and model; models have one legend for all.
+    """Draw columns of one unit against a field: a line for each column and model.
 
-    Where there is one of both, a line for each of a few values of another field that matters.
+    With one column of one model, draw a line for each of a few values of the field that matters most.
     """
     others = [other for other, spread in spreads.items() if other != number and spread > _APART]
-    if len(columns) > 1 or len(picture.sweeps) > 1 or not others:
-        title, view, curves = None, *_compared(picture, columns, number)
+    several = len(picture.sweeps) > 1
+    curves: list[tuple[Array, dict[str, Any]]] = []
+    fine, title = {number: (FINE, picture.log_x)}, None
+    if several or len(columns) > 1 or not others:
+        for turn, (name, sweep) in enumerate(zip(picture.names, picture.sweeps, strict=True)):
+            view = View(sweep, fine, picture.center, columns)
+            for row, column in enumerate(columns):
+                label = ", ".join([name] * several + [column] * (len(columns) > 1)) or None
+                style = {"color": _color(turn if several else row), "ls": _DASHES[row % 4 if several else 0]}
+                curves.append((view.along(column, number), {"label": label, **style}))
     else:
         other = max(others, key=lambda one: spreads[one])
-        fine, even = {other: LINES, number: FINE}, {number: picture.log_x}
-        view = View(picture.sweeps[0], fine, picture.centre, columns, even)
-        title, curves = view.axes[other].name, _family(view, columns[0], number, other)
-    curves = [shown for curve in curves if len((shown := curve.shown(picture)).x)]
+        view = View(picture.sweeps[0], {other: (LINES, False), **fine}, picture.center, columns)
+        title, values = view.axes[other].name, view.axes[other].values
+        family = enumerate(zip(values, view.along(columns[0], other, number), strict=True))
+        curves = [(y, {"label": short(value), "color": _color(n)}) for n, (value, y) in family][::-1]
+    x = view.values(number)
+    curves = [(y, style) for y, style in curves if picture.is_shown(x, y).any()]
     if not curves:
         return None
 
     def draw(place: Any) -> None:
-        for curve in curves:
-            curve.draw(place)
-        field_axis(place, "x", view.label(number), np.concatenate([one.x for one in curves]), picture.log_x)
-        quantity_axis(place, "y", columns, picture.log_y)
+        for y, style in curves:
+            known = picture.is_shown(x, y)
+            marker = "o" if np.count_nonzero(known) <= _MARKED else None
+            place.plot(x[known], y[known], marker=marker, ms=3.5, lw=1.8, **style)
+        _field_axis(place.xaxis, view.axes[number].name + view.note, picture.log_x)
+        _quantity_axis(place.yaxis, columns, picture.log_y)
+        if not picture.log_y:
+            low, high = place.dataLim.intervaly
+            place.set_ylim(min(0.0, 1.05 * low), 1.05 * high if high > 0 else 1.0)
         place.set_title(f"against {view.axes[number].name}")
         if title is not None:
             place.legend(title=title, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        elif len(columns) > 1 and len(picture.sweeps) == 1:
+        elif len(columns) > 1 and not several:
             place.legend(**_FRAME)
 
     return draw
 
 
-def _family(view: View, column: str, number: int, other: int) -> list[Curve]:
-    """A line for each value of another field, the largest first, as they lie."""
-    x, rows = view.values(number), view.along(column, other, number)
-    parts = zip(rows, view.axes[other].values, _COLOURS, strict=False)
-    return [Curve(x, y, short(value), colour) for y, value, colour in parts][::-1]
-
-
-def _compared(picture: Picture, columns: list[str], number: int) -> tuple[View, list[Curve]]:
-    """A line for each model and column: models by colour, columns by dashes, or by colour where they can."""
-    curves = []
-    several = len(picture.sweeps) > 1
-    for turn, (name, sweep) in enumerate(zip(picture.names, picture.sweeps, strict=True)):
-        view = View(sweep, {number: FINE}, picture.centre, columns, {number: picture.log_x})
-        for row, column in enumerate(columns):
-            named = ([name] if several else []) + ([column] if len(columns) > 1 else [])
-            colour = _COLOURS[(turn if several else row) % len(_COLOURS)]
-            dash = _DASHES[row % len(_DASHES)] if several else "-"
-            label = ", ".join(named) or None
-            curves.append(Curve(view.values(number), view.along(column, number), label, colour, dash))
-    return view, curves
-
-
 def contour(picture: Picture, first: int, second: int) -> Panel | None:
-    """Lines of equal size over two fields."""
-    column, sweep = picture.columns[0], picture.sweeps[0]
-    fine, even = {first: FINE, second: FINE}, {first: picture.log_y, second: picture.log_x}
-    view = View(sweep, fine, picture.centre, [column], even)
-    values = view.along(column, first, second)
-    rows, columns = ~np.isnan(values).all(axis=1), ~np.isnan(values).all(axis=0)
-    y, x = view.values(first), view.values(second)
-    rows &= (y > 0) | (not picture.log_y)
-    columns &= (x > 0) | (not picture.log_x)
+    """Draw lines of equal size over two fields."""
+    column = picture.columns[0]
+    fine = {first: (FINE, picture.log_y), second: (FINE, picture.log_x)}
+    view = View(picture.sweeps[0], fine, picture.center, [column])
+    y, x, values = view.values(first), view.values(second), view.along(column, first, second)
+    known = picture.is_shown(x, y[:, np.newaxis]) & ~np.isnan(values)
+    rows, columns = known.any(axis=1), known.any(axis=0)
     values = np.ma.masked_invalid(values[rows][:, columns])
-    x, y = x[columns], y[rows]
     levels = levels_of(values.compressed()) if min(values.shape) > 1 else []
     if not levels:
         return None
 
     def draw(place: Any) -> None:
-        field_axis(place, "x", view.label(second), x, picture.log_x)
-        field_axis(place, "y", view.axes[first].name, y, picture.log_y)
-        drawn = place.contour(x, y, values, levels=levels, colors=_COLOURS[0], linewidths=1.5)
+        _field_axis(place.xaxis, view.axes[second].name + view.note, picture.log_x)
+        _field_axis(place.yaxis, view.axes[first].name, picture.log_y)
+        drawn = place.contour(x[columns], y[rows], values, levels=levels, colors=_COLORS[0], linewidths=1.5)
         place.clabel(drawn, fmt=formatter(column), fontsize=9, inline_spacing=8)
         place.set_title(f"lines of equal {column}")
 
     return draw
 
 
-def levels_of(values: Any) -> list[float]:
-    """1, 2 and 5 times powers of ten between some values, or even steps where there are few."""
-    from matplotlib.ticker import MaxNLocator
+def levels_of(values: Array) -> list[float]:
+    """Return 1, 2 and 5 times powers of ten between some values, or even steps if these are few."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
 
     low, high = np.quantile(values, [0.01, 0.99]).tolist()
-    found: list[float] = []
-    if high > 0:
-        decades = range(int(np.floor(np.log10(max(low, high / 1e6)))), int(np.ceil(np.log10(high))) + 1)
-        found = [step * 10.0**power for power in decades for step in (1, 2, 5)]
-    if sum(low < level < high for level in found) < 5:
-        found = [float(level) for level in MaxNLocator(9, steps=[1, 2, 5, 10]).tick_values(low, high)]
-    return [level for level in found if low < level < high]
+    for locator in [LogLocator(10, subs=(1, 2, 5), numticks=9)] * (low > 0) + [
+        MaxNLocator(9, steps=[1, 2, 5, 10])
+    ]:
+        found = [float(level) for level in locator.tick_values(low, high) if low < level < high]
+        if len(found) >= 5:
+            break
+    return found
 
 
 def pareto(picture: Picture) -> Panel:
-    """The second column against the first, and the points that no other beats in both."""
+    """Draw the second column against the first, and the points that no other beats in both."""
     small, large = picture.columns[:2]
     axes = picture.sweeps[0].subject.axes
-    most = max(2, int(SCATTER ** (1 / max(1, sum(len(one.values) > 1 for one in axes)))))
-    whole = all(len(thin(one, most).values) == len(one.values) for one in axes)
-    clouds = []
+    thinned = [thin(one, most_of(axes)) for one in axes]
+    several, clouds = len(picture.sweeps) > 1, []
+    sample = "" if all(map(lambda a, b: len(a.values) == len(b.values), axes, thinned)) else ", a sample"
     for name, sweep in zip(picture.names, picture.sweeps, strict=True):
-        view = View(sweep, dict.fromkeys(range(len(axes)), most), picture.centre, [small, large])
-        x, y = (view.columns[name].reshape(-1) for name in (small, large))
-        known = ~(np.isnan(x) | np.isnan(y)) & picture.on_axes(x, y)
-        clouds.append((name, x[known], y[known]))
+        found = evaluate(sweep, thinned, [small, large])
+        x, y = found[small].reshape(-1), found[large].reshape(-1)
+        known = picture.is_shown(x, y)
+        clouds.append((f"{name}: " if several else "", x[known], y[known]))
     if not any(len(x) for _, x, _ in clouds):
         raise nothing_to_draw()
 
     def draw(place: Any) -> None:
         for turn, (name, x, y) in enumerate(clouds):
-            of = f"{name}: " if len(clouds) > 1 else ""
-            points = f"{of}{len(x):,} points{'' if whole else ', evenly from the grid'}"
-            front = unbeaten(x, y)
-            colour = _COLOURS[turn % len(_COLOURS)] if len(clouds) > 1 else _COLOURS[1]
-            faint = {"color": colour, "alpha": 0.3} if len(clouds) > 1 else {"color": _PALE}
-            place.scatter(x, y, s=6, linewidths=0, label=points, rasterized=True, **faint)
-            style = {"color": colour, "marker": "o", "ms": 3.5, "lw": 1.4, "ds": "steps-post"}
-            place.plot(x[front], y[front], label=f"{of}no point has more for less", **style)
-        quantity_axis(place, "x", [small], picture.log_x)
-        quantity_axis(place, "y", [large], picture.log_y)
+            color = _color(turn if several else 1)
+            pale = {"color": color, "alpha": 0.3} if several else {"color": _PALE}
+            label = f"{name}{len(x):,} points{sample}"
+            place.scatter(x, y, s=6, linewidths=0, label=label, rasterized=True, **pale)
+            front = pareto_front(x, y)
+            style = {"color": color, "marker": "o", "ms": 3.5, "lw": 1.4, "ds": "steps-post"}
+            place.plot(x[front], y[front], label=f"{name}Pareto front", **style)
+        _quantity_axis(place.xaxis, [small], picture.log_x)
+        _quantity_axis(place.yaxis, [large], picture.log_y)
         place.set_title(f"most {large} for the fewest {small}")
-        if len(clouds) == 1:
+        if not several:
             place.legend(loc="lower right", markerscale=2, **_FRAME)
 
     return draw
 
 
-def unbeaten(small: Any, large: Any) -> list[int]:
-    """The positions of the points that no other beats in both: less of the first, more of the second.
+def pareto_front(small: Any, large: Any) -> list[int]:
+    """Return the positions of the points that no other beats in both: less of one, more of the other.
 
-    >>> unbeaten([1, 2, 3, 3], [5, 4, 9, 7])
+    >>> pareto_front([1, 2, 3, 3], [5, 4, 9, 7])
     [0, 2]
     """
-    order = np.lexsort((-np.asarray(large), np.asarray(small)))
     front: list[int] = []
-    for place in order:
+    for place in np.lexsort((-np.asarray(large), np.asarray(small))):
         if not front or large[place] > large[front[-1]]:
             front.append(int(place))
     return front
+
+
+def formatter(column: str) -> Any:
+    """Return the labels of a column's values: 7.5B parameters, 16 GB, 3 TFLOP."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter
+
+    unit = {"bytes": "B", "FLOPs": "FLOP"}.get(unit_of(column), "")
+    large = EngFormatter(unit, sep=" " if unit else "")
+    if not unit:
+        large.ENG_PREFIXES = {0: "", 3: "K", 6: "M", 9: "B", 12: "T"}
+    return FuncFormatter(
+        lambda value, _=None: large(value) if abs(value) >= 1000 else f"{value:g} {unit}".strip()
+    )
+
+
+def _color(number: int) -> str:
+    return _COLORS[number % len(_COLORS)]
+
+
+def _quantity_axis(side: Any, columns: list[str], log: bool) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    if log:
+        side._set_axes_scale("log")
+        side.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=12))
+        side.set_minor_formatter(NullFormatter())
+    side.set_major_formatter(formatter(columns[0]))
+    side.set_label_text(columns[0] if len(columns) == 1 else unit_of(columns[0]))
+
+
+def _field_axis(side: Any, label: str, log: bool) -> None:
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+
+    side.set_label_text(label)
+    if log:
+        side._set_axes_scale("log")
+        side.set_minor_locator(NullLocator())
+    side.set_major_locator(
+        LogLocator(2, numticks=12) if log else MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
+    )
+    side.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
