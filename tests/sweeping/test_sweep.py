@@ -645,7 +645,7 @@ def test_impossible_grids_are_refused(text: str, message: str, capsys: pytest.Ca
         (["--set", "hidden_size=64", "--dtype", "int3"], "int3 is not a dtype"),
         (["--set", "hidden_size=64", "--out", "rows.txt"], "unknown format '.txt'"),
         (["--set", "hidden_size=64", "--out", "/nowhere/rows.csv"], "No such file or directory"),
-        (["--set", "hidden_size=64", "--plot", "x.gif"], "no format of a picture"),
+        (["--set", "hidden_size=64", "--plot", "x.gif"], "unknown picture format '.gif'"),
         (["--set", "hidden_size=64", "--plot", "x.png"], "no field has more than one number"),
         (
             ["--set", "hidden_size=64:128:64", "--plot", "x.png", "--kind", "pie"],

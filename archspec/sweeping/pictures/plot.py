@@ -59,7 +59,7 @@ def draw(
     Errors: :class:`SweepError` for an unknown kind, axis or format, for a sweep with nothing to draw, and
     for a file that exists, unless ``overwrite``.
     """
-    ending = os.path.splitext(path or ".png")[1].lower()
+    ending = os.path.splitext(path)[1].lower() if path is not None else ".png"
     if kind not in KINDS:
         raise SweepError(f"unknown kind of picture {kind!r}", help=f"choose one of {', '.join(KINDS)}")
     if log not in LOGS:
