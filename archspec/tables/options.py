@@ -176,7 +176,7 @@ OPTIONS = (
            bare="duckdb"),
     Option("table", "str | None", "read the swept fields from this table, one column each", ("sweep",),
            metavar="NAME", needs=("sql",), where=COMMAND),
-    Option("yes", "bool", "allow output that takes over a minute, or more than the free disk space",
+    Option("yes", "bool", "allow over 100,000,000 points, or more bytes than the free disk space",
            ("sweep",), default=False, where=COMMAND),
     Option("rows", "int", "number of rows to print", ("sweep",), default=40, metavar="N", excludes=("json",),
            where=COMMAND),
