@@ -1,7 +1,7 @@
 """The subject of a sweep: a config, the fields that vary, and the columns.
 
-A :class:`Region` is a set of points over which every column is one closed form. An exact count at one of
-them finds it (:mod:`archspec.symbolic.counts`), and its closed forms are checked there before they are used.
+A :class:`Region` is a set of points over which every column is one closed form. A count on numbers that
+record their expressions finds it, and its closed forms must equal the exact count at that point.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from archspec.configs.origin import RawConfig
 from archspec.configs.overrides import check_overrides
 from archspec.configs.reader import read_config
 from archspec.configs.scope import Scope
-from archspec.errors import ArchspecError, ConfigError, Place, Problem, Source, SweepError, did_you_mean
+from archspec.errors import ArchspecError, ConfigError, Place, Source, SweepError, did_you_mean
 from archspec.formats.dtypes import dtype_bytes, dtype_of, known_bytes
 from archspec.language.evaluator import MAX_WORK, Evaluator
 from archspec.language.expression import EvaluationError, Expression, Locals, parse
@@ -39,15 +39,14 @@ _NOT_SWEPT = {
     **dict.fromkeys(("model_type", "architectures"), "sweep one architecture at a time"),
     **dict.fromkeys(("dtype", "torch_dtype"), "sweep at one dtype at a time: --dtype"),
 }
-CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # where numbers are not plain: a point alone
+CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # numbers with expressions do not get through
 
 
 class Region(NamedTuple):
-    """Where the conditions hold: each column's closed form or value, or the reason why there is no count.
+    """The points that meet the conditions: a closed form or value of each column, or a refusal.
 
-    ``keep`` is false where `where` does not hold: then the values show only how large columns can be.
-    ``point`` is the point at which the region was found; ``tokens`` is the length of the call whose costs are
-    asked for, None without any.
+    ``keep`` is False if `where` excludes them; the values then show only the types of columns. ``point`` is
+    the point at which the region was found, ``tokens`` the length of the call whose costs are asked for.
     """
 
     conditions: tuple[Condition, ...]
@@ -66,19 +65,20 @@ class Region(NamedTuple):
 
 
 def expression(text: str, name: str) -> Expression:
-    """An expression of the spec language as users write it. Errors: :class:`SpecError`, with a caret."""
+    """Parse an expression that a user typed. Errors: :class:`SpecError`, with a caret."""
     if not text.strip():
         raise SweepError(f"{name}: there is no expression", help="write one, e.g. hidden_size % 128 == 0")
     return parse(Scalar(text, Place(Source(name, text), 1, 1), False, text), "")
 
 
 class Columns(Evaluator):
-    """Evaluates columns and filters: the names are quantities, and fields of the config."""
+    """Evaluates columns and conditions, whose names are quantities and fields of the config."""
 
     def __init__(self, scope: Scope, quantities: Mapping[str, Any]) -> None:
         self.scope, self.quantities, self.domain = scope, quantities, scope.domain
 
     def read(self, wanted: Expression) -> Any:
+        """Return the value of an expression. Errors: :class:`SweepError`, with a caret."""
         try:
             return self.evaluate(wanted)
         except EvaluationError as error:
@@ -95,12 +95,12 @@ class Columns(Evaluator):
         self.fail(f"{name} is neither a quantity nor a field", node, did_you_mean(name, known))
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
-        if isinstance(value, Scope):
-            if not value.has(name):
-                missing = f"{value.spec.model_type} has no field {name}"
-                self.fail(missing, node, did_you_mean(name, value.spec.fields))
-            return value.name(name, ast.Name(name))
-        return super().attribute(value, name, node)
+        if not isinstance(value, Scope):
+            return super().attribute(value, name, node)
+        if not value.has(name):
+            missing = f"{value.spec.model_type} has no field {name}"
+            self.fail(missing, node, did_you_mean(name, value.spec.fields))
+        return value.name(name, ast.Name(name))
 
     def call(self, name: str, node: ast.Call, local: Locals) -> Any:
         return self.scope.call(name, node, local) if name == "given" else super().call(name, node, local)
@@ -109,9 +109,9 @@ class Columns(Evaluator):
 class Subject:
     """A config with fields that vary.
 
-    ``ties`` are fields that follow others (name -> expression), ``columns`` expressions over fields and
-    quantities, costs of a call of ``lengths`` too, ``where`` the conditions that a point has to meet.
-    With ``runs`` a point is also refused if transformers builds it but cannot run it.
+    ``ties`` are fields that follow others, and ``columns`` expressions over fields, quantities and the costs
+    of a call of ``lengths``; ``where`` are the conditions that a point has to meet. With ``runs`` a point is
+    also refused if transformers builds it but cannot run it.
     """
 
     runs = False
@@ -131,44 +131,39 @@ class Subject:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
         self.ties = {name: expression(text, f"--tie {name}") for name, text in (ties or {}).items()}
-        self.columns = {
-            name: expression(text, "--columns") for name, text in (columns or {"params": "params"}).items()
-        }
+        columns = columns or {"params": "params"}
+        self.columns = {name: expression(text, "--columns") for name, text in columns.items()}
         named = {where: where} if isinstance(where, str) else where or {}
         self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
         self.dtype = dtype
         self.names = names_in([*self.columns.values(), *self.where])
         self.costs = CallCosts(self.names & {*COST_COLUMNS, TOKENS}, dict(lengths or {}))
         self.element = dtype_bytes(dtype) if dtype is not None else None
-        swept = {axis.name for axis in self.axes}
-        for name in swept & self.ties.keys():
-            raise SweepError(Problem(f"{name} is both set and tied", help="leave one of the two out"))
-        for name in swept & _NOT_SWEPT.keys():
-            raise SweepError(Problem(f"{name} is not swept", help=_NOT_SWEPT[name]))
+        for name in (axis.name for axis in self.axes):
+            if name in self.ties:
+                raise SweepError(f"{name} is both set and tied", help="leave one of the two out")
+            if name in _NOT_SWEPT:
+                raise SweepError(f"{name} is not swept", help=_NOT_SWEPT[name])
         self.library = library_of(specs)
         found, architecture = source_of(source, architecture, self.library)
         chosen = choose(read_config(found), architecture, self.library)
         self.model_type, self.architecture, self.config, _ = chosen
-        first = {axis.name: axis.values[0] for axis in self.axes}
         self.spec = self.library.load(self.model_type)
-        settings = self.settled(first)
+        settings = self.settled({axis.name: axis.values[0] for axis in self.axes})
         try:
             check_overrides(self.spec, settings, self.configured(settings))
-        except ConfigError as error:  # a first point that is refused is no reason to refuse the grid
-            try:
-                check_overrides(self.spec, settings, self.config)
-            except ConfigError:
-                raise error from None
+        except ConfigError:
+            check_overrides(self.spec, settings, self.config)  # passes if only the first point is refused
 
     def over(self, axes: Sequence[Axis]) -> Subject:
-        """The same over other values of the same fields."""
+        """Return the same subject over other values of the same fields."""
         other = copy(self)
         other.axes = tuple(axes)
         other.space = Space([axis.bounds for axis in axes])
         return other
 
     def settled(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values with those of the tied fields, each from the config with the earlier ones set."""
+        """Return values with those of the tied fields, each from the config with the earlier ones set."""
         settings = dict(values)
         for name, follows in self.ties.items():
             config = self.configured(settings)
@@ -177,7 +172,7 @@ class Subject:
         return settings
 
     def configured(self, settings: Mapping[str, Any]) -> RawConfig:
-        """The config with fields set to values that may be swept."""
+        """Return the config with fields set to values, which can have expressions."""
         config = read_config(self.config, {name: here(value) for name, value in settings.items()})
         for name, value in settings.items():
             if isinstance(value, Number):
@@ -189,42 +184,40 @@ class Subject:
         return config
 
     def values(self, point: Sequence[int]) -> dict[str, Any]:
-        """The plain values of the axes at a point, given by its positions."""
+        """Return the values of the fields at a point, given by its position along each axis."""
         return {axis.name: axis.values[position] for axis, position in zip(self.axes, point, strict=True)}
 
     def model(self, point: Sequence[int]) -> Model:
-        """The model at one point, counted plainly. Errors: :class:`ArchspecError` where there is none."""
+        """Return the model at one point. Errors: :class:`ArchspecError` if it is refused."""
         return load(self.config, self.architecture, self.settled(self.values(point)), self.library)
 
     def region(self, point: tuple[int, ...]) -> Region:
-        """The region around a point.
+        """Return the region around a point.
 
-        Errors: :class:`SweepError` for columns, ties and filters that make no sense.
+        Errors: :class:`SweepError` for invalid columns, ties and conditions.
         """
         exact, refusal = self._exact(point)
         try:
             path, found = self._run(point)
         except CANNOT:
             return self._alone(point, exact, refusal)
-        failed = found if isinstance(found, ArchspecError) else None
-        if failed is not None and refusal is None and (_limited(failed) or failed.problems[0].path == "tied"):
-            return self._alone(point, exact, None)  # to a trace equal layers are one, and it takes more steps
-        if failed is None and refusal is not None and _limited(refusal):
+        if isinstance(found, ArchspecError):
+            if refusal is None and (_is_limit(found) or found.problems[0].path == "tied"):
+                return self._alone(point, exact, None)  # equal layers are one here, and take more steps
+            if refusal is not None:
+                return Region(tuple(path.conditions), (), False, refusal, point)
+        elif refusal is not None and _is_limit(refusal):
             message = f"at {self.values(point)} a count takes more than {MAX_WORK:,} steps"
-            raise SweepError(Problem(message, help="sweep smaller values"))
-        if (failed is None) != (refusal is None):
-            said = f"the sweep says {failed}, the count {refusal}"
-            raise SweepError(f"a bug of archspec: at {self.values(point)} {said}")
-        if refusal is not None or failed is not None:
-            return Region(tuple(path.conditions), (), False, refusal, point)
-        scope, quantities = found
-        for name, value in exact.items():
-            if here(quantities[name]) != value:
-                swept = f"{name} is {here(quantities[name])} at {self.values(point)}, and not {value}"
-                raise SweepError(f"a bug of archspec: {swept}")
-        return self._region(path, scope, quantities, point)
+            raise SweepError(message, help="sweep smaller values")
+        elif refusal is None:
+            scope, quantities = found
+            if exact == {name: here(quantities[name]) for name in exact}:
+                return self._region(path, scope, quantities, point)
+        said = f"the count is {refusal or exact}, and the closed form differs"
+        raise SweepError(f"a bug of archspec: at {self.values(point)} {said}")
 
     def _exact(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
+        """Return the quantities of one point, and the reason if it is refused."""
         settings = self.settled(self.values(point))
         try:
             model = load(self.config, self.architecture, settings, self.library)
@@ -237,7 +230,7 @@ class Subject:
         return exact, None
 
     def _run(self, point: tuple[int, ...]) -> tuple[Path, Any]:
-        """The path, and the scope with the quantities, or the refusal."""
+        """Return the path of a count at a point, and its scope and quantities, or its refusal."""
         path = Path(self.space)
         values = self.values(point)
         for number, axis in enumerate(self.axes):
@@ -262,19 +255,19 @@ class Subject:
             return Region(tuple(path.conditions), (), False, SweepError(problem), point)
         if self.element:
             quantities["bytes"] = quantities["params"] * self.element
-        columns = Columns(scope, quantities)
+        columns, values = Columns(scope, quantities), tuple[Any, ...]()
         keep = all(bool(columns.read(condition)) for condition in self.where)
         conditions = tuple(path.conditions)
         try:
             values = tuple(_node(columns.read(wanted)) for wanted in self.columns.values())
         except (SweepError, *CANNOT):
             if keep:
-                raise
-            values = ()  # the filter may be there to keep a column from failing
+                raise  # otherwise the condition may exclude points at which a column fails
         tokens = _node(quantities[TOKENS]) if self.costs.names else None
         return Region(tuple(path.conditions) if keep else conditions, values, keep, None, point, tokens)
 
     def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
+        """Return the region of a point and no other."""
         path = Path(self.space)
         for number, axis in enumerate(self.axes):
             code = self.space.constant(axis.code(point[number]))
@@ -284,24 +277,24 @@ class Subject:
         return self._region(path, self.model(point).scope, dict(exact), point)
 
 
-def _limited(refusal: ArchspecError) -> bool:
-    """Whether a count was given up, which says nothing on whether transformers builds the model."""
+def _is_limit(refusal: ArchspecError) -> bool:
+    """Return True for a count that was given up, although transformers may build the model."""
     return f"more than {MAX_WORK:,} steps" in str(refusal)
 
 
-def _settled(value: Any) -> Any:
-    """A list, or a mapping, as plain data, on which the path rests from now on."""
+def _plain(value: Any) -> Any:
+    """Return a list or a mapping as plain data, which becomes a condition of the path."""
     if isinstance(value, dict):
-        return {str(fixed(key)): _settled(item) for key, item in value.items()}
-    return [_settled(item) for item in value] if isinstance(value, list | tuple | Growing) else fixed(value)
+        return {str(fixed(key)): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple | Growing) else fixed(value)
 
 
 def _node(value: Any) -> Any:
-    """A column's value: a closed form, or what it is everywhere."""
+    """Return the closed form of a column, or its value in the whole region."""
     if isinstance(value, Number):
         return value.expr
     if isinstance(value, list | dict | Growing):
-        return json.dumps(_settled(value))
+        return json.dumps(_plain(value))
     if isinstance(value, Scope):
-        raise SweepError(Problem("a sub-config is no column", help="name one of its fields"))
+        raise SweepError("a sub-config is not a column", help="name one of its fields")
     return value

@@ -38,18 +38,15 @@ class Sweep(Report):
     refuses have no row; :attr:`refused` has their number by reason. A sweep is an Arrow stream, which pandas,
     polars and DuckDB read directly.
 
-    ``architecture`` is the counted class, ``asked`` are the columns, and ``wide`` makes integers decimals.
+    ``architecture`` is the counted class, ``points`` is the number of points with or without a row, ``asked``
+    are the columns, and ``wide`` makes integers decimals.
     """
 
     def __init__(self, subject: Subject, asked: Sequence[str], wide: bool = False) -> None:
         self.subject, self.asked, self.wide = subject, list(asked), wide
         self.architecture = subject.architecture
         self.engine = Engine(subject)
-
-    @property
-    def points(self) -> int:
-        """Number of points of the grid, with or without a row."""
-        return self.engine.points
+        self.points = self.engine.points
 
     @property
     def refused(self) -> dict[str, int]:
