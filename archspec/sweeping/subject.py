@@ -45,8 +45,8 @@ CANNOT = (TooLarge, TypeError, ValueError, AttributeError)  # numbers with expre
 class Region(NamedTuple):
     """The points that meet the conditions: a closed form or value of each column, or a refusal.
 
-    ``keep`` is False if `where` excludes them; the values then show only the types of columns. ``point`` is
-    the point at which the region was found, ``tokens`` the length of the call whose costs are asked for.
+    ``keep`` is False if `where` excludes them; the values then show the types of columns. ``point`` is the
+    point at which the region was found, ``tokens`` the length of the call.
     """
 
     conditions: tuple[Condition, ...]
@@ -57,7 +57,7 @@ class Region(NamedTuple):
     tokens: Any = None
 
     def holds(self, space: Space, known: Mapping[Any, Any]) -> bool:
-        """Return True if a point, given by the number of its value along each axis, is in the region."""
+        """Return True if the point with some value along each axis is in the region."""
         try:
             return all(condition.met(space, known) for condition in self.conditions)
         except ArithmeticError:  # a quotient that an earlier condition guards
@@ -152,8 +152,11 @@ class Subject:
         settings = self.settled({axis.name: axis.values[0] for axis in self.axes})
         try:
             check_overrides(self.spec, settings, self.configured(settings))
-        except ConfigError:
-            check_overrides(self.spec, settings, self.config)  # passes if only the first point is refused
+        except ConfigError as error:
+            try:
+                check_overrides(self.spec, settings, self.config)  # passes if the first point is refused
+            except ConfigError:
+                raise error from None
 
     def over(self, axes: Sequence[Axis]) -> Subject:
         """Return the same subject over other values of the same fields."""
@@ -217,7 +220,6 @@ class Subject:
         raise SweepError(f"a bug of archspec: at {self.values(point)} {said}")
 
     def _exact(self, point: tuple[int, ...]) -> tuple[dict[str, int], ArchspecError | None]:
-        """Return the quantities of one point, and the reason if it is refused."""
         settings = self.settled(self.values(point))
         try:
             model = load(self.config, self.architecture, settings, self.library)
@@ -264,7 +266,8 @@ class Subject:
             if keep:
                 raise  # otherwise the condition may exclude points at which a column fails
         tokens = _node(quantities[TOKENS]) if self.costs.names else None
-        return Region(tuple(path.conditions) if keep else conditions, values, keep, None, point, tokens)
+        conditions = tuple(path.conditions) if keep else conditions
+        return Region(conditions, values, keep, None, point, tokens)
 
     def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
         """Return the region of a point and no other."""
@@ -278,7 +281,6 @@ class Subject:
 
 
 def _is_limit(refusal: ArchspecError) -> bool:
-    """Return True for a count that was given up, although transformers may build the model."""
     return f"more than {MAX_WORK:,} steps" in str(refusal)
 
 

@@ -107,8 +107,7 @@ class Sweep(Report):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows as dictionaries; iteration does the same."""
-        for batch in self.batches():
-            yield from batch.to_pylist()
+        return (row for batch in self.batches() for row in batch.to_pylist())
 
     __iter__ = rows
 
