@@ -130,8 +130,8 @@ class Subject:
     ) -> None:
         self.axes = tuple(axes)
         self.space = Space([axis.bounds for axis in axes])
-        self.ties = {name: expression(text, f"--tie {name}") for name, text in (ties or {}).items()}
-        columns = columns or {"params": "params"}
+        columns, ties = columns or {"params": "params"}, ties or {}
+        self.ties = {name: expression(text, f"--tie {name}") for name, text in ties.items()}
         self.columns = {name: expression(text, "--columns") for name, text in columns.items()}
         named = {where: where} if isinstance(where, str) else where or {}
         self.where = [expression(text, "--where" if name == text else name) for name, text in named.items()]
@@ -232,7 +232,6 @@ class Subject:
         return exact, None
 
     def _run(self, point: tuple[int, ...]) -> tuple[Path, Any]:
-        """Return the path of a count at a point, and its scope and quantities, or its refusal."""
         path = Path(self.space)
         values = self.values(point)
         for number, axis in enumerate(self.axes):
@@ -270,7 +269,6 @@ class Subject:
         return Region(conditions, values, keep, None, point, tokens)
 
     def _alone(self, point: tuple[int, ...], exact: dict[str, int], refusal: ArchspecError | None) -> Region:
-        """Return the region of a point and no other."""
         path = Path(self.space)
         for number, axis in enumerate(self.axes):
             code = self.space.constant(axis.code(point[number]))
@@ -285,7 +283,6 @@ def _is_limit(refusal: ArchspecError) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a list or a mapping as plain data, which becomes a condition of the path."""
     if isinstance(value, dict):
         return {str(fixed(key)): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple | Growing) else fixed(value)
