@@ -38,8 +38,8 @@ class Sweep(Report):
     refuses have no row; :attr:`refused` has their number by reason. A sweep is an Arrow stream, which pandas,
     polars and DuckDB read directly.
 
-    ``architecture`` is the counted class, ``points`` is the number of points with or without a row, ``asked``
-    are the columns, and ``wide`` makes integers decimals.
+    ``architecture`` is the counted class, ``points`` the number of points with or without a row, ``asked``
+    the columns; ``wide`` makes integers decimals. ``subject``, ``engine`` and ``table`` are its parts.
     """
 
     def __init__(self, subject: Subject, asked: Sequence[str], wide: bool = False) -> None:
