@@ -16,7 +16,7 @@ _EXAMPLES = 4  # regions that are examined for a note on their FLOPs
 
 
 class Head(NamedTuple):
-    """The first ``rows`` under the ``names`` of their columns; ``more`` and ``remarks`` are notes on others."""
+    """The first ``rows`` under the ``names`` of their columns; ``more`` and ``remarks`` are notes."""
 
     names: Sequence[str]
     rows: list[dict[str, Any]]
