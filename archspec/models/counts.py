@@ -136,5 +136,5 @@ def _row(level: int, part: Part, whole: int) -> tuple[str, ...]:
     number_alone = part.cls and part.copies == 1 and part.name.rpartition(".")[2].isdecimal()
     label = f"{part.name} ({part.cls})" if number_alone else part.name
     times = f" ×{part.copies}" if part.copies > 1 else ""
-    each = number(part.each) if part.places > 1 and part.each is not None else ""
+    each = number(part.each) if len(part.spots) > 1 and part.each is not None else ""
     return "  " * level + label + times, number(part.params), share(part.params, whole), each

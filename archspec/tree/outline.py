@@ -11,9 +11,9 @@ from archspec.typing_light import NamedTuple
 class Item(NamedTuple):
     """A module, or ``copies`` identical layers of a ModuleList.
 
-    ``name`` is the attribute (`0-11` for layers that are folded), ``label`` the class with its sizes where it
-    has tensors of its own. ``params`` and ``buffers`` count the elements of all copies; a tied tensor counts
-    where it stands first. ``marks`` say what is tied or frozen here.
+    ``name`` is the attribute (`0-11` for folded layers), ``label`` the class, with its sizes for a layer with
+    tensors. ``params`` and ``buffers`` count the elements of all copies; a tied tensor counts under its first
+    name. ``marks`` say what is tied or frozen here.
     """
 
     path: str
@@ -27,46 +27,40 @@ class Item(NamedTuple):
 
 
 def outline(root: Node, tensors: list[Tensor]) -> Item:
-    """The modules of a tree; ``tensors`` are what :func:`archspec.tree.tensors.tensors` gives for it."""
-    return _scaled(_Outliner(tensors).item(root, "", "")[0], 1)
+    """Return all modules of a tree; ``tensors`` are those of :func:`archspec.tree.tensors.tensors`."""
+    item, _ = _fold(root, "", "", {tensor.name: tensor for tensor in tensors}, {})
+    return _scaled(item, 1)
 
 
 def checked_depth(depth: int | None) -> int | None:
-    """A number of levels that are shown, None for all. Errors: :class:`ArchspecError`."""
+    """Return a number of levels, None for all. Errors: :class:`ArchspecError` for any other value."""
     if depth is not None and (type(depth) is not int or depth < 0):
         raise ArchspecError(f"depth is {depth!r}", help="give a number of levels from 0, or None for all")
     return depth
 
 
-class _Outliner:
-    def __init__(self, tensors: list[Tensor]) -> None:
-        self.tensors = {tensor.name: tensor for tensor in tensors}
-        self.kinds: dict[object, int] = {}
-
-    def item(self, node: Node, path: str, name: str) -> tuple[Item, int]:
-        """A module, its numbers those of one copy, and a number that identical modules share."""
-        own = [(leaf.name, self.tensors[joined(path, leaf.name)]) for leaf in node.tensors]
-        children: list[Item] = []
-        kinds: list[int] = []
-        for key, child in node.children.items():
-            item, kind = self.item(child, joined(path, key), key)
-            if node.cls == "ModuleList" and kinds and kinds[-1] == kind:
-                first = children[-1]
-                span = f"{first.name.partition('-')[0]}-{key}"
-                children[-1] = first._replace(name=span, copies=first.copies + 1)
-            else:
-                children.append(item)
-                kinds.append(kind)
-        params, buffers = (
-            sum(t.numel for _, t in own if t.kind == kind and t.tied_to is None)
-            + sum(getattr(child, counter) * child.copies for child in children)
-            for kind, counter in (("parameter", "params"), ("buffer", "buffers"))
-        )
-        marks, label = _marks(own), _label(node, own)
-        facts = (label, params, buffers, tuple(mark.partition(" to ")[0] for mark in marks))
-        inside = tuple((kind, child.name, child.copies) for kind, child in zip(kinds, children, strict=True))
-        kind = self.kinds.setdefault((facts, inside), len(self.kinds))
-        return Item(path, name, label, 1, params, buffers, marks, tuple(children)), kind
+def _fold(
+    node: Node, path: str, name: str, tensors: dict[str, Tensor], kinds: dict[object, int]
+) -> tuple[Item, int]:
+    """A module, with the numbers of one copy, and a number that identical modules share."""
+    own = [(leaf.name, tensors[joined(path, leaf.name)]) for leaf in node.tensors]
+    children: list[tuple[Item, int]] = []
+    for key, child in node.children.items():
+        item, kind = _fold(child, joined(path, key), key, tensors, kinds)
+        if node.cls == "ModuleList" and children and children[-1][1] == kind:
+            first = children.pop()[0]
+            item = first._replace(name=f"{first.name.partition('-')[0]}-{key}", copies=first.copies + 1)
+        children.append((item, kind))
+    unique = [tensor for _, tensor in own if tensor.tied_to is None]
+    params = sum(tensor.numel for tensor in unique if tensor.kind == "parameter")
+    params += sum(child.params * child.copies for child, _ in children)
+    buffers = sum(tensor.numel for tensor in unique if tensor.kind == "buffer")
+    buffers += sum(child.buffers * child.copies for child, _ in children)
+    marks, label = _marks(own), _label(node, own)
+    facts = (label, params, buffers, tuple(mark.partition(" to ")[0] for mark in marks))
+    inside = tuple((kind, child.name, child.copies) for child, kind in children)
+    item = Item(path, name, label, 1, params, buffers, marks, tuple(child for child, _ in children))
+    return item, kinds.setdefault((facts, inside), len(kinds))
 
 
 def _scaled(item: Item, outer: int) -> Item:
@@ -79,19 +73,14 @@ def _scaled(item: Item, outer: int) -> Item:
 def _marks(own: list[tuple[str, Tensor]]) -> tuple[str, ...]:
     marks = [f"{name} tied to {t.tied_to}".lstrip() for name, t in own if t.tied_to]
     parameters = [t for _, t in own if t.kind == "parameter"]
-    if parameters and not any(t.trainable for t in parameters):
-        marks.append("frozen")
-    return tuple(marks)
+    frozen = parameters and not any(t.trainable for t in parameters)
+    return (*marks, "frozen") if frozen else tuple(marks)
 
 
 def _label(node: Node, own: list[tuple[str, Tensor]]) -> str:
-    """The class, with what its tensors tell of the constructor's arguments.
-
-    Linear, Conv1D and Embedding are written as torch and transformers print them.
-    """
+    """The class with its sizes; Linear, Conv1D and Embedding as torch and transformers print them."""
     shapes = {name: tensor.shape for name, tensor in own}
-    weight = shapes.get("weight", ())
-    bias = "bias" in shapes
+    weight, bias = shapes.get("weight", ()), "bias" in shapes
     if node.cls == "Linear" and len(weight) == 2 and len(shapes) == 1 + bias:
         return f"Linear(in_features={weight[1]}, out_features={weight[0]}, bias={bias})"
     if node.cls == "Conv1D" and len(weight) == 2:

@@ -65,7 +65,7 @@ def test_parts_are_all_of_the_model_and_of_each_other(name: str) -> None:
     assert sum(part.params for part in top) == whole
     for _, part in every_row(found):
         assert not part.children or sum(child.params for child in part.children) == part.params
-        assert part.each is None or part.each * part.places == part.params
+        assert part.each is None or part.each * len(part.spots) == part.params
 
 
 def test_layers_that_differ_have_rows_of_their_own() -> None:
