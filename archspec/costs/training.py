@@ -23,7 +23,7 @@ from archspec.costs.quantities import total
 from archspec.costs.records import EXCLUDED, KERNELS, Call, Row
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_name
-from archspec.formats.float32 import kept_in_float32
+from archspec.formats.scheme import kept_in_float32
 from archspec.tree.builder import tree_of
 from archspec.tree.node import Node
 from archspec.tree.tensors import Tensor

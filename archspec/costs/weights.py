@@ -9,7 +9,6 @@ from math import prod
 
 from archspec.errors import ArchspecError
 from archspec.formats.dtypes import dtype_bytes
-from archspec.formats.float32 import kept_in_float32, named_modules
 from archspec.formats.scheme import (
     ALL_EXPERTS,
     CONV1D,
@@ -18,12 +17,13 @@ from archspec.formats.scheme import (
     Scheme,
     is_converted,
     is_linear_subclass,
+    kept_in_float32,
     start_of,
     unquantized_patterns,
 )
 from archspec.terminal import number
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor, joined
+from archspec.tree.tensors import Tensor, joined, modules
 from archspec.typing_light import NamedTuple
 
 _MATRICES = (LINEAR, CONV1D, EMBEDDING)
@@ -116,7 +116,7 @@ class Weights:
                 f"{number(routed)} parameters of experts stay in {self.dtype}: {self.scheme.name} does not "
                 "quantize experts that are stored in one tensor"
             )
-        names = [path for path, _ in named_modules(self.tree)]
+        names = [path for path, _ in modules(self.tree, layers=True)]
         listed = [*self.scheme.patterns, *(self.scheme.skipped or ())]
         for pattern in listed:
             if not _matches_any(pattern, names):

@@ -14,14 +14,15 @@ from archspec.formats.keys import (
     anything,
     choice,
     flag,
+    mapping,
     names,
     pair,
     positive,
     read,
+    typed,
     unset,
 )
-from archspec.formats.layouts import Layout
-from archspec.formats.scheme import ALL_EXPERTS, LINEAR, Scheme
+from archspec.formats.scheme import ALL_EXPERTS, LINEAR, Layout, Scheme
 from archspec.formats.table import LAYOUTS
 from archspec.typing_light import Any
 
@@ -30,50 +31,37 @@ _ACTIVATIONS = ("input_activations", "output_activations")
 _FORMATS = (*_BYTES, "pack-quantized", "nvfp4-pack-quantized", "mxfp4-pack-quantized")
 
 
-def _dense(given: Given, key: str, where: str) -> None:
-    sparsity = given.get(key) or {}
-    if not isinstance(sparsity, dict) or sparsity.get("format", "dense") != "dense":
-        raise KeyProblem(key, "sparse weights are not supported")
-
-
-def _not_false(given: Given, key: str, where: str) -> None:
-    if given.get(key) is False:
-        raise KeyProblem(key, f"{key} false dequantizes the weights: not supported")
-
-
-def _groups(given: Given, key: str, where: str) -> dict[str, Any]:
-    groups = given.get(key)
-    if not isinstance(groups, dict) or not groups:
-        raise KeyProblem(key, f"{key} is not a mapping of groups")
-    return groups
+def _is_dense(sparsity: Any) -> bool:
+    return not sparsity or (isinstance(sparsity, dict) and sparsity.get("format", "dense") == "dense")
 
 
 KEYS: dict[str, Check] = {
     **unset("transform_config moe_sparsity_config dequantize"),
-    "sparsity_config": _dense,
-    "run_compressed": _not_false,
+    "sparsity_config": typed(_is_dense, "supported: give dense weights"),
+    "run_compressed": typed(lambda value: value is not False, "supported: it dequantizes the weights"),
     "quantization_status": choice("compressed", "frozen", default="compressed", empty=True),
     "format": choice(*_FORMATS, "mixed-precision", default="", empty=True),
-    "config_groups": _groups,
+    "config_groups": mapping,
     "ignore": names,
 }
 UNUSED = "kv_cache_scheme global_compression_ratio version"
-_ARGUMENT_KEYS: dict[str, Check] = {
-    "num_bits": anything,
+_ARGUMENTS: dict[str, Check] = {
+    "num_bits": lambda given, key, where: given.get(key, 8),
     "type": choice("int", "float", default="int"),
     "symmetric": flag(True),
     "strategy": anything,
     "actorder": choice(None, "weight", "static", empty=True),
     "group_size": anything,
     "block_structure": anything,
+    "dynamic": anything,
 }
-_ARGUMENT_UNUSED = "dynamic observer observer_kwargs scale_dtype zp_dtype is_mx"
+_UNUSED_ARGUMENTS = "observer observer_kwargs scale_dtype zp_dtype is_mx"
 
 
 def scheme(keys: dict[str, Any], given: Given) -> Scheme:
     """Return the scheme: the Linears that a group targets and `ignore` does not list."""
     groups = [
-        _group(f"config_groups.{name}.", group, keys["format"])
+        _group(f"config_groups.{name}", group, keys["format"])
         for name, group in keys["config_groups"].items()
     ]
     ignored = keys["ignore"] or ()
@@ -109,18 +97,15 @@ def _matches(pattern: str, path: str, cls: str) -> bool:
 def _group(where: str, group: Any, default: str) -> tuple[tuple[str, ...], Layout, str]:
     """Return the targets of a group, the layout of its weights, and its name."""
     if not isinstance(group, dict):
-        raise KeyProblem(where.rstrip("."), "a group is not a mapping")
-    checks = {
-        "format": choice(*_FORMATS, default=default, empty=True),
-        "targets": names,
-        "weights": _arguments,
-    }
-    keys = read(group, checks | dict.fromkeys(_ACTIVATIONS, _arguments), where=where)
-    stored, weights, inner = keys["format"], keys["weights"], f"{where}weights."
+        raise KeyProblem(where, "a group is not a mapping")
+    checks = {"format": choice(*_FORMATS, default=default, empty=True), "targets": names}
+    checks |= dict.fromkeys(("weights", *_ACTIVATIONS), _arguments)
+    keys = read(group, checks, where=f"{where}.")
+    stored, weights, inner = keys["format"], keys["weights"], f"{where}.weights."
     for key in ("targets", "weights"):
         if not keys[key]:
-            raise KeyProblem(where + key, f"a group without {key} is not supported")
-    static = sum(_static_values(keys[key], f"{where}{key}.", stored) for key in _ACTIVATIONS)
+            raise KeyProblem(f"{where}.{key}", f"a group without {key} is not supported")
+    static = sum(_static_values(keys[key], f"{where}.{key}.", stored) for key in _ACTIVATIONS)
     if stored in (*_BYTES, "pack-quantized"):
         kind = "fp" if weights["type"] == "float" else "int"
         name = f"{stored} ({kind}{weights['num_bits']} per {weights['strategy']})"
@@ -136,16 +121,15 @@ def _group(where: str, group: Any, default: str) -> tuple[tuple[str, ...], Layou
 
 def _arguments(given: Given, key: str, where: str) -> Given | None:
     """The arguments of a quantizer, with defaults; None for null."""
-    arguments, where = given.get(key), f"{where}{key}."
-    if arguments is None:
+    if given.get(key) is None:
         return None
-    if not isinstance(arguments, dict):
-        raise KeyProblem(where.rstrip("."), f"{where.rstrip('.')} is not a mapping")
-    keys = read(arguments, _ARGUMENT_KEYS, _ARGUMENT_UNUSED, where)
+    if not isinstance(given[key], dict):
+        raise KeyProblem(where + key, f"{where}{key} is not a mapping")
+    keys = read(given[key], _ARGUMENTS, _UNUSED_ARGUMENTS, f"{where}{key}.")
     group = keys["group_size"]
     default = "tensor" if group is None else "channel" if group == -1 else "group"
-    checked = {one: keys[one] for one in ("type", "symmetric")}
-    return {"num_bits": 8, **arguments, "strategy": keys["strategy"] or default, **checked}
+    given_keys = {one: value for one, value in keys.items() if value is not None or one in given[key]}
+    return {**given_keys, "strategy": keys["strategy"] or default}
 
 
 def _static_values(given: Given | None, where: str, form: str) -> int:
@@ -154,9 +138,8 @@ def _static_values(given: Given | None, where: str, form: str) -> int:
         return 0
     if form not in _BYTES:
         raise KeyProblem(where + "dynamic", f"static activations in {form} are not supported")
-    choice("tensor", default="tensor")(given, "strategy", where)
-    if not given["symmetric"]:
-        raise KeyProblem(where + "symmetric", "asymmetric static activations are not supported")
+    choice("tensor")(given, "strategy", where)
+    choice(True)(given, "symmetric", where)
     return 1
 
 

@@ -52,6 +52,26 @@ def choice(
     return check
 
 
+def typed(holds: Callable[[Any], bool], what: str, default: Any = None) -> Check:
+    """A value with a property; null stands for the default. Lists become tuples."""
+
+    def check(given: Given, key: str, where: str) -> Any:
+        value = default if given.get(key) is None else given[key]
+        if not holds(value):
+            raise KeyProblem(where + key, f"{key} {value!r} is not {what}")
+        return tuple(value) if isinstance(value, list) else value
+
+    return check
+
+
+def positive(default: int) -> Check:
+    return typed(lambda value: type(value) is int and value > 0, "a positive integer", default)
+
+
+def flag(default: bool = False) -> Check:
+    return typed(lambda value: type(value) is bool, "true or false", default)
+
+
 def unset(keys: str) -> dict[str, Check]:
     """Keys that change the bytes in an unsupported way."""
 
@@ -63,63 +83,26 @@ def unset(keys: str) -> dict[str, Check]:
     return dict.fromkeys(keys.split(), check)
 
 
-def anything(given: Given, key: str, where: str) -> Any:
-    """A value that is checked elsewhere."""
-    return given.get(key)
-
-
 def group_size(given: Given, key: str, where: str) -> int:
     """The inputs that share a scale: 128 by default; 0 stands for all (-1 in the config)."""
-    return 0 if given.get(key) == -1 else positive(128)(given, key, where)
-
-
-def positive(default: int) -> Check:
-    """A positive integer."""
-
-    def check(given: Given, key: str, where: str) -> int:
-        value = default if given.get(key) is None else given[key]
-        if type(value) is not int or value < 1:
-            raise KeyProblem(where + key, f"{key} {value!r} is not a positive integer")
-        return value
-
-    return check
-
-
-def pair(given: Given, key: str, where: str) -> tuple[int, int]:
-    """Two positive integers."""
-    value = given.get(key)
-    sizes = value if isinstance(value, list | tuple) else ()
-    if len(sizes) != 2 or not all(type(size) is int and size > 0 for size in sizes):
-        raise KeyProblem(where + key, f"{key} is not a pair of positive integers")
-    return sizes[0], sizes[1]
-
-
-def flag(default: bool = False) -> Check:
-    """True or false."""
-
-    def check(given: Given, key: str, where: str) -> bool:
-        value = default if given.get(key) is None else given[key]
-        if type(value) is not bool:
-            raise KeyProblem(where + key, f"{key} {value!r} is not true or false")
-        return value
-
-    return check
-
-
-def names(given: Given, key: str, where: str) -> tuple[str, ...] | None:
-    """A list of module names; None for null."""
-    value = given.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise KeyProblem(where + key, f"{key} is not a list of module names")
-    return tuple(value)
+    size: int = 0 if given.get(key) == -1 else positive(128)(given, key, where)
+    return size
 
 
 def either(other: str, check: Check) -> Check:
     """A key that some tools write under another name."""
+    return lambda given, key, where: check(given, key if key in given or other not in given else other, where)
 
-    def read_one(given: Given, key: str, where: str) -> Any:
-        return check(given, key if key in given or other not in given else other, where)
 
-    return read_one
+def _is_list_of(kind: type, value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(type(one) is kind for one in value)
+
+
+def _is_pair(value: Any) -> bool:
+    return _is_list_of(int, value) and len(value) == 2 and min(value) > 0
+
+
+anything = typed(lambda value: True, "")
+names = typed(lambda value: value is None or _is_list_of(str, value), "a list of module names")
+pair = typed(_is_pair, "a pair of positive integers")
+mapping = typed(lambda value: isinstance(value, Mapping) and bool(value), "a mapping")

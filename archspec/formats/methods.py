@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
+from archspec.configs.origin import RawConfig
 from archspec.formats import compressed_tensors as ct
 from archspec.formats.keys import (
     Check,
@@ -19,13 +20,15 @@ from archspec.formats.keys import (
     either,
     flag,
     group_size,
+    mapping,
     names,
     pair,
     read,
+    typed,
     unset,
 )
-from archspec.formats.layouts import Layout
-from archspec.formats.scheme import EMBEDDING, LINEAR, Scheme
+from archspec.formats.scheme import EMBEDDING, LINEAR, Layout, Scheme
+from archspec.formats.stated import DTYPE_HELP, key_problem, quantization_of
 from archspec.formats.table import LAYOUTS, SCHEMES
 from archspec.typing_light import Any, NamedTuple
 
@@ -40,6 +43,33 @@ class Method(NamedTuple):
     unused: str = ""
 
 
+def scheme_of(config: RawConfig) -> Scheme | None:
+    """Return the scheme of a config; None for an unquantized one.
+
+    Errors: :class:`ConfigError` at the unsupported key.
+    """
+    if (found := quantization_of(config)) is None:
+        return None
+    name, given = found.given["quant_method"], found.given
+    groups = given.get("quantized_layers") or given.get("config_groups")
+    if name == "modelopt" and given.get("quant_algo") is None and not groups:
+        return None  # only the KV cache is quantized
+    method = METHODS.get(name) if isinstance(name, str) else None
+    if method is None:
+        what = "a quantization without quant_method" if name is None else f"quantization method {name!r}"
+        message = f"the bytes of {what} are not supported"
+        help_ = f"supported: {', '.join(METHODS)}; {DTYPE_HELP}"
+        raise key_problem(config, f"{found.path}.quant_method", message, help_)
+    try:
+        return method.scheme(read(given, method.checks, method.unused), given)
+    except KeyProblem as error:
+        at_top = error.key == "expert_dtype" and error.key in config.raw
+        key = error.key if at_top else f"{found.path}.{error.key}"
+        problem = error.problems[0]
+        help_ = f"{problem.help}; {DTYPE_HELP}" if problem.help else DTYPE_HELP
+        raise key_problem(config, key, problem.message, help_) from None
+
+
 _SPLIT = "Llama4TextExperts"  # transformers.quantizers.base.MODULES_TO_PATCH_FOR_QUANTIZATION
 _GPTQ_UNUSED = (
     "desc_act sym damp_percent true_sequential static_groups model_name_or_path model_file_base_name meta "
@@ -47,18 +77,14 @@ _GPTQ_UNUSED = (
     "exllama_config disable_exllama max_input_length cache_block_outputs model_seqlen pad_token_id "
     "act_group_aware damp_auto_increment mse quantizer"
 )
-_STORAGE = choice(
-    *("uint8", "int8", "float16", "bfloat16", "float32", "float64"),
-    default="uint8",
-    empty=True,
-    fold=lambda text: text.removeprefix("torch."),
-)
+_STORAGE = ("uint8", "int8", "float16", "bfloat16", "float32", "float64")
 _BNB_4BIT: dict[str, Check] = {
     "bnb_4bit_quant_type": choice("fp4", "nf4", default="fp4"),
-    "bnb_4bit_quant_storage": _STORAGE,
+    "bnb_4bit_quant_storage": choice(
+        *_STORAGE, default="uint8", empty=True, fold=lambda text: text.removeprefix("torch.")
+    ),
     "bnb_4bit_use_double_quant": flag(),
 }
-_MLX_BITS, _MLX_GROUPS = (2, 3, 4, 5, 6, 8), (32, 64, 128)
 
 
 def _bitsandbytes(keys: Keys, given: Given) -> Scheme:
@@ -82,13 +108,6 @@ def _grouped(method: str, keys: Keys, **changes: Any) -> Scheme:
     return SCHEMES[method]._replace(name=f"{method}, {bits} bits", layout=layout, **changes)
 
 
-def _path(given: Given, key: str, where: str) -> str:
-    value = given.get(key) or ""
-    if not isinstance(value, str):
-        raise KeyProblem(where + key, f"{key} is not the path of a module")
-    return value
-
-
 def _blocks(given: Given, key: str, where: str) -> tuple[int, int]:
     """The block size; (0, 0) for one scale per matrix (null in the config)."""
     if key not in given:
@@ -101,9 +120,7 @@ def _fp8(keys: Keys, given: Given) -> Scheme:
     static = 4 if keys["activation_scheme"] == "static" else 0  # bytes of the scale of the activations
     scale, blocks = 1 if keys["scale_fmt"] == "ue8m0" else 4, keys["weight_block_size"]
     one_scale = LAYOUTS["fp8"]._replace(block=(0, 0))
-    layout = LAYOUTS["fp8"]._replace(
-        block=blocks, scale_bytes=scale if any(blocks) else 4, extra_bytes=static
-    )
+    layout = one_scale._replace(block=blocks, scale_bytes=scale if any(blocks) else 4, extra_bytes=static)
     tables = keys["modules_to_convert"] or ()
 
     def choose(path: str, cls: str) -> Layout | None:
@@ -130,14 +147,11 @@ def _modelopt(keys: Keys, given: Given) -> Scheme:
     if algorithm == "NVFP4":
         choice(16, default=16, empty=True)(given, "group_size", "")
         expected = {"num_bits": 4, "type": "float", "group_size": 16}
-    groups = given.get("config_groups") or {}
-    if not isinstance(groups, Mapping):
-        raise KeyProblem("config_groups", "config_groups is not a mapping of groups")
-    for name, group in groups.items():
+    groups = mapping(given, "config_groups", "") if given.get("config_groups") else {}
+    for name in groups:
         where = f"config_groups.{name}."
-        weights = group.get("weights") if isinstance(group, Mapping) else None
-        if not isinstance(weights, Mapping):
-            raise KeyProblem(where + "weights", "weights is not a mapping")
+        group = mapping(groups, name, "config_groups.")
+        weights = mapping(group, "weights", where)
         for key, value in expected.items():
             choice(value, default=value)(weights, key, where + "weights.")
         choice(None, ["Linear"])(group, "targets", where)
@@ -157,11 +171,10 @@ def _is_excluded(path: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _mlx_keys(bits: int | None, group: int) -> dict[str, Check]:
-    mode = choice("affine", default="affine", empty=True)
     return {
-        "bits": choice(*_MLX_BITS, default=bits),
-        "group_size": choice(*_MLX_GROUPS, default=group),
-        "mode": mode,
+        "bits": choice(2, 3, 4, 5, 6, 8, default=bits),
+        "group_size": choice(32, 64, 128, default=group),
+        "mode": choice("affine", default="affine", empty=True),
     }
 
 
@@ -206,7 +219,7 @@ METHODS: dict[str, Method] = {
         {
             "bits": choice(4, 8),
             "group_size": group_size,
-            "block_name_to_quantize": _path,
+            "block_name_to_quantize": typed(lambda value: isinstance(value, str), "the path of a module", ""),
             "checkpoint_format": _GPTQ_FORMAT,
             "format": _GPTQ_FORMAT,
             "pack_dtype": choice("int32", default="int32", empty=True),

@@ -1,4 +1,4 @@
-"""A quantization scheme: which modules it quantizes, in which layout, and which it leaves unquantized."""
+"""How weights are stored: the layout of a matrix, the modules that a scheme quantizes, those in float32."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from archspec.errors import ArchspecError
-from archspec.formats.float32 import listed, named_modules
-from archspec.formats.layouts import Layout
 from archspec.tree.node import Node
-from archspec.tree.tensors import Tensor, output_embeddings
+from archspec.tree.tensors import Tensor, modules, output_embeddings
 from archspec.typing_light import NamedTuple
 
+_WORD = 32  # bits of the ints that elements are packed into
+_SCALES_PER_SCALE = 256  # bitsandbytes' double quantization
+_KEPT_LISTS = {"float16": ("float16", "16-bit", "always"), "bfloat16": ("16-bit", "always")}  # by dtype
 LINEAR, CONV1D, EMBEDDING = "Linear", "Conv1D", "Embedding"
 ALL_EXPERTS = "*"
 _DECODER_LAYERS = (  # optimum.gptq.constants.BLOCK_PATTERNS: the first one that starts a module's name wins
@@ -23,6 +24,67 @@ _SUBCLASSES = {  # paths of subclasses of nn.Linear, which `type(module) is nn.L
     "llama4_text": r"\.router$",
     "deepseek_v4": r"\.o_a_proj$",
 }
+
+
+class Layout(NamedTuple):
+    """How one matrix of ``rows`` outputs and ``columns`` inputs is stored.
+
+    Attributes:
+        bits: Bits per element.
+        block: The rows and columns that share a scale; 0 stands for all of them.
+        scale_bytes: Bytes of a scale.
+        scale_values: Values in the model's dtype that are stored with each scale (MLX: a scale and a bias).
+        zero_bits: Bits of the zero point of each scale.
+        extra_bytes: Bytes that are stored once per matrix.
+        extra_values: Values in the model's dtype that are stored once per matrix.
+        index_bytes: Bytes per input (GPTQ: its group).
+        flat: Blocks span rows: the matrix is treated as one row.
+        nested: Scales are quantized, too, with a float32 per 256 scales.
+        packed: Elements and zero points are packed into int32, so that their bits must fill it.
+        uneven: What happens if the columns do not fill the blocks: "pad", "refuse", or "keep" the dtype.
+    """
+
+    bits: int
+    block: tuple[int, int]
+    scale_bytes: int = 0
+    scale_values: int = 0
+    zero_bits: int = 0
+    extra_bytes: int = 0
+    extra_values: int = 0
+    index_bytes: int = 0
+    flat: bool = False
+    nested: bool = False
+    packed: bool = False
+    uneven: str = "pad"
+
+    def bytes(self, rows: int, columns: int, element: int = 2, parts: int = 1) -> int:
+        """Return the bytes of a matrix.
+
+        ``element`` is the size of the model's dtype. ``parts`` is the number of matrices that are fused into
+        this one; none of them shares its scales.
+
+        >>> Layout(8, (1, 0), scale_bytes=4).bytes(300, 100)  # int8
+        31200
+        >>> Layout(4, (1, 64), scale_bytes=4, extra_bytes=64, flat=True).bytes(300, 100)  # nf4
+        16940
+        >>> Layout(4, (1, 128), 2, zero_bits=4, index_bytes=4, packed=True).bytes(4096, 4096)  # GPTQ
+        8732672
+        """
+        if self.flat:
+            rows, columns = 1, rows * columns
+        height, width = self.block[0] or rows or 1, self.block[1] or columns or 1
+        if columns % width and self.uneven == "keep":
+            return rows * columns * element
+        if columns % width and self.uneven == "refuse":
+            raise ArchspecError(f"a weight of {rows} x {columns} cannot be quantized in groups of {width}")
+        if self.packed and (columns * self.bits % _WORD or (self.zero_bits and rows * self.bits % _WORD)):
+            raise ArchspecError(f"a weight of {rows} x {columns} cannot be packed in {self.bits} bits")
+        scales = max(parts, -(-rows // height)) * -(-columns // width)
+        elements = rows * -(-columns * self.bits // 8)
+        nested = 4 * -(-scales // _SCALES_PER_SCALE) if self.nested else 0
+        per_scale = self.scale_bytes + self.scale_values * element
+        extra = self.extra_bytes + self.extra_values * element + self.index_bytes * columns
+        return elements + scales * per_scale + scales * self.zero_bits // 8 + nested + extra
 
 
 class Scheme(NamedTuple):
@@ -89,7 +151,7 @@ def unquantized_patterns(scheme: Scheme, tree: Node, tensors: list[Tensor]) -> l
     """
     if scheme.own_names:
         return []
-    names = [*(scheme.skipped or ()), *listed(tree, "float16")]
+    names = [*(scheme.skipped or ()), *_kept(tree, "float16")]
     if scheme.skipped is None or scheme.skip_defaults:
         parameters = [tensor for tensor in tensors if tensor.kind == "parameter"]
         ends = [end for one in parameters if one.tied_to for end in (one.name, one.tied_to)]
@@ -118,8 +180,29 @@ def start_of(scheme: Scheme, tree: Node) -> str:
     """
     if scheme.inside != "":
         return scheme.inside or ""
-    names = [path for path, _ in named_modules(tree)]
+    names = [path for path, _ in modules(tree, layers=True)]
     for prefix in _DECODER_LAYERS:
         if any(name.startswith(prefix) for name in names):
             return prefix
     raise ArchspecError(f"gptq does not support {tree.cls}: optimum does not know the names of its layers")
+
+
+def kept_in_float32(tree: Node, tensors: list[Tensor], dtype: str) -> frozenset[str]:
+    """Return the names of a model's parameters that transformers loads in float32 in a 16-bit model.
+
+    The key `keep_in_float32` of a spec lists patterns of names: under ``float16`` those of its classes'
+    `_keep_in_fp32_modules`, under ``16-bit`` those of `_keep_in_fp32_modules_strict`, and under ``always``
+    parameters that are built in float32 whatever the dtype is. Source: `from_pretrained` in
+    transformers/modeling_utils.py and core_model_loading.py.
+    """
+    patterns = [one for name in _KEPT_LISTS.get(dtype, ()) for one in _kept(tree, name)]
+    if not patterns:
+        return frozenset()
+    any_of = re.compile("|".join(one.replace("*", ".*") for one in patterns))
+    return frozenset(one.name for one in tensors if one.kind == "parameter" and any_of.search(one.name))
+
+
+def _kept(tree: Node, name: str) -> list[str]:
+    """The patterns in one list of the model types in a tree."""
+    specs = {one.scope.spec.model_type: one.scope.spec for _, one in modules(tree, layers=True) if one.scope}
+    return sorted({pattern for spec in specs.values() for pattern in spec.keep_in_float32.get(name, ())})

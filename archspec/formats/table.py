@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from archspec.errors import ArchspecError, did_you_mean
 from archspec.formats.dtypes import TABLE, WEIGHT_DTYPES, dtype_name
-from archspec.formats.layouts import Layout
-from archspec.formats.scheme import Scheme
+from archspec.formats.scheme import Layout, Scheme
 from archspec.typing_light import Any, NamedTuple
 
 

@@ -84,7 +84,7 @@ class Costs:
         (13476831232, Stored(format='nf4', elements=6476005376, bytes=3642767360))
         """
         from archspec.costs.weights import Weights
-        from archspec.formats.config import scheme_of
+        from archspec.formats.methods import scheme_of
         from archspec.formats.table import find_format
 
         chosen = None if stored is None else find_format(stored)

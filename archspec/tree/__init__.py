@@ -1,1 +1,1 @@
-"""What a constructor would build: modules, tensors, ties, exact counts."""
+"""The result of a constructor: modules, tensors, ties, exact counts."""

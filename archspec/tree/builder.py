@@ -40,17 +40,17 @@ class Builder(Inside):
         self.memo: dict[Any, tuple[Node, Any]] = {}
 
     def build(self, architecture: str) -> Node:
-        """The tree of an architecture of the scope's spec.
+        """Return the tree of an architecture of the scope's spec.
 
         Errors: :class:`ConfigError` for values that the constructor refuses, :class:`SpecError` for
-        a spec that is wrong, :class:`UnknownArchitectureError` for a class that it does not have.
+        a spec that is wrong, :class:`UnknownArchitectureError` for a missing class.
         """
         spec = self.scope.spec
         if spec.refuse:
             raise UnknownArchitectureError(f"{spec.model_type} is not counted: {spec.refuse}")
         module = spec.module(architecture)
         if module is None:
-            message = f"{spec.model_type} has no architecture {architecture!r}"
+            message = f"{architecture!r} is not an architecture of {spec.model_type}"
             raise UnknownArchitectureError(message, help=did_you_mean(architecture, spec.architectures))
         name = ast.Name(architecture, ast.Load())
         self.expression = Expression(name, architecture, module.place, "architectures")
@@ -62,38 +62,17 @@ class Builder(Inside):
         return self.root
 
     def instantiate(self, module: Module, scope: Scope, arguments: Locals, node: ast.AST) -> Node:
-        """One module; the same module with the same arguments is built once and shared."""
+        """Return one module; the same module with the same arguments is built once and shared."""
         key = self.memo_key(module, scope, arguments)
         if key is not None and key in self.memo:
             return self.memo[key][0]
         self.spend(12, node)
         if len(self.frames) > MAX_DEPTH:
             self.fail(f"{module.name} contains itself", node, "a module tree has an end")
-        local = dict(arguments)
-        frame = self.frame_of(module, scope, local)
+        frame = self.frame_of(module, scope, dict(arguments))
         self.frames.append(frame)
         try:
-            for name, default in module.parameters.items():
-                if name not in local:
-                    if default is None:
-                        known = f"parameters: {', '.join(module.parameters)}"
-                        self.fail(f"{module.name} needs {name}", node, known)
-                    local[name] = self.evaluate(default, {})
-            for condition in module.require:
-                self.demand(condition, frame)
-            body = self.part(module.body)
-            if body is None and isinstance(module.body, Expression):
-                self.expression = module.body
-                self.fail(f"{module.name} is nothing, a class must be a module", module.body.tree)
-            assert body is not None  # what is written out is a module
-            built = body.copy()
-            built.cls, built.module, built.scope = module.name, module, scope
-            if module.output_embeddings is not None:
-                built.output_embeddings = self.output_path(module.output_embeddings)
-            if module.layer is not None:
-                self.subclass(built, module.layer)
-            built.ties = [*built.ties, *self.ties(module, scope)]
-            self.completed(built, module)
+            built = self._built(module, frame, node)
         except EvaluationError as error:
             read = sorted(names(error.expression.tree))
             raise ConfigError(scope.blame(read, error.problem(scope.origin.name))) from None
@@ -103,28 +82,47 @@ class Builder(Inside):
             self.memo[key] = (built, (scope, arguments))  # keeps alive what the key names by identity
         return built
 
+    def _built(self, module: Module, frame: Frame, node: ast.AST) -> Node:
+        for name, default in module.parameters.items():
+            if name not in frame.local:
+                if default is None:
+                    self.fail(
+                        f"{module.name} needs {name}", node, f"parameters: {', '.join(module.parameters)}"
+                    )
+                frame.local[name] = self.evaluate(default, {})
+        for condition in module.require:
+            self.demand(condition, frame)
+        body = self.part(module.body)
+        if body is None and isinstance(module.body, Expression):
+            self.expression = module.body
+            self.fail(f"{module.name} is nothing, a class must be a module", module.body.tree)
+        assert body is not None  # a body of attributes is a module
+        built = body.copy()
+        built.cls, built.module, built.scope = module.name, module, frame.scope
+        if module.output_embeddings is not None:
+            built.output_embeddings = self.output_path(module.output_embeddings)
+        if module.layer is not None:  # the class is a subclass of a torch layer
+            parent = self.made(module.layer)
+            assert parent is not None  # a call of a layer is a module
+            built.layer, built.guards = parent.layer, built.guards | parent.guards
+            frozen = parent.frozen
+            built.tensors = [one._replace(trainable=one.trainable and not frozen) for one in parent.tensors]
+        built.ties = [*built.ties, *self.ties(module, frame.scope)]
+        self.completed(built, module)
+        return built
+
     def frame_of(self, module: Module, scope: Scope, local: Locals) -> Frame:
-        """What names mean inside a module."""
         return Frame(scope, local, module.where)
 
     def completed(self, built: Node, module: Module) -> None:
-        """A module is built: for builders that ask it for more."""
-
-    def subclass(self, built: Node, layer: Expression) -> None:
-        """Gives a module the tensors of the torch layer that its class is a subclass of."""
-        parent = self.made(layer)
-        assert parent is not None  # a call of a layer is a module
-        built.layer, built.guards = parent.layer, built.guards | parent.guards
-        built.tensors = [
-            tensor._replace(trainable=tensor.trainable and not parent.frozen) for tensor in parent.tensors
-        ]
+        """Extend a module that is built; for subclasses."""
 
     def memo_key(self, module: Module, scope: Scope, arguments: Locals) -> Any:
         known_by = self.domain.known_by
         return (id(module), id(scope), tuple((name, known_by(value)) for name, value in arguments.items()))
 
     def part(self, part: Body) -> Node | None:
-        """A mapping is a module with named children, a list one with numbered children."""
+        """Return a mapping as a module with named children, a list as one with numbered children."""
         if isinstance(part, Expression):
             return self.made(part)
         children: dict[str, Node] = {}
@@ -137,11 +135,10 @@ class Builder(Inside):
         return Node("Sequential" if isinstance(part, list) else "ModuleDict", children=children)
 
     def child(self, name: str, inner: Body) -> Node | None:
-        """What stands under an attribute of the module that is being built."""
         return self.part(inner)
 
     def made(self, constructor: Expression) -> Node | None:
-        """The module that a constructor expression gives; None where the attribute is not built."""
+        """Return the module of a constructor expression; None for an attribute that is not built."""
         value = self.evaluate(constructor, self.frames[-1].local)
         outer, self.expression = self.expression, constructor
         built = self.as_node(value, constructor.tree)
@@ -149,14 +146,12 @@ class Builder(Inside):
         return built
 
     def as_node(self, value: Any, node: ast.AST) -> Node | None:
-        """A value of an expression as a module."""
         value = self.domain.plain(value)
         if value is None or isinstance(value, Node):
             return value
-        if isinstance(value, list):
-            return self.container("ModuleList", dict(enumerate(value)), node)
-        if isinstance(value, dict):
-            return self.container("ModuleDict", value, node)
+        if isinstance(value, list | dict):
+            items = value if isinstance(value, dict) else dict(enumerate(value))
+            return self.container("ModuleDict" if isinstance(value, dict) else "ModuleList", items, node)
         help_ = "write a constructor, e.g. Linear(a, b), or None"
         self.fail(f"{describe(value)} is not a module", node, help_)
 
@@ -166,7 +161,7 @@ class Builder(Inside):
         return Node(cls, children={name: child for name, child in built.items() if child is not None})
 
     def ties(self, module: Module, scope: Scope) -> list[tuple[str, str, Tie]]:
-        """The pairs (target, source) that hold; `tied:` needs the config's tie_word_embeddings."""
+        """Return the pairs (target, source) that hold; `tied:` needs the config's tie_word_embeddings."""
         pairs: list[tuple[str, str, Tie]] = []
         for tie in module.ties:
             if not tie.always and not self.tied_here(scope):
@@ -199,26 +194,25 @@ class Builder(Inside):
         if name in LEAVES:
             return self.leaf(name, arguments, keywords, node)
         if name in _CONTAINERS:
-            return self.literal_container(name, arguments, node)
-        if name == "weight_norm":
-            return self.parametrized(arguments, keywords, node)
-        if name == "replace_batch_norm":
-            if len(arguments) != 1 or not isinstance(arguments[0], Node):
-                self.fail("replace_batch_norm takes a module", node)
-            return self.frozen_norms(arguments[0])
+            items: Any = [self.domain.plain(argument) for argument in arguments]
+            if len(items) == 1 and isinstance(items[0], list | dict):
+                items = items[0]
+            return self.container(name, items if isinstance(items, dict) else dict(enumerate(items)), node)
+        if name in ("weight_norm", "replace_batch_norm"):
+            return self.changed(name, arguments, keywords, node)
         usual = [scope.spec.model_type]
         if arguments and isinstance(arguments[0], Scope):
             usual = _named_types(scope, node.args[0])
             scope = arguments.pop(0)
         elif arguments and arguments[0] is None and name.startswith(AUTO):
             self.fail(f"`{ast.unparse(node.args[0])}` is null", node.args[0], "give the sub-config")
-        module = self.find(name, scope, node, usual)
+        module = self._find(name, scope, node, usual)
         return self.bound(module, scope, arguments, keywords, node)
 
-    def find(self, name: str, scope: Scope, node: ast.Call, usual: list[str]) -> Module:
-        """The module that a name means in a scope; AutoModel… is the class the model type maps to.
+    def _find(self, name: str, scope: Scope, node: ast.Call, usual: list[str]) -> Module:
+        """The module that a name means in a scope; AutoModel… is the class of the model type.
 
-        For a model type that is not one of the ``usual``, transformers' own list of classes decides.
+        For a model type that is not one of the ``usual``, transformers' list of classes decides.
         """
         spec = scope.spec
         if name.startswith(AUTO):
@@ -239,7 +233,7 @@ class Builder(Inside):
     def bound(
         self, module: Module, scope: Scope, arguments: list[Any], keywords: Locals, node: ast.Call
     ) -> Node:
-        """Arguments to parameters; keywords that are config fields hold for the whole module."""
+        """Bind arguments to parameters; keywords that are config fields hold for the whole module."""
         if len(arguments) > len(module.parameters):
             counts = f"takes {len(module.parameters)} arguments, {len(arguments)} are given"
             self.fail(f"{module.name} {counts}", node)
@@ -255,18 +249,9 @@ class Builder(Inside):
                 self.fail(f"{key} is neither a parameter of {module.name} nor a field", node, help_)
         return self.instantiate(module, scope.with_fields(fields) if fields else scope, values, node)
 
-    def literal_container(self, name: str, arguments: list[Any], node: ast.Call) -> Node:
-        items: Any = [self.domain.plain(argument) for argument in arguments]
-        if len(items) == 1 and isinstance(items[0], list | dict):
-            items = items[0]
-        return self.container(name, items if isinstance(items, dict) else dict(enumerate(items)), node)
-
 
 def tree_of(scope: Scope, architecture: str) -> Node:
-    """The tree of an architecture at a config, built once; the tree of a call's costs is such a tree, too.
-
-    Errors: those of :meth:`Builder.build`.
-    """
+    """Return the tree of an architecture at a config, built once. Errors: those of :meth:`Builder.build`."""
     for known in scope.built:
         if known.architecture == architecture:
             return known.root  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What names, fields, methods and torch's layers mean inside a module."""
+"""The environment of a module: its names, fields and methods, and torch's layers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ MAX_NUMEL = 2**61 - 1  # torch counts a tensor's bytes in a signed 64-bit number
 
 
 class Frame:
-    """What names mean inside one module: the config in force, the arguments, `where:`."""
+    """The names inside one module: the config, the arguments, `where:`."""
 
     def __init__(self, scope: Scope, local: Locals, where: dict[str, Expression]) -> None:
         self.scope, self.local, self.where = scope, local, where
         self.pending: set[str] = set()
-        self.axes: dict[str, Any] | None = None  # of a call, where costs are asked for
+        self.axes: dict[str, Any] | None = None  # of a call, for costs
         self.layer_idx: Any = None
         self.runs: Mapping[str, Runs] = {}
         self.saves: Mapping[str, Expression] = {}
 
 
 class Inside(Evaluator):
-    """An environment of frames: that of the module that is being built is the last."""
+    """An environment of frames; the last is that of the module that is being built."""
 
     frames: list[Frame]
 
@@ -58,7 +58,6 @@ class Inside(Evaluator):
         return where[node.id].tree if isinstance(node, ast.Name) and node.id in where else node
 
     def read(self, scope: Scope, name: str) -> Any:
-        """A config field's value, a sub-config as the scope of its own fields."""
         return open_part(scope.get(name))
 
     def attribute(self, value: Any, name: str, node: ast.Attribute) -> Any:
@@ -74,15 +73,15 @@ class Inside(Evaluator):
             if name == "requires_grad_":
                 other.frozen = bool(arguments) and not self.truth(arguments[0], node)
             else:
-                other.routed = self.routing(arguments, node)
+                other.routed = self._routing(arguments, node)
             return other
         if isinstance(value, Scope) and name == "get" and len(node.args) == 1 and not node.keywords:
             field = str(self.visit(node.args[0], local))  # a field that only some model types describe
             return self.read(value, field) if value.has(field) else value.raw.get(field)
         return super().method(value, name, node, local)
 
-    def routing(self, arguments: list[Any], node: ast.Call) -> Routed | None:
-        """The arguments of `.routed`; none where one of them is null."""
+    def _routing(self, arguments: list[Any], node: ast.Call) -> Routed | None:
+        """The arguments of `.routed`; None if one of them is null."""
         if len(arguments) != 2:
             self.fail("routed takes the experts used for a token and the number of experts", node)
         for number in arguments:
@@ -106,14 +105,14 @@ class Inside(Evaluator):
             scope.blame(fields, unmet_condition(condition, scope.origin, shown, fields, condition.path))
         )
 
-    def output_path(self, said: Expression) -> OutputEmbeddings:
-        """`a.b`, `None`, or `a.b if condition else c.d`."""
-        tree = said.tree
+    def output_path(self, path: Expression) -> OutputEmbeddings:
+        """Evaluate `a.b`, `None`, or `a.b if condition else c.d`."""
+        tree = path.tree
         while isinstance(tree, ast.IfExp):
-            holds = self.truth(self.evaluate(said._replace(tree=tree.test), self.frames[-1].local), tree.test)
-            tree = tree.body if holds else tree.orelse
-        path = "" if isinstance(tree, ast.Constant) and tree.value is None else ast.unparse(tree)
-        return OutputEmbeddings(path, said.place)
+            value = self.evaluate(path._replace(tree=tree.test), self.frames[-1].local)
+            tree = tree.body if self.truth(value, tree.test) else tree.orelse
+        is_none = isinstance(tree, ast.Constant) and tree.value is None
+        return OutputEmbeddings("" if is_none else ast.unparse(tree), path.place)
 
     def leaf(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
         self.spend(4, node)
@@ -147,9 +146,12 @@ class Inside(Evaluator):
             count = f"{numel:,}" if numel < MAX_NUMEL**4 else "far too many"
             self.fail(f"`{ast.unparse(node)}` has {count} elements, more than torch can hold", node)
 
-    def parametrized(self, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+    def changed(self, name: str, arguments: list[Any], keywords: Locals, node: ast.Call) -> Node:
+        """Return a module after `weight_norm` or `replace_batch_norm`."""
         if not arguments or not isinstance(arguments[0], Node):
-            self.fail("weight_norm takes a module", node)
+            self.fail(f"{name} takes a module", node)
+        if name == "replace_batch_norm":
+            return _frozen_norms(arguments[0])
         other: Node = arguments[0].copy()
         try:
             other.tensors = weight_norm(other.tensors, **keywords)
@@ -157,11 +159,12 @@ class Inside(Evaluator):
             self.fail(f"weight_norm: {error}", node)
         return other
 
-    def frozen_norms(self, module: Node) -> Node:
-        """transformers' replace_batch_norm: each BatchNorm2d becomes a FrozenBatchNorm2d of its size."""
-        other = module.copy()
-        if module.leaf and module.cls == "BatchNorm2d":
-            other.cls = other.layer = "FrozenBatchNorm2d"
-            other.tensors = LEAVES[other.cls](module.tensors[0].shape[0])
-        other.children = {name: self.frozen_norms(child) for name, child in module.children.items()}
-        return other
+
+def _frozen_norms(module: Node) -> Node:
+    """transformers' replace_batch_norm: each BatchNorm2d becomes a FrozenBatchNorm2d of its size."""
+    other = module.copy()
+    if module.leaf and module.cls == "BatchNorm2d":
+        other.cls = other.layer = "FrozenBatchNorm2d"
+        other.tensors = LEAVES[other.cls](module.tensors[0].shape[0])
+    other.children = {name: _frozen_norms(child) for name, child in module.children.items()}
+    return other

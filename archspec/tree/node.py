@@ -10,7 +10,7 @@ from archspec.typing_light import Any, NamedTuple
 
 
 class OutputEmbeddings(NamedTuple):
-    """What `get_output_embeddings()` returns: a path, '' for None; and the line that says so."""
+    """The path of the result of `get_output_embeddings()`, '' for None, and its line in the spec."""
 
     path: str
     place: Place
@@ -24,7 +24,7 @@ class Routed(NamedTuple):
 
 
 class Node:
-    """A module: its class, its children by attribute name, its own tensors, and its ties."""
+    """A module: its class, its children by attribute name, its tensors, and its ties."""
 
     __slots__ = (
         *("children", "cls", "frozen", "guards", "layer", "leaf", "module"),
@@ -36,7 +36,7 @@ class Node:
         self, cls: str, tensors: list[Leaf] | None = None, children: dict[str, Node] | None = None
     ) -> None:
         self.cls = cls
-        self.layer = cls if children is None else ""  # torch's own name for it, where a subclass has another
+        self.layer = cls if children is None else ""  # torch's name for it, which differs for a subclass
         self.tensors = tensors or []
         self.children = children if children is not None else {}
         self.leaf = children is None
@@ -68,7 +68,7 @@ _LANGUAGE_MODELS = {
 
 
 def auto_class(spec: Spec, auto: str) -> str | None:
-    """The architecture that an auto class gives: AutoModel the first, AutoModelForX one named so."""
+    """Return the architecture of an auto class by its name: AutoModel's is the first."""
     if auto == "AutoModel":
         return spec.architectures[0] if spec.architectures else None
     suffix = auto.removeprefix("AutoModel").removeprefix("Auto")
@@ -80,10 +80,10 @@ def auto_class(spec: Spec, auto: str) -> str | None:
 
 
 def listed_class(spec: Spec, auto: str) -> str | None:
-    """The class that transformers' auto class gives for a model type, or None if it lists no supported one.
+    """Return the class that transformers' auto class lists for a model type, if a supported one is clear.
 
-    An auto class lists fewer model types than there are specs. For a model type that transformers does not
-    have, or that a custom spec replaces, the class goes by its name as in :func:`auto_class`.
+    For a model type that transformers does not have, or that a custom spec replaces, the class goes by its
+    name as in :func:`auto_class`.
     """
     from archspec.specs.exported import exported
     from archspec.specs.search_path import is_own

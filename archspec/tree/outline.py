@@ -13,7 +13,7 @@ class Item(NamedTuple):
 
     ``name`` is the attribute (`0-11` for folded layers), ``label`` the class, with its sizes for a layer with
     tensors. ``params`` and ``buffers`` count the elements of all copies; a tied tensor counts under its first
-    name. ``marks`` say what is tied or frozen here.
+    name. ``marks`` report ties and frozen parameters.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The modules that show where the parameters of a model are, with similar layers as one."""
+"""The modules that hold most parameters of a model, with similar layers as one."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _is_large(part: Part, whole: int) -> bool:
 
 
 def _flat(part: Part, whole: int, path: str) -> Iterator[Part]:
-    """The parts within one that has no row."""
+    """The parts within one that gets no row."""
     for child in part.children:
         name = joined(path, child.name)
         if child.children and child.copies == 1 and child.params >= _WRAPPER * whole:

@@ -24,7 +24,7 @@ from archspec.typing_light import Any
 def unrunnable(scope: Scope, architecture: str, root: Node | None = None) -> Iterator[Problem]:
     """Yield why a forward pass of a config fails, for its sub-configs too.
 
-    With the tree of the model, conditions on numbers of experts hold if it has no routed experts.
+    With the tree of the model, conditions on numbers of experts apply only to routed experts.
     """
     for name, condition in scope.spec.runnable:
         if name not in ("", architecture) or _holds(scope, condition):

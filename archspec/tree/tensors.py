@@ -19,10 +19,10 @@ MAX_MODULES = 2_000_000
 class Tensor(NamedTuple):
     """One entry of `named_parameters(remove_duplicate=False)`, or a persistent buffer.
 
-    ``tied_to`` names the tensor that holds the values, where that is another one; ``layer`` is the torch
-    layer it belongs to; ``active`` is the number of elements that work on a token, on average where each
-    expert has a tensor of its own; ``embedding`` says what it is to the embedding split: `output` for the
-    matrix of the output embeddings, tied or not, `table` for another layer's `Embedding`.
+    ``tied_to`` names the tensor that holds the values, if that is another one; ``layer`` is the torch layer
+    of the tensor; ``active`` is the number of elements that work on a token, on average if each expert has
+    its tensor; ``embedding`` is `output` for the matrix of the output embeddings, tied or not, `table` for
+    any other `Embedding`.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Tensor(NamedTuple):
 
 
 def tensors(root: Node) -> list[Tensor]:
-    """Every parameter in torch's order, then every persistent buffer.
+    """Return every parameter in torch's order, then every persistent buffer.
 
     Errors: :class:`SpecError` for a tie whose ends do not exist, :class:`ConfigError` for more than
     two million tensors.
@@ -65,7 +65,7 @@ def _active(numel: int, routed: Routed | None) -> int | Fraction:
         return numel
     whole = numel * min(routed.chosen, routed.experts)
     if isinstance(whole, int) and isinstance(routed.experts, int) and whole % routed.experts:
-        from fractions import Fraction  # an expert in tensors of its own works on a part of the tokens
+        from fractions import Fraction  # an expert with its own tensors works on a part of the tokens
 
         return Fraction(whole, routed.experts)
     active: int = whole // routed.experts
@@ -73,7 +73,7 @@ def _active(numel: int, routed: Routed | None) -> int | Fraction:
 
 
 def _walk(root: Node) -> list[Tensor]:
-    """The tensors where they stand, before ties give them another one's values."""
+    """The tensors of all modules, before ties."""
     entries: list[Tensor] = []
     seen = 0
 
@@ -99,7 +99,7 @@ def _walk(root: Node) -> list[Tensor]:
 
 
 def _tied(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
-    """Tied name -> the name whose tensor it is."""
+    """The name that holds the values of each tied name."""
     parents: dict[str, str] = {}
 
     def holder(name: str) -> str:
@@ -128,7 +128,7 @@ def _tied(root: Node, by_name: dict[str, Tensor]) -> dict[str, str]:
 
 
 def _embeddings(root: Node, by_name: dict[str, Tensor], holders: dict[str, str]) -> dict[str, str]:
-    """What each tensor of the embedding split is, by the name of the one that holds its values."""
+    """The part of the embedding split of each tensor, by the name that holds its values."""
     tables = (entry.name for entry in by_name.values() if entry.layer == "Embedding")
     found = {holders.get(name, name): "table" for name in tables}
     outputs = (f"{path}.weight" for path in output_embeddings(root))
@@ -136,22 +136,22 @@ def _embeddings(root: Node, by_name: dict[str, Tensor], holders: dict[str, str])
 
 
 def output_embeddings(root: Node, prefix: str = "") -> list[str]:
-    """The dotted paths of the layers that `get_output_embeddings()` returns; none for a class without any.
+    """Return the dotted paths of the layers that `get_output_embeddings()` returns.
 
-    Where a class says nothing, it is transformers' own rule: the attribute `lm_head`.
+    Without a declaration, it is transformers' rule: the attribute `lm_head`.
 
     Errors: :class:`SpecError` for a path that leads nowhere.
     """
-    said = root.output_embeddings
-    path = said.path if said is not None else "lm_head" if "lm_head" in root.children else ""
+    declared = root.output_embeddings
+    path = declared.path if declared is not None else "lm_head" if "lm_head" in root.children else ""
     if not path:
         return []
     node = root
     for part in path.split("."):
         if part not in node.children:
-            assert said is not None
-            message = f"{path} does not exist"
-            raise SpecError(message, said.place, "output_embeddings", "name a module by its path")
+            assert declared is not None
+            help_ = "name a module by its path"
+            raise SpecError(f"{path} does not exist", declared.place, "output_embeddings", help_)
         node = node.children[part]
     full = joined(prefix, path)
     if node.leaf or "weight" in {*node.children, *(tensor.name for tensor in node.tensors)}:
@@ -161,14 +161,14 @@ def output_embeddings(root: Node, prefix: str = "") -> list[str]:
     return output_embeddings(node, full)
 
 
-def modules(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
-    """Every module with its dotted path, the outer before the inner, as torch's `named_modules()`."""
+def modules(node: Node, prefix: str = "", layers: bool = False) -> Iterator[tuple[str, Node]]:
+    """Yield every module with its dotted path, the outer before the inner; torch layers only on request."""
     yield prefix, node
     for name, child in node.children.items():
-        if not child.leaf:
-            yield from modules(child, joined(prefix, name))
+        if layers or not child.leaf:
+            yield from modules(child, joined(prefix, name), layers)
 
 
 def joined(prefix: str, name: str) -> str:
-    """A dotted path; either part may be empty."""
+    """Return a dotted path; either part may be empty."""
     return f"{prefix}.{name}" if prefix and name else prefix or name

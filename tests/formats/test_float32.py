@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import archspec
-from archspec.formats.float32 import kept_in_float32
+from archspec.formats.scheme import kept_in_float32
 from archspec.specs.library import shipped
 
 TINY: dict[str, Any] = {
