@@ -111,7 +111,10 @@ class Evaluator:
         if atom.op in _ROUNDED:
             return _ROUNDED[atom.op](self._real(atom.args[0], box)).astype(np.int64)
         wide = any(map(self.is_wide, atom.args))
-        return reduce(_UFUNCS[atom.op], [self.poly(arg, box, wide) for arg in atom.args])
+        values = [self.poly(arg, box, wide) for arg in atom.args]
+        if wide and atom.op in ("//", "%") and isinstance(values[1], np.ndarray):
+            values[1] = np.where(values[1] == 0, 1, values[1])  # Python's integers raise outside the region
+        return reduce(_UFUNCS[atom.op], values)
 
     def _real(self, real: Real, box: Box) -> Any:
         """Return the values of a double-precision expression."""
