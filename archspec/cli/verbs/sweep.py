@@ -1,11 +1,11 @@
-"""`archspec sweep`: exact counts over a grid of configs, to a table, a file, a picture, or as a SQL query."""
+"""`archspec sweep`: exact counts over a grid of configs, as a table, a file, a picture, or a SQL query."""
 
 from __future__ import annotations
 
 import signal
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from archspec.cli.command_line import Values
 from archspec.cli.run import arguments
@@ -15,7 +15,7 @@ from archspec.terminal import progress, say, table
 if TYPE_CHECKING:
     from archspec.sweeping.sweep import Sweep
 
-_MOST_SHOWN = 100_000  # rows are held until the widths of the columns are known
+_MOST_SHOWN = 100_000  # rows are in memory until the widths of the columns are known
 
 
 def class_and_config(args: Values) -> tuple[Any, str | None]:
@@ -36,8 +36,11 @@ def require(args: Values, option: str, needed: str, is_met: bool) -> None:
 
 
 def run(args: Values) -> int:
-    signal.signal(signal.SIGTERM, _stop)  # so that a file that is half written disappears
-    _check_outputs(args)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that incomplete files are removed
+    out = (args.out or "").lower()
+    require(args, "wide", "--out FILE.parquet or FILE.arrow", out.endswith((".parquet", ".arrow")))
+    require(args, "overwrite", "--out or --plot", bool(args.out or args.plot))
+    require(args, "csv_safe", "--out FILE.csv", out.endswith(".csv"))
     grid = _sweep(args, *class_and_config(args))
     if args.sql:
         print(grid.sql(args.sql, args.table))
@@ -45,43 +48,11 @@ def run(args: Values) -> int:
     if not 0 <= args.rows <= _MOST_SHOWN:
         help_ = f"print 0 to {_MOST_SHOWN:,} rows; --out FILE writes all"
         raise SweepError(f"--rows {args.rows} is out of range", help=help_)
-    _write(args, grid)
-    if args.json and not args.out and not args.plot:
-        _print_lines(grid, args.yes)
-    if not args.json and not args.out and not args.plot:
-        _print(grid, args.rows, args.yes)
-    return 0
-
-
-def _check_outputs(args: Values) -> None:
-    """Raise an :class:`ArchspecError` for an option that has no effect on what is printed or written."""
-    out = (args.out or "").lower()
-    require(args, "wide", "--out FILE.parquet or FILE.arrow", out.endswith((".parquet", ".arrow")))
-    require(args, "overwrite", "--out or --plot", bool(args.out or args.plot))
-    require(args, "csv_safe", "--out FILE.csv", out.endswith(".csv"))
-
-
-def _write(args: Values, grid: Sweep) -> None:
-    """Writes the table and the picture that are asked for."""
-    from archspec.sweeping.files import refuse_existing
-
-    for path in filter(None, (args.out, args.plot)):
-        refuse_existing(path, args.overwrite)
-    if args.out:
-        with progress("sweeping") as show:
-            rows = grid.write(args.out, show, args.yes, args.overwrite, args.csv_safe)
-        say(f"{args.out}: {rows:,} rows", sys.stderr)
-        _say(grid.remarks())
-    if args.plot:
-        others = [_sweep(args, model, None) for model in args.beside]
-        grid.plot(args.plot, args.kind, args.log, others, args.overwrite)
-        say(args.plot, sys.stderr)
     if args.out or args.plot:
-        _say(grid.notes)
-
-
-def _stop(*_: Any) -> NoReturn:
-    raise SystemExit(143)
+        _write(args, grid)
+    else:
+        _print(args, grid)
+    return 0
 
 
 def _sweep(args: Values, source: Any, architecture: str | None) -> Sweep:
@@ -95,19 +66,34 @@ def _sweep(args: Values, source: Any, architecture: str | None) -> Sweep:
     return sweep(source, options.pop("set"), architecture=architecture, where=where, **options)
 
 
-def _print_lines(grid: Sweep, yes: bool) -> None:
+def _write(args: Values, grid: Sweep) -> None:
+    from archspec.sweeping.files import refuse_existing
+
+    for path in filter(None, (args.out, args.plot)):
+        refuse_existing(path, args.overwrite)
+    if args.out:
+        with progress("sweeping") as show:
+            rows = grid.write(args.out, show, args.yes, args.overwrite, args.csv_safe)
+        _say([f"{args.out}: {rows:,} rows", *grid.remarks()])
+    if args.plot:
+        others = [_sweep(args, model, None) for model in args.beside]
+        grid.plot(args.plot, args.kind, args.log, others, args.overwrite)
+        _say([args.plot])
+    _say(grid.notes)
+
+
+def _print(args: Values, grid: Sweep) -> None:
     from archspec.sweeping.files import check_size, write_lines
 
-    if not yes:
-        check_size(grid.points)
+    if args.json:
+        if not args.yes:
+            check_size(grid.points)
+        with progress("sweeping") as show:
+            write_lines(grid.batches(None if sys.stdout.isatty() else show), sys.stdout)
+        _say([*grid.remarks(), *grid.notes])
+        return
     with progress("sweeping") as show:
-        write_lines(grid.batches(None if sys.stdout.isatty() else show), sys.stdout)
-    _say([*grid.remarks(), *grid.notes])
-
-
-def _print(grid: Sweep, rows: int, yes: bool) -> None:
-    with progress("sweeping") as show:
-        found = grid.head(rows, yes, show)
+        found = grid.head(args.rows, args.yes, show)
     table(*found.table())
     _say([f"{found.more}; --rows prints more, --out FILE writes all"] if found.more else [])
     _say(found.remarks)
