@@ -19,7 +19,7 @@ MAX_POINTS = 10**12
 MAX_VALUE = 2**63 - 1
 _MAX_LISTED = 1_000_000
 _HELP = "write field=first:last, field=first:last:step, field=first:last:*factor, or field=a,b,c"
-_NUMBER = r"(-?\d[\d_]*(?:\.\d+)?)"
+_NUMBER = r"(-?[0-9][0-9_]*(?:\.[0-9]+)?)"
 _RANGE = re.compile(rf"{_NUMBER}:{_NUMBER}(?::(\*?){_NUMBER})?$")
 
 
