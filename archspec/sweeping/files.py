@@ -93,7 +93,7 @@ def write(
     if csv_safe and ending == ".csv":
         schema = pa.schema([field.with_name(_safe_text(field.name)) for field in schema])
         rows = (_safe_batch(batch, schema) for batch in rows)
-    with _writer(schema, swept, path, ending) as writer:
+    with open(path, "wb") as file, _writer(schema, swept, file, ending) as writer:
         for group in _groups(rows):
             writer.write_table(pa.Table.from_batches(group, schema))
             written += sum(batch.num_rows for batch in group)
@@ -128,16 +128,16 @@ def _safe_batch(batch: Any, schema: Any) -> Any:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _writer(schema: Any, swept: list[str], path: str, ending: str) -> Any:
+def _writer(schema: Any, swept: list[str], file: IO[bytes], ending: str) -> Any:
     if ending == ".parquet":
         import pyarrow.parquet
 
-        return pyarrow.parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=swept)
+        return pyarrow.parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=swept)
     if ending == ".csv":
         import pyarrow.csv
 
-        return pyarrow.csv.CSVWriter(path, schema)
-    return required("pyarrow").ipc.new_file(path, schema)
+        return pyarrow.csv.CSVWriter(file, schema)
+    return required("pyarrow").ipc.new_file(file, schema)
 
 
 def _groups(rows: Batches) -> Iterator[list[Any]]:
