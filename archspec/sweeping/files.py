@@ -93,7 +93,7 @@ def write(
     if csv_safe and ending == ".csv":
         schema = pa.schema([field.with_name(_safe_text(field.name)) for field in schema])
         rows = (_safe_batch(batch, schema) for batch in rows)
-    with open(path, "wb") as file, _writer(schema, swept, file, ending) as writer:
+    with open(path, "wb") as binary, _writer(schema, swept, binary, ending) as writer:
         for group in _groups(rows):
             writer.write_table(pa.Table.from_batches(group, schema))
             written += sum(batch.num_rows for batch in group)
