@@ -1,1 +1,1 @@
-"""What users have: a config from anywhere, its fields with their values, and what is wrong with it."""
+"""A user's config from any source, its fields with their values, and its problems."""

@@ -68,7 +68,7 @@ def default_note(choice: Choice, library: Library, changed: bool) -> str:
 
 
 def text_class(scope: Scope, is_supported: Callable[[str, str], bool]) -> str:
-    """Return the supported class of a config's text part; '' if there is none."""
+    """Return the supported class of a config's text part, or ''."""
     for name in (name for name in scope.spec.fields if re.search("^(text|language|llm)_config$", name)):
         if isinstance(part := scope.get(name), SubConfig):
             found = [one for one in part.scope.spec.architectures if is_supported(part.model_type, one)]

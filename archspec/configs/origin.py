@@ -27,7 +27,7 @@ class Origin(NamedTuple):
     """The origin of a config: the file's name, its text, and the dotted path within it.
 
     ``overrides`` maps the dotted path of each override to its text, ``opened`` has the sub-configs that only
-    overrides added. ``beside`` is the origin of the quantization if another file of the folder states it.
+    overrides added. ``quantization`` is the origin of a quantization in another file of the folder.
     """
 
     name: str = "config"
@@ -35,7 +35,7 @@ class Origin(NamedTuple):
     path: str = ""
     overrides: Mapping[str, str] = {}
     opened: Collection[str] = ()
-    beside: Any = None  # an Origin
+    quantization: Any = None  # an Origin
 
     def child(self, key: str) -> Origin:
         return self._replace(path=f"{self.path}{key}.")

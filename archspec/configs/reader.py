@@ -107,9 +107,9 @@ def _with_quantization(config: RawConfig, folder: str) -> RawConfig:
     if not isinstance(stated, Mapping):
         help_ = "write an object with quant_algo"
         raise ConfigError(origin.problem("quantization", "is not a JSON object", help_))
-    beside = origin._replace(path="quantization." if nested else "")
+    quantization = origin._replace(path="quantization." if nested else "")
     raw = {**config.raw, "quantization_config": {"quant_method": paths[found], **stated}}
-    return RawConfig(raw, config.origin._replace(beside=beside))
+    return RawConfig(raw, config.origin._replace(quantization=quantization))
 
 
 def _fetch(name: str) -> str:

@@ -121,7 +121,7 @@ def cache_note(config: RawConfig, dtype: str) -> str | None:
 
 def key_problem(config: RawConfig, key: str, message: str, help_: str) -> ConfigError:
     """Return an error at a key of a config, or of the quantization file next to it."""
-    file = config.origin.beside
+    file = config.origin.quantization
     if file is not None and key.startswith("quantization_config"):
         key = key.removeprefix("quantization_config").lstrip(".")
         return ConfigError(file.problem(key, message, help_))

@@ -1,4 +1,4 @@
-"""A small Llama, and what archspec says where it refuses a config."""
+"""A small Llama, and the message of a config that is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that a config class reads besides its fields, and values of a wrong kind."""
+"""Other names that a config class reads, and values of a wrong kind."""
 
 from __future__ import annotations
 
@@ -46,30 +46,41 @@ def test_transformers_builds_the_same(raw: dict[str, Any]) -> None:
     assert BothSides(spec, architecture).compare(raw)[0] == []
 
 
-def test_an_old_name_of_a_field_is_read() -> None:
-    raw = {"model_type": "mistral_large4_text", "num_experts": 64}
-    assert params(raw) == 534_241_224_224
-    assert params({**raw, "num_experts": 128}) == params({"model_type": "mistral_large4_text"})
+def test_other_names_of_fields() -> None:
+    large = {"model_type": "mistral_large4_text"}
+    assert params({**large, "num_experts": 64}) == 534_241_224_224
+    assert params({**large, "num_experts": 128}) == params(large)
     audio = {"model_type": "dots3_note_audio_encoder"}
     assert params({**audio, "adapter_output_size": 48}) == params({**audio, "adapter_out_dim": 48})
-
-
-def test_a_config_overrides_what_the_constructor_computes() -> None:
-    aria, name = {"model_type": "aria"}, "AriaForConditionalGeneration"
+    aria, name = {"model_type": "aria"}, "AriaForConditionalGeneration"  # the constructor computes it, too
     assert params(aria, name) == 18_701_885_824
     assert params({**aria, "max_value_projector_patch_to_query_dict": 257}, name) == 18_701_886_976
+    step = {"model_type": "step3p5"}  # the constructor overwrites it
+    assert params({**step, "num_local_experts": 3}) == params(step)
 
 
-def test_a_name_that_the_constructor_overwrites_is_not_read() -> None:
-    assert params({"model_type": "step3p5", "num_local_experts": 3}) == params({"model_type": "step3p5"})
-    with pytest.raises(archspec.ArchspecError, match="num_local_experts is not read"):
-        archspec.load({"model_type": "deepseek_v2", "num_local_experts": 3})
-
-
-def test_two_values_of_one_field_are_refused() -> None:
-    raw = {"model_type": "mistral_large4_text", "num_experts": 64, "n_routed_experts": 8}
-    with pytest.raises(archspec.ArchspecError, match="is 64, but n_routed_experts, the same field, is 8"):
-        archspec.load(raw)
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ({"model_type": "deepseek_v2", "num_local_experts": 3}, "num_local_experts is not read"),
+        (
+            {"model_type": "mistral_large4_text", "num_experts": 64, "n_routed_experts": 8},
+            "is 64, but n_routed_experts, the same field, is 8",
+        ),
+        *(
+            ({"model_type": "wav2vec2", "tdnn_kernel": items}, r"tdnn_kernel: \[.*\] is not list\[int\]")
+            for items in (["none"], [1.5], [True], [None])
+        ),
+        (
+            {"model_type": "llava", "text_config": {"model_type": "mllama_text_model"}},
+            "transformers' AutoModel lists no class for the model type mllama_text_model\n"
+            "help: choose .* for instance llama$",
+        ),
+    ],
+)
+def test_refused_values(raw: dict[str, Any], expected: str) -> None:
+    with pytest.raises(archspec.ArchspecError, match=expected):
+        params(raw)
 
 
 @pytest.mark.parametrize(("raw", "kept"), [({}, 129), ({"sliding_window_size": 512}, 513)])
@@ -94,15 +105,3 @@ def test_windows_under_other_names() -> None:
     assert flops(old) != flops(ultra)
     with pytest.raises(archspec.ArchspecError, match="attention_windows is not None"):
         flops({**ultra, "attention_windows": None})  # transformers raises a TypeError
-
-
-def test_the_items_of_a_list_are_of_the_kind_of_the_default_ones() -> None:
-    for items in (["none"], [1.5], [True], [None]):
-        with pytest.raises(archspec.ArchspecError, match=r"tdnn_kernel: \[.*\] is not list\[int\]"):
-            archspec.load({"model_type": "wav2vec2", "tdnn_kernel": items})
-
-
-def test_a_part_is_of_a_model_type_that_the_auto_class_lists() -> None:
-    message = "transformers' AutoModel lists no class for the model type mllama_text_model"
-    with pytest.raises(archspec.ArchspecError, match=f"{message}\nhelp: choose .* for instance llama$"):
-        params({"model_type": "llava", "text_config": {"model_type": "mllama_text_model"}})

@@ -1,4 +1,4 @@
-"""`--set`: read as JSON or text, held to a config's fields, stronger than the config."""
+"""`--set`: JSON or text for fields that a config can have; it wins over the config."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_overrides_are_json_or_text(text: str, expected: tuple[str, Any]) -> Non
         ("a=" + "[" * 99999, "override:1:3: a: nested too deep"),
     ],
 )
-def test_overrides_that_are_none(text: str, expected: str) -> None:
+def test_invalid_overrides(text: str, expected: str) -> None:
     with pytest.raises(archspec.ArchspecError) as caught:
         parse_override(text)
     assert str(caught.value).splitlines()[0] == expected
@@ -72,75 +72,49 @@ def test_num_labels_wins_over_the_names_of_labels() -> None:
 
 
 def test_overrides_inside_sub_configs() -> None:
-    llava = {
-        "model_type": "llava",
-        "text_config": LLAMA,
-        "vision_config": {"model_type": "clip_vision_model", "hidden_size": 24},
-    }
-    deeper = {**llava, "text_config": {**LLAMA, "num_hidden_layers": 5}}
-    assert (
-        archspec.load(llava, set={"text_config.num_hidden_layers": 5}).params == archspec.load(deeper).params
-    )
-    opened = archspec.load(
-        {"model_type": "llava"}, set={"text_config.vocab_size": 10, "vision_config.hidden_size": 1024}
-    )
-    assert (
-        opened.params < archspec.load({"model_type": "llava"}).params
-    )  # what is not said keeps llava's own default
+    vision = {"model_type": "clip_vision_model", "hidden_size": 24}
+    llava = {"model_type": "llava", "text_config": LLAMA, "vision_config": vision}
+    deeper = archspec.load({**llava, "text_config": {**LLAMA, "num_hidden_layers": 5}}).params
+    assert archspec.load(llava, set={"text_config.num_hidden_layers": 5}).params == deeper
     assert "set its fields one by one" in message(llava, {"text_config": {"num_hidden_layers": 5}})
+    bare = {"model_type": "llava"}  # other fields keep llava's defaults
+    opened = archspec.load(bare, set={"text_config.vocab_size": 10, "vision_config.hidden_size": 1024})
+    assert opened.params < archspec.load(bare).params
 
 
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        (
-            {"hiden_size": 4},
-            [
-                "override:1:1: hiden_size: a config of llama has no field hiden_size",
-                "did you mean hidden_size?",
-            ],
-        ),
-        (
-            {"hidden_size.x": 4},
-            ["hidden_size.x: hidden_size is 8, not a sub-config", "set hidden_size as a whole"],
-        ),
-        ({"text_config.x": 4}, ["text_config.x: a config of llama has no field text_config"]),
-        (
-            {"hidden_size": "wide"},
-            ["override:1:1: hidden_size: the text 'wide' is not int", "    hidden_size=wide"],
-        ),
-        (
-            {"num_hidden_layers": -2},
-            ["override:1:1: num_hidden_layers: -2 is negative", "    num_hidden_layers=-2"],
-        ),
-        ({"a b": 4}, ["'a b' is not a field"]),
+        ({"hiden_size": 4}, "override:1:1: hiden_size: a config of llama has no field hiden_size"),
+        ({"hiden_size": 4}, "did you mean hidden_size?"),
+        ({"hidden_size.x": 4}, "hidden_size.x: hidden_size is 8, not a sub-config"),
+        ({"hidden_size.x": 4}, "set hidden_size as a whole"),
+        ({"text_config.x": 4}, "text_config.x: a config of llama has no field text_config"),
+        ({"hidden_size": "wide"}, "override:1:1: hidden_size: the text 'wide' is not int"),
+        ({"hidden_size": "wide"}, "    hidden_size=wide"),
+        ({"num_hidden_layers": -2}, "override:1:1: num_hidden_layers: -2 is negative"),
+        ({"num_hidden_layers": -2}, "    num_hidden_layers=-2"),
+        ({"a b": 4}, "'a b' is not a field"),
     ],
 )
-def test_overrides_that_mean_nothing(overrides: dict[str, Any], expected: list[str]) -> None:
-    found = message(LLAMA, overrides)
-    assert all(part in found for part in expected), found
+def test_overrides_without_a_field(overrides: dict[str, Any], expected: str) -> None:
+    assert expected in message(LLAMA, overrides)
 
 
-def test_overrides_of_what_transformers_sets_itself() -> None:
-    with pytest.raises(archspec.ArchspecError, match="transformers sets attention_bias of mistral itself"):
-        archspec.load({"model_type": "mistral"}, set={"attention_bias": True})
+def test_overrides_that_transformers_refuses() -> None:
+    assert "transformers sets attention_bias of mistral itself" in message(
+        {"model_type": "mistral"}, {"attention_bias": True}
+    )
+    assert "text_config: a list is not a sub-config" in message(
+        "LlavaModel", {"text_config.hidden_size": 64, "text_config": [2]}
+    )
 
 
 def test_overrides_of_a_flat_composite_config() -> None:
     """Old Qwen2-VL configs have the text part's fields at the top; overrides find them either way."""
-    sizes = {
-        "hidden_size": 16,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 1,
-        "intermediate_size": 8,
-        "vocab_size": 20,
-    }
-    flat = {
-        "model_type": "qwen2_vl",
-        **sizes,
-        "num_hidden_layers": 3,
-        "vision_config": {"depth": 1, "hidden_size": 16},
-    }
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 8}
+    sizes["vocab_size"], vision = 20, {"depth": 1, "hidden_size": 16}
+    flat = {"model_type": "qwen2_vl", **sizes, "num_hidden_layers": 3, "vision_config": vision}
     expected = archspec.load({**flat, "num_hidden_layers": 2}).params
     assert archspec.load(flat).params > expected
     for name in ("num_hidden_layers", "text_config.num_hidden_layers"):
@@ -171,8 +145,3 @@ def test_sub_configs_that_an_override_opens() -> None:
     opened = write_overrides(raw, {"a.x": 2, "c.d.e": 3, "f.g": 4, "h": 5}, Origin())
     assert raw == {"a": {"b": 1, "x": 2}, "c": {"d": {"e": 3}}, "f": {"g": 4}, "h": 5}
     assert opened == {"c", "c.d", "f"}
-
-
-def test_a_sub_config_that_is_set_to_something_else_is_refused() -> None:
-    with pytest.raises(archspec.ArchspecError, match="text_config: a list is not a sub-config"):
-        archspec.load("LlavaModel", set={"text_config.hidden_size": 64, "text_config": [2]})

@@ -1,9 +1,10 @@
-"""What users have is read as transformers reads it: dicts, files, folders, objects, overrides."""
+"""Configs from dicts, files, folders, the hub and objects, as transformers reads them."""
 
 from __future__ import annotations
 
-import enum
 import json
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from refused import LLAMA, message
 
 import archspec
-from archspec.configs.reader import read_config
+from archspec.configs.reader import QUANTIZATION_FILES, read_config
 
 
 def test_a_file_a_folder_and_a_path_object_are_the_same_config(tmp_path: Path) -> None:
@@ -37,9 +38,7 @@ def test_a_file_a_folder_and_a_path_object_are_the_same_config(tmp_path: Path) -
         (["llama"], "list is not a config"),
     ],
 )
-def test_what_is_no_config(
-    source: Any, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_sources(source: Any, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(archspec.ArchspecError) as caught:
         read_config(source)
@@ -50,97 +49,78 @@ def test_what_is_no_config(
     ]
 
 
-def test_folders_without_a_config_say_what_they_hold(tmp_path: Path) -> None:
+def test_the_help_for_folders_and_misspelled_files(tmp_path: Path) -> None:
     assert message(tmp_path).startswith(f"{tmp_path}: the folder has no config.json")
     (tmp_path / "adapter_config.json").write_text("{}")
     assert message(tmp_path).endswith("help: it describes an adapter: give the base model's config")
-
-
-def test_a_name_that_is_nearly_there(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    assert message(tmp_path / "confg.json").endswith("help: did you mean config.json?")
+    assert "help: did you mean config.json" in message(tmp_path / "confg.json")
 
 
-def test_files_that_are_no_text_or_too_large(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b'{"model_type":\n "ll\xffama"}', ":2:5: not UTF-8 text: invalid start byte"),
+        (b" " * 10_000_001, ": the file is larger than 10,000,000 bytes"),
+        (
+            b'{"model_type": "llama",\n "vocab_size": ' + b"9" * 5000 + b"}",
+            ":2:16: a number of more than 4,3",
+        ),
+        (b'{"a": ' + b"[" * 100 + b"]" * 100 + b"}", ":1:70: nested deeper than 64 levels"),
+        (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", ":1:70: nested deeper than 64 levels"),
+    ],
+    ids=["bytes", "size", "digits", "levels", "many levels"],
+)
+def test_invalid_files(content: bytes, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "config.json"
-    path.write_bytes(b'{"model_type":\n "ll\xffama"}')
-    assert message(path).splitlines()[0] == f"{path}:2:5: not UTF-8 text: invalid start byte"
-    path.write_bytes(b" " * 10_000_001)
-    assert message(path).splitlines()[0] == f"{path}: the file is larger than 10,000,000 bytes"
-    path.write_text('{"model_type": "llama",\n "vocab_size": ' + "9" * 5000 + "}")
-    assert message(path).splitlines()[0] == f"{path}:2:16: a number of more than 4,300 digits"
-    for depth in (100, 100_000):
-        path.write_text('{"a": ' + "[" * depth + "]" * depth + "}")
-        assert message(path).splitlines()[0] == f"{path}:1:70: nested deeper than 64 levels"
+    path.write_bytes(content)
+    assert message(path).startswith(f"{path}{expected}")
 
 
-def test_dicts_that_no_json_holds() -> None:
+def test_dicts_without_json() -> None:
     endless: dict[str, Any] = {}
     endless["text_config"] = endless
     assert "nested deeper than 64 levels" in message(endless)
     assert "more than 4,300 digits" in message({**LLAMA, "vocab_size": 10**5000})
 
 
-def test_numbers_texts_and_enumerations_of_other_libraries_become_plain() -> None:
-    class Size(enum.IntEnum):
-        SMALL = 8
+def test_the_hub_is_asked_for_an_id_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    hub = types.ModuleType("huggingface_hub")
+    asked: list[str] = []
+    local: list[bool] = []
+    monkeypatch.setenv("HF_ENDPOINT", "https://no-such-host.invalid")
 
-    class Kind(str, enum.Enum):
-        LLAMA = "llama"
+    def download(name: str, file: str, *, local_files_only: bool, **_: Any) -> str:
+        asked.append(f"{name}/{file}")
+        local.append(local_files_only)
+        if name != "org/tiny":
+            raise OSError("we are offline\nmore of it")
+        path = tmp_path / "blob"
+        path.write_text(json.dumps({**LLAMA, "hidden_size": "8"}))
+        return str(path)
 
-    class Array:
-        def tolist(self) -> list[int]:
-            return [1, 2]
-
-    class Dtype:
-        def __str__(self) -> str:
-            return "torch.bfloat16"
-
-    given = {
-        "model_type": Kind.LLAMA,
-        "hidden_size": Size.SMALL,
-        "sizes": Array(),
-        "dtype": Dtype(),
-        3: (1, {2}),
-    }
-    raw = read_config({**given, "limit": {"__float__": "Infinity"}}).raw
-    expected = {
-        "model_type": "llama",
-        "hidden_size": 8,
-        "sizes": [1, 2],
-        "dtype": "torch.bfloat16",
-        "3": [1, [2]],
-    }
-    assert raw == {**expected, "limit": float("inf")}
-    assert type(raw["model_type"]) is str and type(raw["hidden_size"]) is int
-
-
-def test_config_objects_need_nothing_but_to_dict() -> None:
-    class Part:
-        model_type = "llama"
-
-        def to_dict(self) -> dict[str, Any]:
-            return {"hidden_size": 8}
-
-    class Whole:
-        model_type = "llava"
-
-        def to_dict(self) -> dict[str, Any]:
-            return {"text_config": Part(), "model_type": ""}
-
-    expected = {"text_config": {"hidden_size": 8, "model_type": "llama"}, "model_type": "llava"}
-    assert read_config(Whole()).raw == expected
-    assert read_config({"model_type": "llava", "text_config": Part()}).raw == expected
+    hub.hf_hub_download = download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    expected = "org/tiny/config.json:1:43: hidden_size: the text '8' is not int"
+    assert message("org/tiny").splitlines()[0] == expected
+    expected = "org/large: there is no such file or folder, and the hub does not give org/large: "
+    expected += "the cache has no such config, and the hub cannot be reached"
+    assert message("org/large").splitlines()[0] == expected
+    for path in ("./org/tiny", "org/tiny/config.json", "org/config.json", "/org/tiny"):
+        message(path)
+    others = [f"org/tiny/{name}" for name in QUANTIZATION_FILES]
+    assert asked == ["org/tiny/config.json", *others, "org/large/config.json"]
+    assert all(local), "a host without an address is not asked again and again"
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert "huggingface-hub is not installed" in message("org/tiny")
 
 
 @pytest.mark.reference
-def test_transformers_objects_count_as_their_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_transformers_objects_count_as_their_files(tmp_path: Path) -> None:
     import transformers
 
-    for config in (
-        transformers.GPT2Config(n_embd=48, num_labels=7, dtype="bfloat16"),
-        transformers.CLIPConfig(),
-    ):
+    gpt2 = transformers.GPT2Config(n_embd=48, num_labels=7, dtype="bfloat16")
+    for config in (gpt2, transformers.CLIPConfig()):
         config.save_pretrained(tmp_path)
         model = archspec.load(config)
         assert model.params == archspec.load(tmp_path).params == archspec.load(config.to_dict()).params

@@ -11,21 +11,26 @@ import archspec
 from archspec.reference import Row
 
 Says = Callable[..., list[Row]]
+OR = "config: {size: 8, wide: or size}\narchitectures:\n  A:\n    a: Linear(1, wide, bias=False)\n"
+HEADS = """
+config: {heads: 8, size: 64, kv_heads: = heads, head_dim: = size // heads}
+architectures:
+  Toy:
+    k: Linear(size, kv_heads * head_dim, bias=False)
+"""
 
 
-def shapes(rows: list[Row]) -> dict[str, tuple[int, ...]]:
-    return {name: shape for name, shape, *_ in rows}
+def widths(rows: list[Row], axis: int = 1) -> list[int]:
+    return [row.shape[axis] for row in rows]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [("wide", "is not int"), (-1, "is negative"), (True, "is not int")]
+    ("given", "message"), [("x", "is not int"), (-1, "is negative"), (True, "is not int")]
 )
-def test_what_is_not_zero_is_checked_as_in_other_fields(says: Says, given: Any, message: str) -> None:
-    text = (
-        "config:\n  hidden_size: 8\n  size: or hidden_size\narchitectures:\n  A:\n    a: Linear(size, size)"
-    )
+def test_a_default_in_place_of_zero_is_checked(says: Says, given: Any, message: str) -> None:
+    assert widths(says(OR, wide=0), 0) == [8]
     with pytest.raises(archspec.ArchspecError, match=message):
-        says(text, size=given)
+        says(OR, wide=given)
 
 
 @pytest.mark.parametrize(
@@ -38,36 +43,23 @@ def test_what_is_not_zero_is_checked_as_in_other_fields(says: Says, given: Any, 
         ("[size - 1]", False),
     ],
 )
-def test_a_number_is_below_zero_only_where_the_default_has_one(
-    says: Says, default: str, allowed: bool
-) -> None:
-    kinds = "int" if default == "-1" else "list[int]"
-    text = (
-        f"config:\n  size: 8\n  sizes: {kinds} = {default}\narchitectures:\n  A:\n    a: Linear(size, size)"
-    )
-    given = -1 if kinds == "int" else [-1]
+def test_a_number_is_negative_only_like_the_default(says: Says, default: str, allowed: bool) -> None:
+    kind, given = ("int", -1) if default == "-1" else ("list[int]", [-1])
+    text = "config:\n  size: 8\n"
+    text += f"  sizes: {kind} = {default}\narchitectures:\n  A:\n    a: Linear(size, size)"
     if allowed:
-        assert shapes(says(text, sizes=given))
+        assert says(text, sizes=given)
     else:
         with pytest.raises(archspec.ArchspecError, match="-1 is negative"):
             says(text, sizes=given)
 
 
-def test_null_is_absent_and_zero_is_not(says: Says) -> None:
-    spec = """
-config: {heads: 8, size: 64, kv_heads: = heads, head_dim: = size // heads}
-architectures:
-  Toy:
-    k: Linear(size, kv_heads * head_dim, bias=False)
-"""
-    for config, width in (
-        ({}, 64),
-        ({"kv_heads": None}, 64),
-        ({"kv_heads": 2}, 16),
-        ({"kv_heads": 0}, 0),
-        ({"head_dim": 5}, 40),
-    ):
-        assert shapes(says(spec, **config)) == {"k.weight": (width, 64)}
+@pytest.mark.parametrize(
+    ("config", "width"),
+    [({}, 64), ({"kv_heads": None}, 64), ({"kv_heads": 2}, 16), ({"kv_heads": 0}, 0), ({"head_dim": 5}, 40)],
+)
+def test_null_is_absent_and_zero_is_not(says: Says, config: dict[str, Any], width: int) -> None:
+    assert widths(says(HEADS, **config), 0) == [width]
 
 
 LAYERS = """config:
@@ -83,18 +75,11 @@ modules:
 """
 
 
-def widths(rows: list[Row]) -> list[int]:
-    return [shape[1] for shape in shapes(rows).values()]
-
-
-def test_a_layer_has_fields_of_its_own(says: Says) -> None:
+def test_layers_with_other_fields(says: Says) -> None:
     assert widths(says(LAYERS, per_layer_config={"01": {"width": 5}})) == [8, 5, 8]
     assert widths(says(LAYERS, per_layer_config=None)) == [8, 8, 8]
-    assert widths(says(LAYERS, depth=2, per_layer_config={0: {"depth": 2}})) == [
-        8,
-        8,
-        8,
-    ]  # as all layers have it
+    as_all_layers = {0: {"depth": 2}}
+    assert widths(says(LAYERS, depth=2, per_layer_config=as_all_layers)) == [8, 8, 8]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +93,6 @@ def test_a_layer_has_fields_of_its_own(says: Says) -> None:
         ([], "is not layers"),
     ],
 )
-def test_what_no_layer_can_have_is_refused(says: Says, given: Any, message: str) -> None:
+def test_invalid_fields_of_layers(says: Says, given: Any, message: str) -> None:
     with pytest.raises(archspec.ArchspecError, match=message):
         says(LAYERS, per_layer_config=given)

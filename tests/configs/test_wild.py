@@ -1,6 +1,6 @@
 """Configs as people have them, of every era: counted as `from_pretrained` builds them, or refused.
 
-tests/configs/wild.json has one a line, with what each shows.
+tests/configs/wild.json has one on each line, with a description.
 """
 
 from __future__ import annotations
