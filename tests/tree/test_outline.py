@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import archspec
 from archspec.configs.scope import Scope
 from archspec.specs.library import shipped
@@ -16,58 +18,51 @@ BERT = {"embeddings": 23_837_184, "encoder": 85_054_464, "pooler": 590_592}
 
 def of(architecture: str, **settings: object) -> Item:
     model = archspec.load(architecture, set=settings)
-    return outline(model.root, model.tensors())
+    root = outline(model.root, model.tensors())
+    assert (root.params, root.buffers) == (model.params, model.buffers)
+    check_sums(root)
+    return root
 
 
-def test_bert_by_module() -> None:
+def check_sums(item: Item) -> None:
+    """A module counts its children and nothing else."""
+    assert not item.children or item.params == sum(child.params for child in item.children)
+    assert not item.children or item.buffers == sum(child.buffers for child in item.children)
+    for child in item.children:
+        check_sums(child)
+
+
+def test_bert_by_module_and_folded_layers() -> None:
     root = of("BertModel")
     assert {child.name: child.params for child in root.children} == BERT
-    assert root.params == sum(BERT.values()) == 109_482_240
-
-
-def test_identical_layers_are_folded() -> None:
-    [layers] = of("BertModel").children[1].children
+    assert root.params == 109_482_240
+    [layers] = root.children[1].children
     [layer] = layers.children
     assert (layer.name, layer.copies, layer.label, layer.params) == ("0-11", 12, "BertLayer", 85_054_464)
-    assert sum(child.params for child in layer.children) == layer.params
 
 
 def test_layers_that_differ_are_not_folded() -> None:
     root = of("DeepseekV3ForCausalLM")
     layers = root.children[0].children[1].children
     assert [(layer.name, layer.copies) for layer in layers] == [("0-2", 3), ("3-60", 58)]
-    assert root.params == 671_026_404_352 == sum(child.params for child in root.children)
-    assert (
-        root.params + root.buffers == 671_026_419_200
-    )  # the router's correction bias is a buffer; the published size has it
+    assert root.params == 671_026_404_352
+    assert root.params + root.buffers == 671_026_419_200  # published, with the router's correction bias
 
 
-def test_a_module_counts_its_children_and_nothing_else() -> None:
-    def hold(item: Item) -> None:
-        if item.children:
-            assert item.params == sum(child.params for child in item.children)
-            assert item.buffers == sum(child.buffers for child in item.children)
-        for child in item.children:
-            hold(child)
-
-    for name in (
-        "T5ForConditionalGeneration",
-        "JambaForCausalLM",
-        "Wav2Vec2ForCTC",
-        "ResNetModel",
-        "AlbertForMaskedLM",
-    ):
-        model = archspec.load(name)
-        root = outline(model.root, model.tensors())
-        assert root.params == model.params
-        assert root.buffers == model.buffers
-        hold(root)
+@pytest.mark.parametrize(
+    "name",
+    ["T5ForConditionalGeneration", "JambaForCausalLM", "Wav2Vec2ForCTC", "ResNetModel", "AlbertForMaskedLM"],
+)
+def test_sums_of_other_models(name: str) -> None:
+    of(name)
 
 
-def test_tied_modules_say_so_and_count_once() -> None:
+def test_tied_and_frozen_modules_are_marked() -> None:
     head = of("GPT2LMHeadModel").children[-1]
     assert (head.name, head.params, head.marks) == ("lm_head", 0, ("weight tied to transformer.wte.weight",))
     assert of("GPT2LMHeadModel", tie_word_embeddings=False).children[-1].params == 38_597_376
+    marks = {child.name: child.marks for child in of("WhisperModel").children[0].children}
+    assert marks["embed_positions"] == ("frozen",) and marks["conv1"] == ()
 
 
 SHARED = """# Three layers, of which the last two are one.
@@ -85,23 +80,13 @@ architectures:
 """
 
 
-def test_a_layer_that_is_another_one_again_is_not_folded_with_it(tmp_path: Path) -> None:
+def test_a_tied_layer_is_not_folded_with_its_original(tmp_path: Path) -> None:
     spec = tmp_path / "toy.yaml"
     spec.write_text(SHARED)
     tree = Builder(Scope(shipped().load_file(str(spec)), {})).build("ToyModel")
     [layers] = outline(tree, tensors(tree)).children
-    assert [(layer.name, layer.copies, layer.params) for layer in layers.children] == [
-        ("0-1", 2, 40),
-        ("2-3", 2, 0),
-    ]
-    assert layers.children[1].children[0].marks == (
-        "weight tied to layers.1.dense.weight",
-        "bias tied to layers.1.dense.bias",
-    )
-
-
-def test_frozen_modules_say_so() -> None:
-    encoder = of("WhisperModel").children[0]
-    marks = {child.name: child.marks for child in encoder.children}
-    assert marks["embed_positions"] == ("frozen",)
-    assert marks["conv1"] == ()
+    first, second = layers.children
+    assert (first.name, first.copies, first.params) == ("0-1", 2, 40)
+    assert (second.name, second.copies, second.params) == ("2-3", 2, 0)
+    ties = ("weight tied to layers.1.dense.weight", "bias tied to layers.1.dense.bias")
+    assert second.children[0].marks == ties

@@ -1,4 +1,4 @@
-"""A tree's tensors: their names and order, what ties and freezes them, what works on a token."""
+"""A tree's tensors: names, order, ties, frozen and active ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ Build = Callable[..., Node]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Build:
-    """The tree of the one class whose body is given."""
 
     def build(body: str, **config: Any) -> Node:
         lines = "".join(f"    {line}\n" for line in body.splitlines())
@@ -57,7 +56,7 @@ def test_shapes_and_sizes(tree: Build) -> None:
     }
 
 
-def test_what_is_frozen_freezes_what_is_inside(tree: Build) -> None:
+def test_frozen_modules(tree: Build) -> None:
     root = tree(
         "a: Sequential(Linear(1, 1), BatchNorm1d(2)).requires_grad_(False)\nb: Linear(1, 1, bias=False)"
     )
@@ -77,7 +76,7 @@ def test_a_tied_tensor_is_the_first_of_those_that_are_one(tree: Build) -> None:
     assert quantities_of(list(found.values()))["params"] == 6 + 3 + 3
 
 
-def test_a_tie_of_what_is_not_there(tree: Build) -> None:
+def test_a_tie_of_missing_tensors(tree: Build) -> None:
     for pair, missing in (("a.weight: x.weight", "x.weight"), ("x: a", "x")):
         with pytest.raises(SpecError, match=f"nothing is tied: {missing} does not exist"):
             tensors(tree(f"a: Linear(2, 3)\nalias: {{{pair}}}"))
@@ -86,9 +85,7 @@ def test_a_tie_of_what_is_not_there(tree: Build) -> None:
 @pytest.mark.parametrize(
     ("chosen", "experts", "active"), [(2, 4, 6), (4, 4, 12), (9, 4, 12), (2, 5, Fraction(24, 5)), (2, 0, 12)]
 )
-def test_experts_of_which_a_token_takes_some(
-    tree: Build, chosen: int, experts: int, active: int | Fraction
-) -> None:
+def test_active_experts(tree: Build, chosen: int, experts: int, active: int | Fraction) -> None:
     one = named(tree("a: Parameter(3, 4).routed(k, n)", k=chosen, n=experts))["a"]
     assert (one.numel, one.active) == (12, active)
 
@@ -106,7 +103,7 @@ def test_experts_of_which_a_token_takes_some(
         ("inner:\n  lm_head: Linear(1, 2)\noutput_embeddings: inner", ["inner.lm_head"]),
     ],
 )
-def test_what_get_output_embeddings_returns(tree: Build, body: str, paths: list[str]) -> None:
+def test_output_embeddings(tree: Build, body: str, paths: list[str]) -> None:
     root = tree(body)
     assert output_embeddings(root) == paths
     assert [name for name, one in named(root).items() if one.embedding] == [
@@ -128,42 +125,26 @@ TIED = [
 ]
 
 
-def test_groups_of_tied_parameters_the_largest_first() -> None:
+def test_groups_of_tied_parameters_and_their_notes() -> None:
     assert tied_groups(TIED) == [TiedGroup(("head",), "words", 10), TiedGroup(("a.1.w", "a.2.w"), "a.0.w", 6)]
-    assert tied_groups(TIED[:2]) == []
-
-
-def test_what_ties_save_is_said() -> None:
+    assert tied_groups(TIED[:2]) == tie_notes(TIED[:2], 1000) == []
     assert tie_notes(TIED, 1000) == [
         "head is tied to words; counting it again gives 1,010",
         "2 tensors, a.*.w, are tied to a.*.w; counting them again gives 1,006",
         "counting every tied tensor again gives 1,016",
     ]
-    assert tie_notes(TIED[:2], 1000) == []
-
-
-def test_names_without_layer_numbers() -> None:
     assert folded("a.12.b3.0") == "a.*.b3.*"
 
 
 def test_quantities_of_tensors() -> None:
     found = quantities_of([*TIED, tensor("frozen", 7)._replace(trainable=False)])
-    assert (found["params"], found["trainable_params"], found["active_params"], found["buffers"]) == (
-        20,
-        13,
-        20,
-        0,
-    )
+    names = ("params", "trainable_params", "active_params", "buffers")
+    assert [found[name] for name in names] == [20, 13, 20, 0]
 
 
-@pytest.mark.parametrize(
-    ("name", "size"), [("fp64", 8), ("float32", 4), ("bf16", 2), ("fp8", 1), ("uint8", 1)]
-)
-def test_bytes_of_a_dtype(name: str, size: int) -> None:
-    assert dtype_bytes(name) == size
-
-
-def test_a_dtype_that_is_not_known() -> None:
+def test_bytes_of_a_dtype() -> None:
+    sizes = {"fp64": 8, "float32": 4, "bf16": 2, "fp8": 1, "uint8": 1}
+    assert {name: dtype_bytes(name) for name in sizes} == sizes
     with pytest.raises(ArchspecError, match="float3 is not a dtype; choose one of: float32, "):
         dtype_bytes("float3")
 
@@ -180,5 +161,5 @@ def test_a_dtype_that_is_not_known() -> None:
         ("bert", "AutoModelForCTC", None),
     ],
 )
-def test_what_an_auto_class_gives(model_type: str, auto: str, architecture: str | None) -> None:
+def test_auto_classes(model_type: str, auto: str, architecture: str | None) -> None:
     assert auto_class(shipped().load(model_type), auto) == architecture
