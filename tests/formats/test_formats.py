@@ -46,29 +46,18 @@ MATRICES = {  # outputs and inputs of the matrices of a layer, and how many ther
 ROUTER, NORMS, TABLE = 4 * 256, 5 * 256, 512 * 256  # elements, of both layers in the case of norms
 
 
-def per_layer(kind: str) -> list[tuple[int, int, int]]:
-    experts = [(rows, columns, 4 * count) for rows, columns, count in MATRICES["mlp"]]
-    return {
-        "dense": MATRICES["attention"] + MATRICES["mlp"],
-        "experts": MATRICES["attention"] + experts,
-        "gpt2": MATRICES["gpt2"],
-    }[kind]
+MATRICES["dense"] = MATRICES["attention"] + MATRICES["mlp"]
+MATRICES["experts"] = MATRICES["attention"] + [(rows, columns, 4 * n) for rows, columns, n in MATRICES["mlp"]]
 
 
 def total(kind: str, one: Any, rest: int, element: int = 2) -> int:
     """Two layers whose matrices take ``one(rows, columns)`` bytes, and ``rest`` other elements."""
-    return 2 * sum(count * one(rows, columns) for rows, columns, count in per_layer(kind)) + element * rest
+    return 2 * sum(count * one(rows, columns) for rows, columns, count in MATRICES[kind]) + element * rest
 
 
 def gptq(rows: int, columns: int) -> int:
-    groups = columns // 128
-    packed, zeros, scales, index = (
-        columns // 8 * rows * 4,
-        groups * (rows // 8) * 4,
-        groups * rows * 2,
-        columns * 4,
-    )
-    return packed + zeros + scales + index
+    packed, groups, index = columns // 8 * rows * 4, columns // 128, columns * 4
+    return packed + groups * (rows // 8) * 4 + groups * rows * 2 + index  # zeros, scales
 
 
 def awq(rows: int, columns: int) -> int:
@@ -116,8 +105,7 @@ def test_bitsandbytes_notes_that_experts_stay_unquantized(name: str, one: Any) -
     assert archspec.load(TIED).weights(name).bytes == total("dense", one, TABLE + NORMS)
     mixtral = archspec.load(MIXTRAL).weights(name)
     experts = 2 * 4 * 3 * 256 * 384
-    attention = 2 * sum(count * one(rows, columns) for rows, columns, count in MATRICES["attention"])
-    assert mixtral.bytes == attention + 2 * (experts + 2 * TABLE + NORMS + 2 * ROUTER)
+    assert mixtral.bytes == total("attention", one, experts + 2 * TABLE + NORMS + 2 * ROUTER)
     assert f"{experts:,} parameters of experts stay in bfloat16" in mixtral.notes[0]
     biases = 2 * (768 + 256 + 1024 + 256)
     rest = TABLE + 64 * 256 + 5 * 2 * 256 + biases
@@ -134,28 +122,23 @@ def test_formats_of_whole_files() -> None:
         _ = archspec.load(MIXTRAL).weights("mlx-4bit").bytes
 
 
-def test_llama_2_7b_is_as_large_as_published_files() -> None:
-    """Sizes of TheBloke's Llama-2-7B files in GB: AWQ 3.89, GPTQ with groups of 128 3.90, Q8_0 7.16."""
-    llama = archspec.load("LlamaForCausalLM")
-    assert [round(llama.weights(name, "fp16").bytes / 1e9, 2) for name in ("awq", "gptq", "q8_0")] == [
-        *(3.89, 3.89, 7.16)
-    ]
+def test_sizes_of_published_files() -> None:
+    """Sizes in GB of TheBloke's files of Llama-2-7B and Mixtral-8x7B: AWQ, GPTQ by group size, Q8_0.
 
-
-def test_mixtral_is_as_large_as_published_files() -> None:
-    """Sizes in GB of TheBloke's Mixtral-8x7B files: GPTQ by group size, AWQ, Q8_0; experts one by one.
-
-    AutoGPTQ also wrote zeros in float16 as biases, one per output.
+    Experts are stored one by one. AutoGPTQ also wrote zeros in float16 as biases, one per output.
     """
-    mixtral = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "dtype": "float16"}
+    llama = archspec.load("LlamaForCausalLM")
+    found = [round(llama.weights(name, "fp16").bytes / 1e9, 2) for name in ("awq", "gptq", "q8_0")]
+    assert found == [3.89, 3.89, 7.16]  # GPTQ is 3.90 with metadata
+    raw = {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "dtype": "float16"}
     biases = 2 * 32 * (2 * 4096 + 2 * 1024 + 8 * (2 * 14336 + 4096))
     for group, gigabytes in ((-1, 23.81), (128, 24.70), (32, 27.42)):
         given = {"quant_method": "gptq", "bits": 4, "group_size": group}
-        found = archspec.load({**mixtral, "quantization_config": given}).params_bytes()
-        assert round((found + biases) / 1e9, 2) == gigabytes
-    model = archspec.load(mixtral)
-    assert round(model.weights("awq").bytes / 1e9, 2) == 24.65
-    assert round(model.weights("q8_0").bytes / 1e9, 1) == 49.6
+        found_bytes = archspec.load({**raw, "quantization_config": given}).params_bytes()
+        assert round((found_bytes + biases) / 1e9, 2) == gigabytes
+    mixtral = archspec.load(raw)
+    assert round(mixtral.weights("awq").bytes / 1e9, 2) == 24.65
+    assert round(mixtral.weights("q8_0").bytes / 1e9, 1) == 49.6
 
 
 def test_experts_of_a_llama_4_checkpoint_are_loaded_one_by_one() -> None:
@@ -184,25 +167,18 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SPELLINGS)
-def test_spellings(name: str) -> None:
-    for spelling in SPELLINGS[name].split():
-        found = find_format(spelling)
-        assert (found if isinstance(found, str) else found.name) == name
+def test_spellings() -> None:
+    found = {name: [find_format(one) for one in text.split()] for name, text in SPELLINGS.items()}
+    assert all(getattr(one, "name", one) == name for name, formats in found.items() for one in formats)
+    spellings = [(spelling, one) for one in FORMATS for spelling in (one.name, *one.aliases)]
+    assert len(spellings) == len({spelling for spelling, _ in spellings})
+    assert all(find_format(spelling) is one for spelling, one in spellings)
 
 
 def test_docs_have_every_format() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "quantities.md").read_text(encoding="utf-8")
     for one in FORMATS:
         assert f"| `{one.name}` | {one.quantizes}: {one.storage} | {one.leaves} |" in page
-
-
-def test_spellings_are_unique() -> None:
-    spellings = [spelling for one in FORMATS for spelling in (one.name, *one.aliases)]
-    assert len(spellings) == len({*spellings})
-    for one in FORMATS:
-        for spelling in (one.name, *one.aliases):
-            assert find_format(spelling) is one
 
 
 def test_an_unknown_name_lists_all_and_prints_nothing(capsys: Captured) -> None:
@@ -241,9 +217,8 @@ def test_published_configs(file: str, expected: int) -> None:
 def test_a_file_next_to_the_config_is_read(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
     file_next_to_it = tmp_path / "hf_quant_config.json"
-    file_next_to_it.write_text(
-        '{"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]}}'
-    )
+    stated = {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]}
+    file_next_to_it.write_text(json.dumps({"quantization": stated}))
     for source in (tmp_path, tmp_path / "config.json"):
         assert archspec.load(source).params_bytes() == total("dense", nvfp4, 2 * TABLE + NORMS)
     file_next_to_it.write_text('{"quantization":\n {"quant_algo": "W4A8_AWQ"}}')
@@ -299,12 +274,8 @@ def test_compressed_tensors(form: str, weights: Any, activations: Any, expected:
 
 def test_compressed_tensors_of_experts_and_ignored_modules() -> None:
     group = {"targets": ["Linear"], "weights": arguments(8, "float", "channel")}
-    given = {
-        "quant_method": "compressed-tensors",
-        "format": "float-quantized",
-        "config_groups": {"group_0": group},
-        "ignore": ["lm_head", "re:.*self_attn.*", "re:nothing"],
-    }
+    given = {"quant_method": "compressed-tensors", "format": "float-quantized"}
+    given |= {"config_groups": {"group_0": group}, "ignore": ["lm_head", "re:.*self_attn.*", "re:nothing"]}
     found = archspec.load({**MIXTRAL, "quantization_config": given}).weights()
     assert found.table[0].bytes == 2 * 4 * (3 * 256 * 384 + 2 * (2 * 384 + 256))
     assert found.notes == [
@@ -349,10 +320,8 @@ def test_a_quantization_of_a_config_is_never_ignored() -> None:
 )
 def test_groups_of_modelopt_agree_with_its_algorithm_or_are_refused(changed: Any) -> None:
     stated = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
-    same = {
-        "weights": {"dynamic": False, "num_bits": 4, "type": "float", "group_size": 16},
-        "targets": ["Linear"],
-    }
+    weights = {"dynamic": False, "num_bits": 4, "type": "float", "group_size": 16}
+    same = {"weights": weights, "targets": ["Linear"]}
     plain = archspec.load({**LLAMA, "quantization_config": stated}).params_bytes()
     groups = {**stated, "config_groups": {"group_0": same}}
     assert archspec.load({**LLAMA, "quantization_config": groups}).params_bytes() == plain
@@ -369,12 +338,8 @@ def test_an_empty_quantization_is_ignored() -> None:
 
 
 def test_modules_that_mlx_quantizes_in_another_way() -> None:
-    affine = {
-        "group_size": 64,
-        "bits": 4,
-        "lm_head": False,
-        "model.embed_tokens": {"group_size": 64, "bits": 8},
-    }
+    affine: dict[str, Any] = {"group_size": 64, "bits": 4, "lm_head": False}
+    affine["model.embed_tokens"] = {"group_size": 64, "bits": 8}
     found = archspec.load({**LLAMA, "quantization": affine}).params_bytes()
     assert found == total("dense", mlx, NORMS) + 2 * TABLE + (TABLE + TABLE // 64 * 4)
 
@@ -416,23 +381,22 @@ def test_a_quantized_cache_is_noted(capsys: Captured) -> None:
 def test_every_report_notes_an_assumed_dtype(capsys: Captured) -> None:
     """A dtype in the config or from the option removes the note."""
     bare = {key: value for key, value in LLAMA.items() if key != "dtype"}
-    model, stated = archspec.load(bare), archspec.load(LLAMA)
-    assert "no dtype" in model.memory(tokens=8).notes[0] and "--dtype" in model.memory(tokens=8).notes[0]
-    assert not stated.memory(tokens=8).notes and not model.memory(tokens=8, dtype="bf16").notes
-    assert "no dtype" in model.cache(tokens=8).notes[0] and not stated.cache(tokens=8).notes
-    assert any("no dtype" in note for note in archspec.table([bare], columns="params,bytes").notes)
-    assert not any("no dtype" in note for note in archspec.table([bare], columns="params").notes)
-    for columns in ("bytes", "cache_bytes"):
-        swept = archspec.sweep(bare, set={"num_hidden_layers": [1, 2]}, columns=columns)
-        assert any("no dtype" in note for note in swept.notes)
-    assert not archspec.sweep(bare, set={"num_hidden_layers": [1, 2]}, columns="params").notes
-    solved = archspec.solve(bare, ["num_hidden_layers"], bytes="8MB")
-    assert any("no dtype" in note for note in solved.notes)
+    model, stated, grid = archspec.load(bare), archspec.load(LLAMA), {"num_hidden_layers": [1, 2]}
     quantized = archspec.load({**bare, "quantization_config": {"load_in_4bit": True}})
-    option = "--set dtype=bfloat16"
-    assert any(option in note for note in quantized.counts().notes)
     fixed = quantized.at(dtype="bfloat16").counts()
-    assert fixed.dtype == "bfloat16" and not any("no dtype" in note for note in fixed.notes)
+    noted = [
+        *(model.memory(tokens=8), model.cache(tokens=8), archspec.table([bare], columns="params,bytes")),
+        *(archspec.sweep(bare, set=grid, columns=one) for one in ("bytes", "cache_bytes")),
+        archspec.solve(bare, ["num_hidden_layers"], bytes="8MB"),
+    ]
+    silent = [
+        *(stated.memory(tokens=8), stated.cache(tokens=8), model.memory(tokens=8, dtype="bf16"), fixed),
+        *(archspec.table([bare], columns="params"), archspec.sweep(bare, set=grid, columns="params")),
+    ]
+    assert all(any("no dtype" in note for note in one.notes) for one in noted)
+    assert not any("no dtype" in note for one in silent for note in one.notes)
+    assert "--dtype" in model.memory(tokens=8).notes[0] and fixed.dtype == "bfloat16"
+    assert any("--set dtype=bfloat16" in note for note in quantized.counts().notes)
 
 
 @pytest.mark.reference
@@ -446,12 +410,8 @@ def test_deepseek_v4_is_what_transformers_makes() -> None:
     raw = json.loads((CASES / "deepseek-ai--DeepSeek-V4-Flash.json").read_text(encoding="utf-8"))
     for dtype in ("fp4", "fp8"):
         for scale in ("ue8m0", "float"):
-            raw |= {
-                "expert_dtype": dtype,
-                "n_routed_experts": 8,
-                "moe_intermediate_size": 192,
-                "vocab_size": 64,
-            }
+            raw |= {"n_routed_experts": 8, "moe_intermediate_size": 192, "vocab_size": 64}
+            raw["expert_dtype"] = dtype
             raw["quantization_config"] = {**raw["quantization_config"], "scale_fmt": scale}
             config = transformers.AutoConfig.for_model(**raw)
             with torch.device("meta"):
